@@ -1,0 +1,27 @@
+// Writes JSON text, including the integers that JavaScript numbers cannot hold.
+
+import type { JsonValue } from "./json-value.ts";
+
+/**
+ * Compact JSON. Same as `JSON.stringify` but for `bigint`, which is written as a bare integer.
+ * The native path is taken first: objects with a `bigint` are rare and pay for a second pass.
+ */
+export function stringifyJson(value: JsonValue): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return stringifyExact(value);
+  }
+}
+
+function stringifyExact(value: JsonValue): string {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((item) => stringifyExact(item)).join(",")}]`;
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${stringifyExact(member as JsonValue)}`);
+  }
+  return `{${members.join(",")}}`;
+}

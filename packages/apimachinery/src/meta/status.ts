@@ -1,0 +1,50 @@
+// The object every refusal and many successes are answered with.
+// Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Status, StatusReason)
+
+import type { ListMeta } from "./object-meta.ts";
+
+export type StatusReason =
+  | ""
+  | "Unauthorized"
+  | "Forbidden"
+  | "NotFound"
+  | "AlreadyExists"
+  | "Conflict"
+  | "Invalid"
+  | "ServerTimeout"
+  | "Timeout"
+  | "TooManyRequests"
+  | "BadRequest"
+  | "MethodNotAllowed"
+  | "NotAcceptable"
+  | "RequestEntityTooLarge"
+  | "UnsupportedMediaType"
+  | "InternalError"
+  | "Expired"
+  | "ServiceUnavailable";
+
+export type StatusCause = {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+};
+
+export type StatusDetails = {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+};
+
+export type Status = {
+  readonly kind: "Status";
+  readonly apiVersion: "v1";
+  readonly metadata: ListMeta;
+  readonly status: "Success" | "Failure";
+  readonly message?: string;
+  readonly reason?: StatusReason;
+  readonly details?: StatusDetails;
+  readonly code?: number;
+};
