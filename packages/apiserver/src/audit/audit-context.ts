@@ -1,0 +1,18 @@
+// What the stages of one request add to its audit event on the way.
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { UserInfo } from "../authentication/user-info.ts";
+import type { AuditObjectReference } from "./audit-event.ts";
+
+export type AuditContext = {
+  readonly auditId: string;
+  /** Annotation keys are qualified names, such as `authorization.k8s.io/decision`. A key is set once; later values are ignored. */
+  annotate(key: string, value: string): void;
+  setUser(user: UserInfo): void;
+  setImpersonatedUser(user: UserInfo): void;
+  /** Completes what the path alone does not tell, such as a generated name. */
+  setObjectRef(ref: AuditObjectReference): void;
+  /** Bodies are kept only when the policy's level asks for them; callers pass what has no secret in it. */
+  setRequestObject(object: JsonValue): void;
+  setResponseObject(object: JsonValue): void;
+};

@@ -1,0 +1,21 @@
+// The port that takes audit events.
+
+import type { AuditEvent } from "./audit-event.ts";
+
+export type AuditSink = {
+  /** Takes the event over. Resolves once it is as safe as the sink promises; a rejection is handled by policy, not by the caller. */
+  write(event: AuditEvent): Promise<void> | void;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+/** A list of sinks is a sink. */
+export function unionAuditSink(sinks: readonly AuditSink[]): AuditSink {
+  return {
+    async write(event) {
+      await Promise.all(sinks.map((sink) => sink.write(event)));
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(sinks.map((sink) => sink[Symbol.asyncDispose]()));
+    },
+  };
+}

@@ -1,0 +1,35 @@
+// The port that tells who makes a request.
+
+import type { ApiRequest } from "../transport/api-request.ts";
+import type { UserInfo } from "./user-info.ts";
+
+/** The means by which a request proved who it is, so that work it started can be stopped when the means is withdrawn. */
+export type Credential = {
+  /** A public handle: safe in logs and audit events, never usable as a secret. */
+  readonly id: string;
+  /** Calls `listener` once when the credential stops being valid (revoked, disabled, expired, narrowed). */
+  onRevoked?(listener: () => void): Disposable;
+};
+
+export type Authentication = { readonly user: UserInfo; readonly credential?: Credential };
+
+/**
+ * Resolves with who it is, or undefined when the request carries nothing this authenticator understands.
+ * Throws an ApiError 401 when it carries something that is wrong.
+ */
+export type Authenticator = {
+  authenticate(request: ApiRequest): Promise<Authentication | undefined> | Authentication | undefined;
+};
+
+/** A list of authenticators is an authenticator: the first that recognises the request decides. */
+export function unionAuthenticator(authenticators: readonly Authenticator[]): Authenticator {
+  return {
+    async authenticate(request) {
+      for (const authenticator of authenticators) {
+        const authentication = await authenticator.authenticate(request);
+        if (authentication !== undefined) return authentication;
+      }
+      return undefined;
+    },
+  };
+}

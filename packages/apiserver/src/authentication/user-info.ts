@@ -1,0 +1,16 @@
+// Who makes a request.
+// Source: k8s.io/apiserver/pkg/authentication/user/user.go
+
+export type UserInfo = {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: { readonly [key: string]: readonly string[] };
+};
+
+export const ANONYMOUS_USER = "system:anonymous";
+export const GROUP_UNAUTHENTICATED = "system:unauthenticated";
+export const GROUP_AUTHENTICATED = "system:authenticated";
+export const GROUP_MASTERS = "system:masters";
+
+export const anonymousUser: UserInfo = { name: ANONYMOUS_USER, groups: [GROUP_UNAUTHENTICATED] };

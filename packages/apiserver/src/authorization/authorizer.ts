@@ -1,0 +1,66 @@
+// The port that decides whether a request may proceed.
+// Source: k8s.io/apiserver/pkg/authorization/authorizer/interfaces.go
+
+import type { Credential } from "../authentication/authenticator.ts";
+import type { UserInfo } from "../authentication/user-info.ts";
+
+/** What is asked, in terms that do not depend on how it arrived. */
+export type AuthorizationAttributes = {
+  readonly user: UserInfo;
+  /** Absent for questions about somebody who is not the caller (SubjectAccessReview). */
+  readonly credential?: Credential | undefined;
+  readonly verb: string;
+  readonly isResourceRequest: boolean;
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Only for requests outside the resource tree. */
+  readonly path: string;
+};
+
+export type AuthorizationDecision = {
+  readonly verdict: "allow" | "deny" | "no-opinion";
+  /** For the audit log; shown to the caller only where upstream does. */
+  readonly reason: string;
+};
+
+export const NO_OPINION: AuthorizationDecision = { verdict: "no-opinion", reason: "" };
+
+export type Authorizer = {
+  authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
+};
+
+export type ResourceRule = {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+};
+export type NonResourceRule = { readonly verbs: readonly string[]; readonly nonResourceURLs: readonly string[] };
+export type ResolvedRules = {
+  readonly resourceRules: readonly ResourceRule[];
+  readonly nonResourceRules: readonly NonResourceRule[];
+  /** True when some of what the user may do cannot be told as rules. */
+  readonly incomplete: boolean;
+};
+
+/** Tells everything that a user may do in a namespace, for SelfSubjectRulesReview and the escalation check. */
+export type RuleResolver = { rulesFor(user: UserInfo, namespace: string): ResolvedRules | Promise<ResolvedRules> };
+
+/** A list of authorizers is an authorizer: the first with an opinion decides. */
+export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  return {
+    async authorize(attributes) {
+      const reasons: string[] = [];
+      for (const authorizer of authorizers) {
+        const decision = await authorizer.authorize(attributes);
+        if (decision.verdict !== "no-opinion") return decision;
+        if (decision.reason !== "") reasons.push(decision.reason);
+      }
+      return { verdict: "no-opinion", reason: reasons.join("\n") };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+// An object as the server keeps it: its encoded bytes, ready to be sent, parsed only when somebody has to look inside.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Revision, StoredEntry } from "../storage/storage.ts";
+
+/*
+ * A stored value is the object's JSON without its resourceVersion (that is the revision of the write, known only afterwards),
+ * apiVersion, kind and metadata first, then, behind a newline, the JSON of what must never be served. JSON text holds no raw
+ * newline, so the split is unambiguous, and what is served is the bytes before it.
+ */
+const NEWLINE = 0x0a;
+const METADATA = Buffer.from('"metadata":{');
+
+/** The stored value of an object. `sealed` is kept beside it and never served. */
+export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint8Array {
+  const { apiVersion, kind, metadata, ...rest } = object;
+  const { resourceVersion: _, ...meta } = metadata;
+  const served = stringifyJson({ apiVersion, kind, metadata: meta, ...rest });
+  return Buffer.from(sealed === undefined ? served : `${served}\n${stringifyJson(sealed)}`);
+}
+
+export class CachedObject {
+  readonly key: string;
+  readonly revision: Revision;
+  /** The object's JSON with its resourceVersion in it, without a trailing newline. */
+  readonly bytes: Uint8Array;
+  readonly #sealed: Uint8Array | undefined;
+  #labels: { readonly [key: string]: string } | undefined;
+
+  constructor(key: string, revision: Revision, bytes: Uint8Array, sealed: Uint8Array | undefined) {
+    this.key = key;
+    this.revision = revision;
+    this.bytes = bytes;
+    this.#sealed = sealed;
+  }
+
+  static fromEntry({ key, value, revision }: StoredEntry): CachedObject {
+    const buffer = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    const end = buffer.indexOf(NEWLINE);
+    const served = end < 0 ? buffer : buffer.subarray(0, end);
+    return new CachedObject(
+      key,
+      revision,
+      insertRevision(served, revision),
+      end < 0 ? undefined : buffer.subarray(end + 1),
+    );
+  }
+
+  /** The same object under another revision: what a DELETED event shows. */
+  atRevision(revision: Revision): CachedObject {
+    const { metadata, ...rest } = this.decode();
+    const value = encodeStoredValue({ ...rest, metadata } as KubeObject);
+    return new CachedObject(this.key, revision, insertRevision(Buffer.from(value), revision), this.#sealed);
+  }
+
+  /** Parsed anew on every call: keep the result where it is needed twice. */
+  decode(): KubeObject {
+    // Only encodeStoredValue writes values, so the bytes are a KubeObject.
+    return parseJson(this.bytes) as KubeObject;
+  }
+
+  /** What `encodeStoredValue` was given as `sealed`. */
+  decodeSealed(): JsonObject | undefined {
+    if (this.#sealed === undefined) return undefined;
+    const sealed = parseJson(this.#sealed);
+    return isJsonObject(sealed) ? sealed : undefined;
+  }
+
+  /** Parsed once and kept, because every list and watch with a label selector asks for them. */
+  get labels(): { readonly [key: string]: string } {
+    this.#labels ??= this.decode().metadata.labels ?? {};
+    return this.#labels;
+  }
+}
+
+function insertRevision(served: Buffer, revision: Revision): Uint8Array {
+  const at = served.indexOf(METADATA) + METADATA.length;
+  const text = Buffer.from(`"resourceVersion":"${revision}",`);
+  const bytes = Buffer.allocUnsafe(served.length + text.length);
+  served.copy(bytes, 0, 0, at);
+  text.copy(bytes, at);
+  served.copy(bytes, at + text.length, at);
+  return bytes;
+}

@@ -1,0 +1,53 @@
+// The port of the watch cache: the newest state of a whole store in memory, and its recent history for watches.
+// Source of the idea: k8s.io/apiserver/pkg/storage/cacher
+
+import type { Revision } from "../storage/storage.ts";
+import type { CachedObject } from "./cached-object.ts";
+
+export type CacheEvent =
+  | { readonly type: "put"; readonly object: CachedObject; readonly previous: CachedObject | undefined }
+  /** `object` is the last state under the revision of the deletion. */
+  | { readonly type: "delete"; readonly object: CachedObject; readonly previous: CachedObject };
+
+export type CacheObserver = {
+  /** Events of one view, in revision order. Called synchronously; must not throw and must not block. */
+  events(events: readonly CacheEvent[]): void;
+  /** The cache has seen everything up to `revision`, although nothing of this view changed. */
+  progress?(revision: Revision): void;
+  /** The subscription is over: RevisionCompactedError, StorageUnavailableError, or the cache closed. No call follows. */
+  error(error: Error): void;
+};
+
+export type CacheListOptions = { readonly startAfter?: string; readonly limit?: number };
+
+/** Everything under one prefix. Lists and gets are synchronous and consistent with each other within one turn of the event loop. */
+export interface CacheView {
+  /** The revision that the view's content reflects. */
+  readonly revision: Revision;
+  readonly size: number;
+  get(key: string): CachedObject | undefined;
+  /** In byte order of keys, all under `prefix` (which lies under the view's own). A snapshot: later changes do not touch it. */
+  list(prefix: string, options?: CacheListOptions): readonly CachedObject[];
+  /**
+   * Every event of this view under `prefix` after `fromRevision`, from memory or, when that is gone, from the history of the store;
+   * RevisionCompactedError through `error` when the store has forgotten it too.
+   */
+  subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable;
+}
+
+export interface WatchCache extends AsyncDisposable {
+  /** Resolves when the first state has been loaded. */
+  ready(): Promise<void>;
+  /** False while the cache is loading or cannot reach the store. */
+  readonly healthy: boolean;
+  readonly revision: Revision;
+  /**
+   * Resolves once everything up to `revision` is visible.
+   * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.
+   */
+  waitFor(revision: Revision, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>;
+  /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. */
+  refresh(signal?: AbortSignal): Promise<Revision>;
+  /** The view of a prefix such as `/registry/<composition>/<group>/<resource>/`; the same one for the same prefix. */
+  view(prefix: string): CacheView;
+}

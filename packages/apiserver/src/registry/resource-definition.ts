@@ -1,0 +1,84 @@
+// One definition from which a resource's routes, discovery, OpenAPI, Table, patches, apply and watches follow.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { RequestContext } from "../chain/handler.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+import type { ResourceStorage } from "./resource-storage.ts";
+import type { SealedFields, Strategy } from "./strategy.ts";
+
+export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
+
+/** A column of the Table that `kubectl get` prints. */
+export type PrinterColumn = {
+  readonly name: string;
+  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  readonly format?: string;
+  readonly description?: string;
+  /** Above 0: only with `-o wide`. */
+  readonly priority?: number;
+  /** A simple JSONPath (`.spec.user`), or a function of the object; null prints as `<none>`. */
+  readonly value: string | ((object: KubeObject, now: number) => string | number | boolean | null);
+};
+
+/** An action or a view below an object, such as `virtualclusterinstances/{name}/kubeconfig`. */
+export type Subresource = {
+  readonly name: string;
+  /** The kind of what is sent and answered. */
+  readonly kind: GroupVersionKind;
+  readonly schema?: StructuralSchema;
+  readonly description?: string;
+  get?(context: RequestContext): Promise<KubeObject>;
+  /** POST: `body` is pruned and checked against the schema; kind and names are checked. Answered 201. */
+  create?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
+  /** Any method: streams, upgrades and proxies. */
+  connect?(context: RequestContext): Promise<ApiResponse>;
+};
+
+export type ScaleSubresource = {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath?: string;
+};
+
+export type ResourceDefinition = GroupVersionKind & {
+  /** Lower-case plural, as in URLs. */
+  readonly plural: string;
+  readonly singular: string;
+  /** Default: kind + "List". */
+  readonly listKind?: string;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly namespaced: boolean;
+  /** The whole kind: apiVersion, kind, metadata and the rest. */
+  readonly schema: StructuralSchema;
+  /** Default: all eight, or `create` alone where `submit` is given. */
+  readonly verbs?: readonly ResourceVerb[];
+  /** True when `/status` is served and `status` is not writable through the main resource. */
+  readonly hasStatus?: boolean;
+  readonly scale?: ScaleSubresource;
+  readonly subresources?: readonly Subresource[];
+  readonly columns?: readonly PrinterColumn[];
+  /** Field selectors beside metadata.name and metadata.namespace, as simple JSONPaths (`.spec.user`). */
+  readonly selectableFields?: readonly string[];
+  readonly strategy?: Strategy;
+  readonly sealed?: SealedFields;
+  /** Built-in kinds take strategic merge patches; custom ones answer 415. */
+  readonly strategicMergePatch?: boolean;
+  /** Where the records live when another resource is a view of the same ones. Default: its own group and plural. */
+  readonly storedAs?: { readonly group: string; readonly resource: string };
+  /** Narrows or changes what the generic store serves (visibility filters, views). */
+  decorate?(storage: ResourceStorage): ResourceStorage;
+  /** A resource that is answered, not stored: reviews, `selves`. */
+  submit?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
+  /** Deprecated or otherwise noteworthy input, as Warning texts, beside what the schema declares. */
+  warnings?(object: KubeObject): readonly string[];
+};
+
+/** Identity function that gives a definition its type where it is written. */
+export const defineResource = (definition: ResourceDefinition): ResourceDefinition => definition;
+
+/** What a sealed part looks like to those who may read it. */
+export type SealedObject = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };

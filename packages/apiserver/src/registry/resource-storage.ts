@@ -1,0 +1,100 @@
+// What the endpoint handlers ask of a resource, whoever keeps its objects.
+// Source: k8s.io/apiserver/pkg/registry/rest/rest.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { FieldSelector } from "@postern/apimachinery/selectors/field-selector";
+import type { LabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import type { CachedObject } from "../cache/cached-object.ts";
+import type { RequestContext } from "../chain/handler.ts";
+
+/** Bounds on how fresh the answer must be; see the resourceVersion table of the Kubernetes API concepts. */
+export type GetOptions = { readonly resourceVersion: string };
+
+/** What a list or a watch selects. */
+export type Selection = {
+  /** "" selects all namespaces. */
+  readonly namespace: string;
+  /** Absent selects everything. */
+  readonly labelSelector?: LabelSelector;
+  readonly fieldSelector?: FieldSelector;
+  /** Added by decorators: only objects for which it is true exist as far as this caller can tell. */
+  readonly visible?: (object: CachedObject) => boolean;
+};
+
+export type ListQuery = Selection & {
+  /** 0 means all. */
+  readonly limit: number;
+  readonly continue: string;
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch: string;
+};
+
+export type ListPage = {
+  readonly items: readonly CachedObject[];
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+};
+
+export type WatchQuery = Selection & {
+  readonly resourceVersion: string;
+  readonly allowWatchBookmarks: boolean;
+  /** Undefined when the client did not say. */
+  readonly sendInitialEvents: boolean | undefined;
+};
+
+export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED";
+
+export type WatchEventObserver = {
+  /** Must not block; a watcher that cannot keep up disposes its watch. */
+  event(type: WatchEventType, object: CachedObject): void;
+  /** Everything that the watch began with has been sent; `revision` is that of the initial state. */
+  initialEventsEnd(resourceVersion: string): void;
+  /** The newest revision known to hold nothing unsent. */
+  progress(resourceVersion: string): void;
+  error(error: Error): void;
+};
+
+export type WriteOptions = {
+  readonly dryRun: boolean;
+  readonly fieldManager: string;
+  readonly fieldValidation: string;
+};
+
+export type UpdateRequest = {
+  /** The object to store, made from the current one; called again when somebody else wrote in between. */
+  transform(current: KubeObject): KubeObject | Promise<KubeObject>;
+  /** When the object is absent: makes the one to create (server-side apply, create-on-update). */
+  createWhenAbsent?(): KubeObject | Promise<KubeObject>;
+  /** "" for the main resource, "status" for its status. */
+  readonly subresource: string;
+};
+
+export type DeleteOptions = {
+  readonly dryRun: boolean;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+  readonly gracePeriodSeconds?: number;
+};
+
+export type DeleteOutcome =
+  | { readonly removed: true; readonly object: KubeObject }
+  /** Finalizers hold it: the object as it is now. */
+  | { readonly removed: false; readonly object: KubeObject };
+
+/** An absent method means that the verb is not served. All throw ApiErrors. */
+export type ResourceStorage = {
+  get?(context: RequestContext, namespace: string, name: string, options: GetOptions): Promise<CachedObject>;
+  list?(context: RequestContext, query: ListQuery): Promise<ListPage>;
+  watch?(context: RequestContext, query: WatchQuery, observer: WatchEventObserver): Promise<Disposable>;
+  create?(context: RequestContext, namespace: string, object: KubeObject, options: WriteOptions): Promise<KubeObject>;
+  update?(
+    context: RequestContext,
+    namespace: string,
+    name: string,
+    request: UpdateRequest,
+    options: WriteOptions,
+  ): Promise<{ readonly object: KubeObject; readonly created: boolean }>;
+  delete?(context: RequestContext, namespace: string, name: string, options: DeleteOptions): Promise<DeleteOutcome>;
+  deleteCollection?(context: RequestContext, query: ListQuery, options: DeleteOptions): Promise<ListPage>;
+};

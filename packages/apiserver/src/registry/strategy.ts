@@ -1,0 +1,54 @@
+// What a resource does of its own on the way into the store. Everything else is the generic registry's.
+// Source: k8s.io/apiserver/pkg/registry/rest/{create,update,delete}.go
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "../chain/handler.ts";
+
+/**
+ * The steps of a write, in this order; each is optional. `prepare…` and `canonicalize` return the object to go on with,
+ * `validate…` never changes anything. Methods take the kind's own type.
+ */
+export interface Strategy<T extends KubeObject = KubeObject> {
+  /** Messages about a bad name; default: a DNS-1123 subdomain. `isPrefix` for generateName. */
+  validateName?(name: string, isPrefix: boolean): readonly string[];
+  /** Names an object that came with neither name nor generateName; default: that is refused. */
+  nameWhenAbsent?(object: T, context: RequestContext): { readonly name?: string; readonly generateName?: string };
+  /** PUT to an absent name creates; default false. */
+  readonly allowCreateOnUpdate?: boolean;
+  /** PUT without resourceVersion overwrites; default false. */
+  readonly allowUnconditionalUpdate?: boolean;
+
+  prepareForCreate?(object: T, context: RequestContext): T | Promise<T>;
+  validate?(object: T, context: RequestContext): readonly FieldError[] | Promise<readonly FieldError[]>;
+  warningsOnCreate?(object: T, context: RequestContext): readonly string[];
+
+  prepareForUpdate?(object: T, old: T, context: RequestContext): T | Promise<T>;
+  validateUpdate?(object: T, old: T, context: RequestContext): readonly FieldError[] | Promise<readonly FieldError[]>;
+  warningsOnUpdate?(object: T, old: T, context: RequestContext): readonly string[];
+
+  /** Brings a valid object into its one stored form. */
+  canonicalize?(object: T): T;
+
+  /** Throws an ApiError to refuse a deletion, or returns finalizers to hold the object with (namespaces). */
+  prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;
+
+  /** Called after the write is durable. Failures are logged, never shown: the write has happened. */
+  afterCreate?(object: T, context: RequestContext): void | Promise<void>;
+  afterUpdate?(object: T, old: T, context: RequestContext): void | Promise<void>;
+  afterDelete?(object: T, context: RequestContext): void | Promise<void>;
+}
+
+/** Fields that are accepted but never served: what of them must be kept lives beside the object. */
+export interface SealedFields<T extends KubeObject = KubeObject> {
+  /** Paths that field managers must not own, such as `["spec", "key"]`. */
+  readonly paths: readonly (readonly string[])[];
+  /**
+   * Splits a valid object into what is served and what is kept hidden. `previous` is what was hidden before the write;
+   * a field absent from `object` keeps what `previous` has of it.
+   */
+  seal(object: T, previous: JsonObject | undefined): { readonly object: T; readonly sealed: JsonObject | undefined };
+  /** The answer to a create: the stored object with what is shown this once taken from the object as it was prepared. */
+  reveal?(stored: T, prepared: T): T;
+}

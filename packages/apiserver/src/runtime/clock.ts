@@ -1,0 +1,12 @@
+// The ports through which the server reads time, makes randomness and plans work, so that a whole server can run in a seeded simulation.
+
+/** Milliseconds since the Unix epoch. */
+export type Clock = { now(): number };
+
+/** Cryptographically strong bytes in production, seeded ones in a simulation. */
+export type Random = { bytes(length: number): Uint8Array };
+
+/** Runs `task` once after `delayMs`; disposing the handle before that cancels it. */
+export type Scheduler = { schedule(delayMs: number, task: () => void): Disposable };
+
+export type Runtime = { readonly clock: Clock; readonly random: Random; readonly scheduler: Scheduler };

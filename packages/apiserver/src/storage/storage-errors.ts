@@ -1,0 +1,53 @@
+// What a store can refuse, in the store's own words; the registry turns these into Kubernetes errors.
+
+import type { Revision, StoredEntry } from "./storage.ts";
+
+export class KeyExistsError extends Error {
+  override readonly name = "KeyExistsError";
+  readonly key: string;
+  constructor(key: string) {
+    super(`key already exists: ${key}`);
+    this.key = key;
+  }
+}
+
+export class RevisionConflictError extends Error {
+  override readonly name = "RevisionConflictError";
+  readonly key: string;
+  /** What is there now; undefined when the key is absent. */
+  readonly current: StoredEntry | undefined;
+  constructor(key: string, expected: Revision, current: StoredEntry | undefined) {
+    super(`${key} is at revision ${current?.revision ?? "none"}, not ${expected}`);
+    this.key = key;
+    this.current = current;
+  }
+}
+
+export class RevisionCompactedError extends Error {
+  override readonly name = "RevisionCompactedError";
+  /** The oldest revision that can still be read. */
+  readonly oldest: Revision;
+  constructor(requested: Revision, oldest: Revision) {
+    super(`revision ${requested} has been compacted, the oldest is ${oldest}`);
+    this.oldest = oldest;
+  }
+}
+
+export class FutureRevisionError extends Error {
+  override readonly name = "FutureRevisionError";
+  readonly current: Revision;
+  constructor(requested: Revision, current: Revision) {
+    super(`revision ${requested} is in the future, the newest is ${current}`);
+    this.current = current;
+  }
+}
+
+/** The value is larger than the store takes. */
+export class ValueTooLargeError extends Error {
+  override readonly name = "ValueTooLargeError";
+}
+
+/** The store cannot serve now (I/O error, disk full, closed, cut off): the caller may try again. `cause` is for the log. */
+export class StorageUnavailableError extends Error {
+  override readonly name = "StorageUnavailableError";
+}

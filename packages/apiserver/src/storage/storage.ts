@@ -1,0 +1,83 @@
+// The storage port: ordered keys, opaque values, one revision sequence, compare-and-swap, and a watch.
+// Drivers speak this language only; what an object is belongs to the registry.
+
+/**
+ * A point in the history of one store. Starts at 1, goes up with every write of any key, never repeats.
+ * Safe integers only: 2^53 writes are out of reach.
+ */
+export type Revision = number;
+
+export type StoredEntry = {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** The revision of the write that made this value. */
+  readonly revision: Revision;
+};
+
+export type StorageEvent =
+  | { readonly type: "put"; readonly entry: StoredEntry; readonly previous: StoredEntry | undefined }
+  | { readonly type: "delete"; readonly key: string; readonly revision: Revision; readonly previous: StoredEntry };
+
+export type ListOptions = {
+  /** At most this many entries; absent means all. */
+  readonly limit?: number;
+  /** Only keys greater than this one. */
+  readonly startAfter?: string;
+  /** The state as it was at this revision; absent means now. */
+  readonly revision?: Revision;
+  readonly signal?: AbortSignal;
+};
+
+export type ListResult = {
+  /** In byte order of their keys. */
+  readonly entries: readonly StoredEntry[];
+  /** The revision at which the list is consistent: that of the options, or the newest. */
+  readonly revision: Revision;
+  /** How many entries follow the last one returned. */
+  readonly remaining: number;
+};
+
+export type WatchObserver = {
+  /**
+   * The events of one or more whole commits, in revision order, all under the watched prefix and all after `fromRevision`.
+   * `revision` is the newest one covered: nothing at or below it will be sent any more.
+   * Called synchronously by the store; must not throw.
+   */
+  events(events: readonly StorageEvent[], revision: Revision): void;
+  /** The watch is over: compacted away, the store is gone, or it closed. No call follows. */
+  error(error: Error): void;
+};
+
+/**
+ * Where objects live. All methods may reject with the errors of `storage-errors.ts`.
+ * Contract for writers: a write is acknowledged only when it is durable, and where one process owns the store every observer has
+ * been called with the event before the write's promise settles.
+ */
+export interface Storage extends AsyncDisposable {
+  /** The newest value, linearizable; undefined when there is none. */
+  get(key: string, options?: { readonly signal?: AbortSignal }): Promise<StoredEntry | undefined>;
+
+  /** Everything under `prefix` at one revision. Rejects with RevisionCompactedError or FutureRevisionError. */
+  list(prefix: string, options?: ListOptions): Promise<ListResult>;
+
+  /** Rejects with KeyExistsError. */
+  create(key: string, value: Uint8Array): Promise<Revision>;
+
+  /** Writes only if the entry is still at `expected`. Rejects with RevisionConflictError, also when the key is absent. */
+  update(key: string, value: Uint8Array, expected: Revision): Promise<Revision>;
+
+  /** Deletes only if the entry is still at `expected`; resolves with the revision of the deletion. */
+  delete(key: string, expected: Revision): Promise<Revision>;
+
+  /**
+   * Every change under `prefix` after `fromRevision` (exclusive), without gap or duplicate, until the handle is disposed.
+   * A revision in the future is waited for; one already compacted ends the watch with RevisionCompactedError.
+   */
+  watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable;
+
+  /** The newest acknowledged revision, linearizable. */
+  currentRevision(): Promise<Revision>;
+
+  /** Forgets history before `revision`: older lists and watches fail from then on. The newest value of a key is never lost. */
+  compact(revision: Revision): Promise<void>;
+}

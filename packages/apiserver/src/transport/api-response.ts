@@ -1,0 +1,54 @@
+// A response as a value: filters can look at it and change it before a byte is on the wire.
+
+/** Where a streaming body writes. */
+export type ByteSink = {
+  /** Resolves when more can be taken (at once, or after the client has drained); false when the client is gone. */
+  write(chunk: Uint8Array | string): boolean | Promise<boolean>;
+  /** Bytes accepted but not yet handed to the operating system. */
+  readonly bufferedBytes: number;
+};
+
+export type ResponseHeaders = { readonly [name: string]: string | readonly string[] };
+
+export type ResponseBody =
+  | { readonly type: "bytes"; readonly bytes: Uint8Array | string }
+  /** Headers are flushed at once; the response ends when `run` settles, and is cut when it rejects. */
+  | { readonly type: "stream"; readonly run: (sink: ByteSink, signal: AbortSignal) => Promise<void> }
+  /** The handler has taken the connection over through `ApiRequest.upgrade`. */
+  | { readonly type: "upgraded"; readonly done: Promise<void> };
+
+export type ApiResponse = {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body: ResponseBody;
+};
+
+const NO_CACHE = "no-cache, private";
+
+/** A JSON answer with the headers Kubernetes puts on every resource response. */
+export const jsonResponse = (
+  status: number,
+  bytes: Uint8Array | string,
+  headers: ResponseHeaders = {},
+): ApiResponse => ({
+  status,
+  headers: { "cache-control": NO_CACHE, "content-type": "application/json", ...headers },
+  body: { type: "bytes", bytes },
+});
+
+export const textResponse = (status: number, text: string, headers: ResponseHeaders = {}): ApiResponse => ({
+  status,
+  headers: {
+    "cache-control": NO_CACHE,
+    "content-type": "text/plain; charset=utf-8",
+    "x-content-type-options": "nosniff",
+    ...headers,
+  },
+  body: { type: "bytes", bytes: text },
+});
+
+/** The same response with more headers. */
+export const withHeaders = (response: ApiResponse, headers: ResponseHeaders): ApiResponse => ({
+  ...response,
+  headers: { ...response.headers, ...headers },
+});
