@@ -1,0 +1,140 @@
+// Parses JSON as Kubernetes does: exact 64-bit integers, a depth limit, Go's fault texts, no way to a prototype.
+// Source: sigs.k8s.io/json
+
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  type JsonCursor,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  readScalar,
+  readString,
+  skipSpace,
+} from "./json-cursor.ts";
+import { unexpectedCharacter } from "./json-syntax-error.ts";
+import type { JsonValue } from "./json-value.ts";
+import { type MutableJsonObject, setMember } from "./set-member.ts";
+
+/** How deep arrays and objects may nest before kube-apiserver refuses a body. */
+export const MAX_JSON_DEPTH = 10_000;
+
+/** Numbers that a double may round or overflow. Matches inside strings only cost the slower path. */
+const NEEDS_EXACT_NUMBERS = /\d{16}|\d[eE]\+?\d{3}/;
+
+// A byte order mark is kept, so that it is refused as upstream refuses it.
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/**
+ * The value of a JSON text. Integers outside ±2^53 come back as `bigint` within int64 and uint64, as float beyond.
+ * Of duplicate members the last one wins. `__proto__` is an ordinary own member.
+ * @throws JsonSyntaxError worded as Go's encoding/json
+ */
+export function parseJson(input: string | Uint8Array, options: { readonly maxDepth?: number } = {}): JsonValue {
+  const text = typeof input === "string" ? input : utf8.decode(input);
+  const maxDepth = options.maxDepth ?? MAX_JSON_DEPTH;
+  if (NEEDS_EXACT_NUMBERS.test(text) || nestsDeeper(text, maxDepth)) return parseExactly(text, maxDepth);
+  try {
+    // JSON.parse returns `any`; every value it can make is a JsonValue.
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    // The native fault text is V8's; the exact parser finds the same fault and words it as Go does.
+    return parseExactly(text, maxDepth);
+  }
+}
+
+/** Whether brackets outside strings nest deeper than the limit. Right for JSON; for other texts any answer will do. */
+function nestsDeeper(text: string, maxDepth: number): boolean {
+  if (text.length <= maxDepth) return false;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 0x5c) i++;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) inString = true;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > maxDepth) return true;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+  }
+  return false;
+}
+
+type Frame =
+  | { readonly array: JsonValue[]; readonly object?: undefined }
+  | { readonly object: MutableJsonObject; member: string; readonly array?: undefined };
+
+/** A loop with its own stack: recursion would overflow long before the depth limit. */
+function parseExactly(text: string, maxDepth: number): JsonValue {
+  const cursor: JsonCursor = { text, offset: 0 };
+  const stack: Frame[] = [];
+  for (;;) {
+    const code = skipSpace(cursor);
+    let value: JsonValue;
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (stack.length >= maxDepth) throw unexpectedCharacter(text, cursor.offset, "exceeded max depth");
+      cursor.offset++;
+      const next = skipSpace(cursor);
+      if (code === OPEN_BRACE) {
+        if (next !== CLOSE_BRACE) {
+          stack.push({ object: {}, member: readMemberName(cursor) });
+          continue;
+        }
+        value = {};
+      } else {
+        if (next !== CLOSE_BRACKET) {
+          stack.push({ array: [] });
+          continue;
+        }
+        value = [];
+      }
+      cursor.offset++;
+    } else value = readScalar(cursor);
+
+    // Puts the value where it belongs, and closes every container that ends behind it.
+    for (;;) {
+      const frame = stack.at(-1);
+      const after = skipSpace(cursor);
+      if (frame === undefined) {
+        if (cursor.offset < text.length) throw unexpectedCharacter(text, cursor.offset, "after top-level value");
+        return value;
+      }
+      if (frame.array !== undefined) {
+        frame.array.push(value);
+        if (after !== COMMA && after !== CLOSE_BRACKET) {
+          throw unexpectedCharacter(text, cursor.offset, "after array element");
+        }
+      } else {
+        setMember(frame.object, frame.member, value);
+        if (after !== COMMA && after !== CLOSE_BRACE) {
+          throw unexpectedCharacter(text, cursor.offset, "after object key:value pair");
+        }
+      }
+      cursor.offset++;
+      if (after === COMMA) {
+        if (frame.array === undefined) {
+          skipSpace(cursor);
+          frame.member = readMemberName(cursor);
+        }
+        break;
+      }
+      value = frame.array ?? frame.object;
+      stack.pop();
+    }
+  }
+}
+
+/** Reads `"name":` and returns the name. */
+function readMemberName(cursor: JsonCursor): string {
+  const { text } = cursor;
+  if (text.charCodeAt(cursor.offset) !== QUOTE) {
+    throw unexpectedCharacter(text, cursor.offset, "looking for beginning of object key string");
+  }
+  const name = readString(cursor);
+  if (skipSpace(cursor) !== COLON) throw unexpectedCharacter(text, cursor.offset, "after object key");
+  cursor.offset++;
+  return name;
+}
