@@ -40,8 +40,13 @@ export function formatBadValue(value: JsonValue | undefined): string {
 export const requiredError = (field: string, detail = ""): FieldError =>
   fieldError("FieldValueRequired", field, withDetail("Required value", detail));
 
-export const invalidError = (field: string, value: JsonValue | undefined, detail = ""): FieldError =>
-  fieldError("FieldValueInvalid", field, withDetail(`Invalid value: ${formatBadValue(value)}`, detail));
+/** `valueText` overrides how the value prints, for values that upstream prints in Go syntax. */
+export const invalidError = (
+  field: string,
+  value: JsonValue | undefined,
+  detail = "",
+  valueText = formatBadValue(value),
+): FieldError => fieldError("FieldValueInvalid", field, withDetail(`Invalid value: ${valueText}`, detail));
 
 export const typeInvalidError = (field: string, value: JsonValue | undefined, detail = ""): FieldError =>
   fieldError("FieldValueTypeInvalid", field, withDetail(`Invalid value: ${formatBadValue(value)}`, detail));
@@ -66,8 +71,8 @@ export const tooLongError = (field: string, maxBytes: number): FieldError =>
 export const tooManyError = (field: string, actual: number, max: number): FieldError =>
   fieldError("FieldValueTooMany", field, `Too many: ${actual}: must have at most ${max} items`);
 
-export const duplicateError = (field: string, value: JsonValue): FieldError =>
-  fieldError("FieldValueDuplicate", field, `Duplicate value: ${formatBadValue(value)}`);
+export const duplicateError = (field: string, value: JsonValue, valueText = formatBadValue(value)): FieldError =>
+  fieldError("FieldValueDuplicate", field, `Duplicate value: ${valueText}`);
 
 export const notFoundFieldError = (field: string, value: JsonValue): FieldError =>
   fieldError("FieldValueNotFound", field, `Not found: ${formatBadValue(value)}`);

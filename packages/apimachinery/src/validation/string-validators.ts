@@ -1,6 +1,8 @@
 // Syntax rules of names, label keys and values, and the exact sentences Kubernetes refuses them with.
 // Source: k8s.io/apimachinery/pkg/util/validation/validation.go, pkg/api/validation/path/name.go
 
+import { byteLength } from "./byte-length.ts";
+
 /** Each validator gives one sentence per broken rule; an empty list means valid. Lengths are UTF-8 bytes. */
 export type StringValidator = (value: string) => readonly string[];
 
@@ -86,14 +88,8 @@ function patternRule(rule: string, pattern: string, examples: readonly string[])
 
 const lengthRule = (max: number): string => `must be no more than ${max} characters`;
 
-/** Bytes of the UTF-8 form. Text that is short in any encoding is not measured. */
-function exceedsBytes(value: string, max: number): boolean {
-  if (value.length > max) return true;
-  return value.length * 3 > max && new TextEncoder().encode(value).length > max;
-}
-
 function check(value: string, maxLength: number, pattern: RegExp, rule: string): readonly string[] {
-  const tooLong = exceedsBytes(value, maxLength);
+  const tooLong = byteLength(value) > maxLength;
   const matches = pattern.test(value);
   if (!tooLong && matches) return [];
   return [...(tooLong ? [lengthRule(maxLength)] : []), ...(matches ? [] : [rule])];

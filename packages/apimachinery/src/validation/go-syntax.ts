@@ -1,0 +1,27 @@
+// Prints values as Go's %#v does: error texts of Kubernetes up to 1.33 show lists and maps that way.
+// Source: https://pkg.go.dev/fmt (verb %#v)
+
+import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
+import { quoteGo } from "../text/go-quote.ts";
+
+/** A decoded JSON value, such as `map[string]interface {}{"a":[]interface {}{"b", 42}}`. Keys are sorted. */
+export function formatGoValue(value: JsonValue | undefined): string {
+  if (value === null || value === undefined) return "interface {}(nil)";
+  if (typeof value === "string") return quoteGo(value);
+  if (isJsonArray(value)) return `[]interface {}{${value.map(formatGoValue).join(", ")}}`;
+  if (isJsonObject(value)) {
+    const keys = Object.keys(value).sort();
+    return `map[string]interface {}{${keys.map((key) => `${quoteGo(key)}:${formatGoValue(value[key])}`).join(", ")}}`;
+  }
+  return String(value);
+}
+
+/** `[]string{"a", "b"}` */
+export const formatGoStrings = (values: readonly string[]): string => `[]string{${values.map(quoteGo).join(", ")}}`;
+
+/** A timestamp as Go's time.Time prints: `2023-11-14 22:30:00 +0000 UTC`. Text that is no time is quoted. */
+export function formatGoTime(timestamp: string): string {
+  const time = new Date(timestamp);
+  if (Number.isNaN(time.getTime())) return quoteGo(timestamp);
+  return `${time.toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
+}

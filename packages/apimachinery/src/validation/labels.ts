@@ -1,0 +1,94 @@
+// Checks label maps, annotation maps and label selectors.
+// Source: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, pkg/api/validation/objectmeta.go
+
+import { byteLength } from "./byte-length.ts";
+import {
+  childPath,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  requiredError,
+  tooLongError,
+} from "./field-error.ts";
+import { isQualifiedName, isValidLabelValue } from "./string-validators.ts";
+
+/** Bytes of all annotation keys and values together. */
+export const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
+
+type StringMap = { readonly [key: string]: string };
+
+export type LabelSelectorRequirement = {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+};
+
+export type LabelSelector = {
+  readonly matchLabels?: StringMap;
+  readonly matchExpressions?: readonly LabelSelectorRequirement[];
+};
+
+export const validateLabelName = (name: string, path: string): readonly FieldError[] =>
+  isQualifiedName(name).map((fault) => invalidError(path, name, fault));
+
+export function validateLabels(labels: StringMap | undefined, path: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    errors.push(...validateLabelName(key, path));
+    for (const fault of isValidLabelValue(value)) errors.push(invalidError(path, value, fault));
+  }
+  return errors;
+}
+
+/** Keys are qualified names in any case; values are free, within a total size. */
+export function validateAnnotations(annotations: StringMap | undefined, path: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  let totalBytes = 0;
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    for (const fault of isQualifiedName(key.toLowerCase())) errors.push(invalidError(path, key, fault));
+    totalBytes += byteLength(key) + byteLength(value);
+  }
+  if (totalBytes > TOTAL_ANNOTATION_SIZE_LIMIT) errors.push(tooLongError(path, TOTAL_ANNOTATION_SIZE_LIMIT));
+  return errors;
+}
+
+export function validateLabelSelector(selector: LabelSelector | undefined, path: string): readonly FieldError[] {
+  if (selector === undefined) return [];
+  const expressionsPath = childPath(path, "matchExpressions");
+  return [
+    ...validateLabels(selector.matchLabels, childPath(path, "matchLabels")),
+    ...(selector.matchExpressions ?? []).flatMap((requirement, index) =>
+      validateRequirement(requirement, indexPath(expressionsPath, index)),
+    ),
+  ];
+}
+
+function validateRequirement({ key, operator, values = [] }: LabelSelectorRequirement, path: string): FieldError[] {
+  const valuesPath = childPath(path, "values");
+  return [
+    ...validateOperator(operator, values, path),
+    ...validateLabelName(key, childPath(path, "key")),
+    ...values.flatMap((value, index) =>
+      isValidLabelValue(value).map((fault) => invalidError(indexPath(valuesPath, index), value, fault)),
+    ),
+  ];
+}
+
+function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+  const valuesPath = childPath(path, "values");
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      return values.length > 0
+        ? []
+        : [requiredError(valuesPath, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case "Exists":
+    case "DoesNotExist":
+      return values.length === 0
+        ? []
+        : [forbiddenError(valuesPath, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    default:
+      return [invalidError(childPath(path, "operator"), operator, "not a valid selector operator")];
+  }
+}

@@ -1,0 +1,97 @@
+// Checks metadata.ownerReferences: complete references, one controller at most, no owners that never live long.
+// Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go (texts of 1.32)
+
+import { parseApiVersion } from "../meta/group-version.ts";
+import type { OwnerReference } from "../meta/object-meta.ts";
+import { quoteGo } from "../text/go-quote.ts";
+import { childPath, type FieldError, invalidError } from "./field-error.ts";
+
+/** What decoding lets through: every member may still be missing. */
+type ReceivedReference = Partial<OwnerReference>;
+
+/** Go prints the address of a set pointer, which carries no meaning. */
+const ADDRESS = "0xc000000000";
+
+const EVENT = "/v1, Kind=Event";
+
+export function validateOwnerReferences(
+  references: readonly ReceivedReference[] | undefined,
+  path: string,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  let firstController: string | undefined;
+  for (const reference of references ?? []) {
+    errors.push(...validateOwnerReference(reference, path));
+    if (reference.controller !== true) continue;
+    const controller = `${reference.kind ?? ""}/${reference.name ?? ""}`;
+    if (firstController === undefined) {
+      firstController = controller;
+    } else {
+      errors.push(onlyOneController(references ?? [], path, firstController, controller));
+    }
+  }
+  return errors;
+}
+
+function validateOwnerReference(reference: ReceivedReference, path: string): readonly FieldError[] {
+  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const errors: FieldError[] = [];
+  if (version === "") {
+    errors.push(invalidError(childPath(path, "apiVersion"), apiVersion, "version must not be empty"));
+  }
+  for (const [member, value] of [
+    ["kind", kind],
+    ["name", name],
+    ["uid", uid],
+  ] as const) {
+    if (value === "") errors.push(invalidError(childPath(path, member), value, `${member} must not be empty`));
+  }
+  const groupVersionKind = `${group}/${version}, Kind=${kind}`;
+  if (groupVersionKind === EVENT) {
+    errors.push(
+      invalidError(
+        path,
+        undefined,
+        `${groupVersionKind} is disallowed from being an owner`,
+        formatReference(reference),
+      ),
+    );
+  }
+  return errors;
+}
+
+function onlyOneController(
+  references: readonly ReceivedReference[],
+  path: string,
+  first: string,
+  second: string,
+): FieldError {
+  return invalidError(
+    path,
+    undefined,
+    `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`,
+    `[]v1.OwnerReference{${references.map(formatReference).join(", ")}}`,
+  );
+}
+
+function formatReference({
+  apiVersion = "",
+  kind = "",
+  name = "",
+  uid = "",
+  controller,
+  blockOwnerDeletion,
+}: ReceivedReference): string {
+  const members = [
+    `APIVersion:${quoteGo(apiVersion)}`,
+    `Kind:${quoteGo(kind)}`,
+    `Name:${quoteGo(name)}`,
+    `UID:${quoteGo(uid)}`,
+    `Controller:${formatBoolPointer(controller)}`,
+    `BlockOwnerDeletion:${formatBoolPointer(blockOwnerDeletion)}`,
+  ];
+  return `v1.OwnerReference{${members.join(", ")}}`;
+}
+
+const formatBoolPointer = (value: boolean | undefined): string => `(*bool)(${value === undefined ? "nil" : ADDRESS})`;
