@@ -49,6 +49,12 @@ export class CachedObject {
     );
   }
 
+  /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */
+  static fromObject(key: string, object: KubeObject): CachedObject {
+    const revision = Number(object.metadata.resourceVersion ?? 0);
+    return new CachedObject(key, revision, Buffer.from(stringifyJson(object)), undefined);
+  }
+
   /** The same object under another revision: what a DELETED event shows. */
   atRevision(revision: Revision): CachedObject {
     const { metadata, ...rest } = this.decode();

@@ -63,6 +63,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly columns?: readonly PrinterColumn[];
   /** Field selectors beside metadata.name and metadata.namespace, as simple JSONPaths (`.spec.user`). */
   readonly selectableFields?: readonly string[];
+  /** False for the built-in kinds that keep no metadata.generation; default true. */
+  readonly tracksGeneration?: boolean;
   readonly strategy?: Strategy;
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */

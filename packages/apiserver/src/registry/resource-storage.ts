@@ -2,8 +2,8 @@
 // Source: k8s.io/apiserver/pkg/registry/rest/rest.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { FieldSelector } from "@postern/apimachinery/selectors/field-selector";
-import type { LabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import type { ParsedFieldSelector } from "@postern/apimachinery/selectors/field-selector";
+import type { ParsedLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../chain/handler.ts";
 
@@ -15,8 +15,8 @@ export type Selection = {
   /** "" selects all namespaces. */
   readonly namespace: string;
   /** Absent selects everything. */
-  readonly labelSelector?: LabelSelector;
-  readonly fieldSelector?: FieldSelector;
+  readonly labelSelector?: ParsedLabelSelector;
+  readonly fieldSelector?: ParsedFieldSelector;
   /** Added by decorators: only objects for which it is true exist as far as this caller can tell. */
   readonly visible?: (object: CachedObject) => boolean;
 };
@@ -62,6 +62,8 @@ export type WriteOptions = {
 };
 
 export type UpdateRequest = {
+  /** The uid that the object must have; "" for any. */
+  readonly uid?: string;
   /** The object to store, made from the current one; called again when somebody else wrote in between. */
   transform(current: KubeObject): KubeObject | Promise<KubeObject>;
   /** When the object is absent: makes the one to create (server-side apply, create-on-update). */
@@ -77,24 +79,22 @@ export type DeleteOptions = {
   readonly gracePeriodSeconds?: number;
 };
 
-export type DeleteOutcome =
-  | { readonly removed: true; readonly object: KubeObject }
-  /** Finalizers hold it: the object as it is now. */
-  | { readonly removed: false; readonly object: KubeObject };
+/** `removed` is false while finalizers hold the object, which then is given as it is now. */
+export type DeleteOutcome = { readonly removed: boolean; readonly object: CachedObject };
 
 /** An absent method means that the verb is not served. All throw ApiErrors. */
 export type ResourceStorage = {
   get?(context: RequestContext, namespace: string, name: string, options: GetOptions): Promise<CachedObject>;
   list?(context: RequestContext, query: ListQuery): Promise<ListPage>;
   watch?(context: RequestContext, query: WatchQuery, observer: WatchEventObserver): Promise<Disposable>;
-  create?(context: RequestContext, namespace: string, object: KubeObject, options: WriteOptions): Promise<KubeObject>;
+  create?(context: RequestContext, namespace: string, object: KubeObject, options: WriteOptions): Promise<CachedObject>;
   update?(
     context: RequestContext,
     namespace: string,
     name: string,
     request: UpdateRequest,
     options: WriteOptions,
-  ): Promise<{ readonly object: KubeObject; readonly created: boolean }>;
+  ): Promise<{ readonly object: CachedObject; readonly created: boolean }>;
   delete?(context: RequestContext, namespace: string, name: string, options: DeleteOptions): Promise<DeleteOutcome>;
   deleteCollection?(context: RequestContext, query: ListQuery, options: DeleteOptions): Promise<ListPage>;
 };

@@ -31,8 +31,10 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   /** Brings a valid object into its one stored form. */
   canonicalize?(object: T): T;
 
-  /** Throws an ApiError to refuse a deletion, or returns finalizers to hold the object with (namespaces). */
+  /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */
   prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;
+  /** True while something besides metadata.finalizers keeps a deleted object, such as spec.finalizers of a namespace. */
+  isHeld?(object: T): boolean;
 
   /** Called after the write is durable. Failures are logged, never shown: the write has happened. */
   afterCreate?(object: T, context: RequestContext): void | Promise<void>;

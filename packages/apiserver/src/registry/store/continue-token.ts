@@ -1,0 +1,85 @@
+// The opaque text with which a client asks for the next page of a list.
+// Source: k8s.io/apiserver/pkg/storage/continue.go
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { Revision } from "../../storage/storage.ts";
+
+const VERSION = "meta.k8s.io/v1";
+
+/** Continues with whatever is there now, because the snapshot is gone. */
+export const INCONSISTENT: Revision = -1;
+
+export type ContinuePosition = {
+  /** The snapshot that the list is read from, or INCONSISTENT. */
+  readonly revision: Revision;
+  /** The key after which the next page begins, relative to the prefix that is listed. */
+  readonly startAfter: string;
+};
+
+export type ContinueTokens = {
+  encode(position: ContinuePosition): string;
+  /** Throws 400 for a token that this server did not make. */
+  decode(token: string): ContinuePosition;
+};
+
+/** With a key, tokens carry a signature and forged ones are refused. */
+export function createContinueTokens(key?: Uint8Array): ContinueTokens {
+  const sign = (revision: Revision, start: string): string =>
+    key === undefined ? "" : createHmac("sha256", key).update(`${revision}\0${start}`).digest("base64url").slice(0, 22);
+
+  return {
+    encode({ revision, startAfter }) {
+      const start = `${startAfter}\0`;
+      const signature = sign(revision, start);
+      const token = { v: VERSION, rv: revision, start, ...(signature === "" ? {} : { sig: signature }) };
+      return Buffer.from(JSON.stringify(token)).toString("base64url");
+    },
+
+    decode(token) {
+      const { revision, start, signature } = parseToken(token);
+      const expected = sign(revision, start);
+      if (expected !== "" && !sameText(expected, signature)) throw invalidToken("signature does not match");
+      return { revision, startAfter: start.endsWith("\0") ? start.slice(0, -1) : start };
+    },
+  };
+}
+
+function parseToken(token: string): { revision: Revision; start: string; signature: string } {
+  const bytes = decodeBase64Url(token);
+  let value: JsonValue;
+  try {
+    value = parseJson(bytes);
+  } catch (error) {
+    throw invalidToken(error instanceof Error ? error.message : "not JSON");
+  }
+  const fields = isJsonObject(value) ? value : {};
+  const version = typeof fields["v"] === "string" ? fields["v"] : "";
+  if (version !== VERSION) throw invalidToken(`server does not recognize this encoded version ${version}`);
+  const revision = fields["rv"];
+  if (typeof revision !== "number" || !Number.isSafeInteger(revision) || revision === 0) {
+    throw invalidToken(`incorrect encoded start resourceVersion (version ${VERSION})`);
+  }
+  const start = fields["start"];
+  if (typeof start !== "string" || start === "") throw invalidToken(`encoded start key empty (version ${VERSION})`);
+  if (start.split("/").includes("..")) throw invalidToken(start);
+  return { revision, start, signature: typeof fields["sig"] === "string" ? fields["sig"] : "" };
+}
+
+/** Node skips what is not base64; Go names the first byte that is wrong. */
+function decodeBase64Url(token: string): Uint8Array {
+  const bad = token.search(/[^A-Za-z0-9_-]/);
+  if (bad >= 0) throw invalidToken(`illegal base64 data at input byte ${bad}`);
+  if (token.length % 4 === 1) throw invalidToken(`illegal base64 data at input byte ${token.length - 1}`);
+  return Buffer.from(token, "base64url");
+}
+
+const invalidToken = (why: string) => badRequestError(`invalid continue token: continue key is not valid: ${why}`);
+
+function sameText(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,156 @@
+// Creates an object: names it, runs the strategy and admission, and stores it.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Create), pkg/registry/rest/create.go
+
+import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { generateName } from "@postern/apimachinery/names/generate-name";
+import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import { KeyExistsError } from "../../storage/storage-errors.ts";
+import type { WriteOptions } from "../resource-storage.ts";
+import { isTerminating, metaForCreate, withMeta } from "./object-meta.ts";
+import { throwStorageFailure } from "./storage-failure.ts";
+import { groupResourceOf, type StoreContext } from "./store-context.ts";
+import { validateNewObject } from "./validate-object.ts";
+
+/** How many generated names are tried before the client is told to. */
+const NAME_ATTEMPTS = 8;
+
+export async function createObject(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  object: KubeObject,
+  options: WriteOptions,
+): Promise<CachedObject> {
+  const admitted = await admit(store, context, namespace, object, options);
+  const wanted = nameOf(store, admitted, context);
+  for (let attempt = 1; ; attempt++) {
+    const name =
+      wanted.name === "" && wanted.prefix !== "" ? generateName(wanted.prefix, store.runtime.random) : wanted.name;
+    const prepared = await prepare(store, context, admitted, namespace, name, options);
+    try {
+      return await insert(store, context, prepared, store.keys.of(namespace, name), options);
+    } catch (error) {
+      if (!(error instanceof KeyExistsError)) throwStorageFailure(error);
+      if (name === wanted.name) throw await nameTakenError(store, namespace, name);
+      if (attempt === NAME_ATTEMPTS) throw namesExhaustedError(store, name);
+    }
+  }
+}
+
+async function admit(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  object: KubeObject,
+  { dryRun }: WriteOptions,
+): Promise<KubeObject> {
+  const attributes = admissionAttributes(store, context, namespace, object, dryRun);
+  return (await store.admission.admit(attributes)) ?? object;
+}
+
+const admissionAttributes = (
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  object: KubeObject,
+  dryRun: boolean,
+) => ({
+  context,
+  resource: store.definition,
+  subresource: "",
+  namespace,
+  name: object.metadata.name ?? "",
+  operation: "create" as const,
+  object,
+  oldObject: undefined,
+  dryRun,
+});
+
+function nameOf(store: StoreContext, { metadata, ...rest }: KubeObject, context: RequestContext) {
+  let { name = "", generateName: prefix = "" } = metadata;
+  if (name === "" && prefix === "") {
+    const chosen = store.strategy.nameWhenAbsent?.({ ...rest, metadata } as KubeObject, context);
+    name = chosen?.name ?? "";
+    prefix = chosen?.generateName ?? "";
+  }
+  return { name, prefix };
+}
+
+async function prepare(
+  store: StoreContext,
+  context: RequestContext,
+  object: KubeObject,
+  namespace: string,
+  name: string,
+  { dryRun }: WriteOptions,
+): Promise<KubeObject> {
+  const { definition, strategy, runtime } = store;
+  const { status: _status, ...withoutStatus } = object;
+  const submitted = definition.hasStatus === true ? (withoutStatus as KubeObject) : object;
+  const named = withMeta(submitted, metaForCreate(object.metadata, definition, { namespace, name }, runtime));
+  const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
+  await validateNewObject(store, prepared, context);
+  for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
+  await store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
+  if (Number(object.metadata.resourceVersion ?? 0) !== 0) {
+    throw untypedError("resourceVersion should not be set on objects to be created");
+  }
+  return strategy.canonicalize?.(prepared) ?? prepared;
+}
+
+async function insert(
+  store: StoreContext,
+  context: RequestContext,
+  prepared: KubeObject,
+  key: string,
+  { dryRun }: WriteOptions,
+): Promise<CachedObject> {
+  const { object, sealed } = store.definition.sealed?.seal(prepared, undefined) ?? {
+    object: prepared,
+    sealed: undefined,
+  };
+  if (dryRun) {
+    if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
+    return CachedObject.fromObject(key, object);
+  }
+  const value = encodeStoredValue(object, sealed);
+  const revision = await store.storage.create(key, value);
+  await store.cache.waitFor(revision, { signal: context.signal });
+  const stored = CachedObject.fromEntry({ key, value, revision });
+  await runAfterCreate(store, stored, context);
+  const reveal = store.definition.sealed?.reveal;
+  return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));
+}
+
+async function runAfterCreate(store: StoreContext, stored: CachedObject, context: RequestContext): Promise<void> {
+  if (store.strategy.afterCreate === undefined) return;
+  try {
+    await store.strategy.afterCreate(stored.decode(), context);
+  } catch (error) {
+    store.onHookError(error);
+  }
+}
+
+async function nameTakenError(store: StoreContext, namespace: string, name: string): Promise<ApiError> {
+  const existing = store.view.get(store.keys.of(namespace, name));
+  const taken = alreadyExistsError(groupResourceOf(store), name);
+  if (existing === undefined || !isTerminating(existing.decode())) return taken;
+  return new ApiError({ ...statusOf(taken), message: `object is being deleted: ${taken.message}` });
+}
+
+function namesExhaustedError(store: StoreContext, name: string): ApiError {
+  const taken = alreadyExistsError(groupResourceOf(store), name);
+  return new ApiError({
+    ...statusOf(taken),
+    message: `${taken.message}, the server was not able to generate a unique name for the object`,
+    details: { ...taken.details, retryAfterSeconds: 1 },
+  });
+}
+
+const statusOf = ({ code, reason, details }: ApiError) => ({
+  code,
+  reason,
+  ...(details === undefined ? {} : { details }),
+});

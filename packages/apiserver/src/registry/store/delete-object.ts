@@ -1,0 +1,137 @@
+// Deletes an object, or marks it as being deleted while finalizers hold it.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Delete), pkg/registry/rest/delete.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { type ApiError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
+import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import { RevisionConflictError } from "../../storage/storage-errors.ts";
+import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
+import { isTerminating, withMeta, withRevision } from "./object-meta.ts";
+import { throwStorageFailure } from "./storage-failure.ts";
+import { groupKindOf, groupResourceOf, type StoreContext } from "./store-context.ts";
+
+export async function deleteObject(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  name: string,
+  options: DeleteOptions,
+): Promise<DeleteOutcome> {
+  const key = store.keys.of(namespace, name);
+  let current = store.view.get(key);
+  for (;;) {
+    if (current === undefined) {
+      const entry = await store.storage.get(key, { signal: context.signal }).catch(throwStorageFailure);
+      if (entry === undefined) throw notFoundError(groupResourceOf(store), name);
+      current = CachedObject.fromEntry(entry);
+    }
+    try {
+      return await deleteCurrent(store, context, current, { namespace, name }, options);
+    } catch (error) {
+      if (!(error instanceof RevisionConflictError)) throwStorageFailure(error);
+      if (error.current === undefined) throw notFoundError(groupResourceOf(store), name);
+      current = CachedObject.fromEntry(error.current);
+    }
+  }
+}
+
+async function deleteCurrent(
+  store: StoreContext,
+  context: RequestContext,
+  current: CachedObject,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  options: DeleteOptions,
+): Promise<DeleteOutcome> {
+  const { storage, cache, strategy, admission, definition } = store;
+  const { signal } = context;
+  const object = current.decode();
+  checkPreconditions(store, object, options);
+  const { dryRun } = options;
+  const attributes = { context, resource: definition, subresource: "", namespace, name, operation: "delete" as const };
+  await admission.validate({ ...attributes, object: undefined, oldObject: object, dryRun });
+
+  const prepared = (await strategy.prepareForDelete?.(object, context)) ?? object;
+  const held = holdForDeletion(store, prepared, options);
+  if (held === undefined) {
+    if (dryRun) return { removed: true, object: current };
+    const revision = await storage.delete(current.key, current.revision);
+    await cache.waitFor(revision, { signal });
+    await runAfterDelete(store, object, context);
+    return { removed: true, object: current };
+  }
+  if (equalJson(held, object)) return { removed: false, object: current };
+  if (dryRun)
+    return { removed: false, object: CachedObject.fromObject(current.key, withRevision(held, current.revision)) };
+  const value = encodeStoredValue(held, current.decodeSealed());
+  const revision = await storage.update(current.key, value, current.revision);
+  await cache.waitFor(revision, { signal });
+  return { removed: false, object: CachedObject.fromEntry({ key: current.key, value, revision }) };
+}
+
+/** The object as it is while finalizers hold it; undefined when nothing does. */
+function holdForDeletion(store: StoreContext, object: KubeObject, options: DeleteOptions): KubeObject | undefined {
+  const finalizers = finalizersForDeletion(object.metadata.finalizers ?? [], options.propagationPolicy);
+  if (finalizers.length === 0 && store.strategy.isHeld?.(object) !== true) return undefined;
+  const { finalizers: _, ...meta } = object.metadata;
+  const marked = finalizers.length === 0 ? meta : { ...meta, finalizers };
+  if (isTerminating(object)) return withMeta(object, marked);
+  return withMeta(object, {
+    ...marked,
+    ...(meta.generation === undefined ? {} : { generation: meta.generation + 1 }),
+    deletionTimestamp: formatTimestamp(store.runtime.clock.now()),
+    deletionGracePeriodSeconds: 0,
+  });
+}
+
+/** The garbage collector's own two finalizers say how dependents are treated; a later request may change that. */
+function finalizersForDeletion(
+  finalizers: readonly string[],
+  policy: DeleteOptions["propagationPolicy"],
+): readonly string[] {
+  if (policy === undefined) return finalizers;
+  const others = finalizers.filter(
+    (name) => name !== FINALIZER_ORPHAN_DEPENDENTS && name !== FINALIZER_DELETE_DEPENDENTS,
+  );
+  if (policy === "Orphan") return [...others, FINALIZER_ORPHAN_DEPENDENTS];
+  if (policy === "Foreground") return [...others, FINALIZER_DELETE_DEPENDENTS];
+  return others;
+}
+
+function checkPreconditions(store: StoreContext, { metadata }: KubeObject, { preconditions }: DeleteOptions): void {
+  const uid = metadata.uid ?? "";
+  const revision = metadata.resourceVersion ?? "";
+  if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
+    throw preconditionError(
+      store,
+      metadata.name ?? "",
+      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). ` +
+        "The object might have been deleted and then recreated",
+    );
+  }
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== revision) {
+    throw preconditionError(
+      store,
+      metadata.name ?? "",
+      `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in ` +
+        `record (${revision}). The object might have been modified`,
+    );
+  }
+}
+
+/** Upstream names the Kind here, not the resource. */
+function preconditionError(store: StoreContext, name: string, why: string): ApiError {
+  const { group, kind } = groupKindOf(store);
+  return conflictError({ group, resource: kind }, name, why);
+}
+
+async function runAfterDelete(store: StoreContext, object: KubeObject, context: RequestContext): Promise<void> {
+  try {
+    await store.strategy.afterDelete?.(object, context);
+  } catch (error) {
+    store.onHookError(error);
+  }
+}

@@ -1,0 +1,151 @@
+// Lists objects: from memory where the newest state will do, from the history of the store where a snapshot is asked for.
+// Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (GetList), pkg/storage/cacher/delegator.go
+
+import { badRequestError, expiredError } from "@postern/apimachinery/meta/api-error";
+import { CachedObject } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { Revision } from "../../storage/storage.ts";
+import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
+import type { ListPage, ListQuery } from "../resource-storage.ts";
+import { type ContinuePosition, INCONSISTENT } from "./continue-token.ts";
+import { awaitFreshness, parseListResourceVersion } from "./resource-version.ts";
+import { compileSelection, isSelective, type ObjectPredicate } from "./selection.ts";
+import { throwStorageFailure } from "./storage-failure.ts";
+import type { StoreContext } from "./store-context.ts";
+
+const CONTINUE_TOO_OLD =
+  "The provided continue parameter is too old to display a consistent list result. You can start a new list without the " +
+  "continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with " +
+  "the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the " +
+  "first chunk was returned and now may show up in the list.";
+
+/** Entries read at once from the store when a selector may drop most of them. */
+const SELECTIVE_CHUNK = 1000;
+
+type Page = {
+  readonly items: readonly CachedObject[];
+  readonly revision: Revision;
+  readonly remaining: number;
+  /** Key of the last object looked at, when there is more behind it. */
+  readonly lastKey: string | undefined;
+};
+
+export async function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Promise<ListPage> {
+  const matches = compileSelection(query, store.definition, store.keys);
+  const prefix = store.keys.inNamespace(query.namespace);
+  const limit = Math.max(query.limit, 0);
+  const page = await readPage(store, context, query, { prefix, limit, matches });
+  return {
+    items: page.items,
+    resourceVersion: String(page.revision),
+    ...(page.lastKey === undefined
+      ? {}
+      : {
+          continue: store.continueTokens.encode({
+            revision: page.revision,
+            startAfter: page.lastKey.slice(prefix.length),
+          }),
+          ...(isSelective(query) ? {} : { remainingItemCount: page.remaining }),
+        }),
+  };
+}
+
+type Range = { readonly prefix: string; readonly limit: number; readonly matches: ObjectPredicate | undefined };
+
+async function readPage(store: StoreContext, context: RequestContext, query: ListQuery, range: Range): Promise<Page> {
+  if (query.continue !== "") {
+    if (query.resourceVersion !== "" && query.resourceVersion !== "0") {
+      throw badRequestError("specifying resource version is not allowed when using continue");
+    }
+    return await readContinued(store, context, store.continueTokens.decode(query.continue), range);
+  }
+  const { resourceVersion, resourceVersionMatch } = query;
+  const bound = resourceVersion === "" ? "" : parseListResourceVersion(resourceVersion);
+  const isExact =
+    resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
+  await awaitFreshness(store.cache, bound, context.signal);
+  if (isExact && bound !== "" && bound !== store.view.revision)
+    return await readSnapshot(store, range, bound, "", context);
+  return readCached(store, range, "");
+}
+
+async function readContinued(
+  store: StoreContext,
+  context: RequestContext,
+  { revision, startAfter }: ContinuePosition,
+  range: Range,
+): Promise<Page> {
+  const after = range.prefix + startAfter;
+  if (revision === INCONSISTENT) {
+    await awaitFreshness(store.cache, "", context.signal);
+    return readCached(store, range, after);
+  }
+  if (revision === store.view.revision) return readCached(store, range, after);
+  try {
+    return await readSnapshot(store, range, revision, after, context);
+  } catch (error) {
+    if (!(error instanceof RevisionCompactedError)) throw error;
+    throw expiredError(CONTINUE_TOO_OLD, store.continueTokens.encode({ revision: INCONSISTENT, startAfter }));
+  }
+}
+
+function readCached({ view }: StoreContext, { prefix, limit, matches }: Range, startAfter: string): Page {
+  const after = startAfter === "" ? {} : { startAfter };
+  if (matches === undefined) {
+    const objects = view.list(prefix, { ...after, ...(limit === 0 ? {} : { limit }) });
+    const last = objects.at(-1)?.key;
+    const remaining =
+      limit === 0 || objects.length < limit || last === undefined
+        ? 0
+        : countAfter(view.list(prefix, { startAfter: last }));
+    return { items: objects, revision: view.revision, remaining, lastKey: remaining === 0 ? undefined : last };
+  }
+  const items: CachedObject[] = [];
+  for (const object of view.list(prefix, after)) {
+    if (!matches(object)) continue;
+    if (limit > 0 && items.length === limit) {
+      return { items, revision: view.revision, remaining: 0, lastKey: items.at(-1)?.key };
+    }
+    items.push(object);
+  }
+  return { items, revision: view.revision, remaining: 0, lastKey: undefined };
+}
+
+const countAfter = (objects: readonly CachedObject[]): number => objects.length;
+
+async function readSnapshot(
+  store: StoreContext,
+  { prefix, limit, matches }: Range,
+  revision: Revision,
+  startAfter: string,
+  { signal }: RequestContext,
+): Promise<Page> {
+  const items: CachedObject[] = [];
+  let after = startAfter;
+  for (;;) {
+    const wanted = limit === 0 ? undefined : matches === undefined ? limit : SELECTIVE_CHUNK;
+    const { entries, remaining } = await store.storage
+      .list(prefix, {
+        revision,
+        signal,
+        ...(after === "" ? {} : { startAfter: after }),
+        ...(wanted === undefined ? {} : { limit: wanted }),
+      })
+      .catch(keepHistoryErrors);
+    for (const entry of entries) {
+      const object = CachedObject.fromEntry(entry);
+      if (matches !== undefined && !matches(object)) continue;
+      if (limit > 0 && items.length === limit) return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
+      items.push(object);
+    }
+    after = entries.at(-1)?.key ?? after;
+    if (remaining === 0 || entries.length === 0) return { items, revision, remaining: 0, lastKey: undefined };
+    if (matches === undefined) return { items, revision, remaining, lastKey: after };
+  }
+}
+
+/** The caller tells a compacted continue token from a compacted list. */
+function keepHistoryErrors(error: unknown): never {
+  if (error instanceof RevisionCompactedError || error instanceof FutureRevisionError) throw error;
+  return throwStorageFailure(error);
+}

@@ -1,0 +1,52 @@
+// Compiles what a list or a watch selects into one test of a cached object.
+
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { valueAtPath } from "../field-path.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
+import type { ResourceKeys } from "../resource-keys.ts";
+import type { Selection } from "../resource-storage.ts";
+
+export type ObjectPredicate = (object: CachedObject) => boolean;
+
+/** Undefined when everything is selected, so that the common case costs nothing. Throws 400 for an unknown field label. */
+export function compileSelection(
+  selection: Selection,
+  definition: ResourceDefinition,
+  keys: ResourceKeys,
+): ObjectPredicate | undefined {
+  const tests: ObjectPredicate[] = [];
+  const { labelSelector, fieldSelector, visible } = selection;
+  if (fieldSelector !== undefined && !fieldSelector.empty) {
+    const readField = fieldReader(
+      definition,
+      keys,
+      fieldSelector.requirements.map(({ field }) => field),
+    );
+    tests.push((object) => fieldSelector.matches(object, readField));
+  }
+  if (labelSelector !== undefined && !labelSelector.empty) tests.push((object) => labelSelector.matches(object.labels));
+  if (visible !== undefined) tests.push(visible);
+  if (tests.length === 0) return undefined;
+  const [only] = tests;
+  return tests.length === 1 ? only : (object) => tests.every((test) => test(object));
+}
+
+/** True when the selection can leave objects out, so that the number of remaining ones is unknown. */
+export const isSelective = ({ labelSelector, fieldSelector, visible }: Selection): boolean =>
+  labelSelector?.empty === false || fieldSelector?.empty === false || visible !== undefined;
+
+function fieldReader(definition: ResourceDefinition, keys: ResourceKeys, fields: readonly string[]) {
+  const selectable = new Set(definition.selectableFields?.map((path) => path.replace(/^\./, "")));
+  for (const field of fields) {
+    const known =
+      field === "metadata.name" || (field === "metadata.namespace" && definition.namespaced) || selectable.has(field);
+    if (!known) throw badRequestError(`field label not supported: ${field}`);
+  }
+  return (object: CachedObject, field: string): string => {
+    if (field === "metadata.name") return keys.parse(object.key).name;
+    if (field === "metadata.namespace") return keys.parse(object.key).namespace;
+    const value = valueAtPath(object.decode(), field.split("."));
+    return value === undefined || value === null ? "" : String(value);
+  };
+}

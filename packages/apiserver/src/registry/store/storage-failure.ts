@@ -1,0 +1,29 @@
+// Turns what a store refuses into what a client is told.
+
+import {
+  ApiError,
+  expiredError,
+  requestEntityTooLargeError,
+  serviceUnavailableError,
+} from "@postern/apimachinery/meta/api-error";
+import { RevisionCompactedError, StorageUnavailableError, ValueTooLargeError } from "../../storage/storage-errors.ts";
+
+const LIST_TOO_OLD = "The resourceVersion for the provided list is too old.";
+
+/** Never returns. Anything that is not a storage error is thrown as it is. */
+export function throwStorageFailure(error: unknown): never {
+  if (error instanceof ApiError) throw error;
+  if (error instanceof RevisionCompactedError) throw expiredError(LIST_TOO_OLD);
+  if (error instanceof ValueTooLargeError) throw requestEntityTooLargeError("the object is too large to be stored");
+  if (error instanceof StorageUnavailableError) {
+    throw new ApiError({ ...serviceUnavailable(), cause: error });
+  }
+  throw error;
+}
+
+function serviceUnavailable() {
+  const { code, reason, message, details } = serviceUnavailableError(
+    "the store cannot serve this request now, try again",
+  );
+  return { code, reason, message, ...(details === undefined ? {} : { details }) };
+}

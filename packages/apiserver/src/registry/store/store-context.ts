@@ -1,0 +1,35 @@
+// What every operation of the generic store works with.
+
+import type { GroupKind, GroupResource } from "@postern/apimachinery/meta/group-version";
+import type { AdmissionPlugin } from "../../admission/admission-plugin.ts";
+import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
+import type { Runtime } from "../../runtime/clock.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
+import type { ResourceKeys } from "../resource-keys.ts";
+import type { Strategy } from "../strategy.ts";
+import type { ContinueTokens } from "./continue-token.ts";
+
+export type StoreContext = {
+  readonly definition: ResourceDefinition;
+  readonly strategy: Strategy;
+  readonly keys: ResourceKeys;
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly view: CacheView;
+  readonly admission: Required<AdmissionPlugin>;
+  readonly continueTokens: ContinueTokens;
+  readonly runtime: Runtime;
+  /** Takes faults of hooks that run after a write, which cannot fail the request any more. */
+  readonly onHookError: (error: unknown) => void;
+};
+
+export const groupResourceOf = ({ definition }: StoreContext): GroupResource => ({
+  group: definition.group,
+  resource: definition.plural,
+});
+
+export const groupKindOf = ({ definition }: StoreContext): GroupKind => ({
+  group: definition.group,
+  kind: definition.kind,
+});

@@ -1,0 +1,265 @@
+// Replaces an object by one made from it, and tries again when somebody else was faster.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Update), pkg/registry/rest/update.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import {
+  ApiError,
+  conflictError,
+  invalidObjectError,
+  notFoundError,
+  STALE_RESOURCE_VERSION,
+} from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
+import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import { RevisionConflictError } from "../../storage/storage-errors.ts";
+import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
+import { createObject } from "./create-object.ts";
+import { isTerminating, withMeta, withRevision } from "./object-meta.ts";
+import { parseResourceVersion } from "./resource-version.ts";
+import { throwStorageFailure } from "./storage-failure.ts";
+import { groupResourceOf, type StoreContext } from "./store-context.ts";
+import { validateChangedObject } from "./validate-object.ts";
+
+type Target = { readonly namespace: string; readonly name: string; readonly key: string };
+type Outcome = { readonly object: CachedObject; readonly created: boolean };
+
+export async function updateObject(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  name: string,
+  request: UpdateRequest,
+  options: WriteOptions,
+): Promise<Outcome> {
+  const target = { namespace, name, key: store.keys.of(namespace, name) };
+  let current = store.view.get(target.key);
+  // The cache may be behind the store: whatever is decided on it and turns out badly is decided again on the newest state.
+  let isNewest = false;
+  for (;;) {
+    try {
+      if (current === undefined && isNewest) return await createAbsent(store, context, target, request, options);
+      if (current !== undefined) return await replace(store, context, target, current, request, options);
+    } catch (error) {
+      if (error instanceof RevisionConflictError) {
+        current = error.current === undefined ? undefined : CachedObject.fromEntry(error.current);
+        isNewest = true;
+        continue;
+      }
+      if (isNewest || !(error instanceof ApiError)) throwStorageFailure(error);
+      const seen = current?.revision;
+      current = await readNewest(store, target.key, context);
+      isNewest = true;
+      if (current?.revision === seen) throw error;
+      continue;
+    }
+    current = await readNewest(store, target.key, context);
+    isNewest = true;
+  }
+}
+
+async function readNewest(
+  store: StoreContext,
+  key: string,
+  { signal }: RequestContext,
+): Promise<CachedObject | undefined> {
+  try {
+    const entry = await store.storage.get(key, { signal });
+    return entry === undefined ? undefined : CachedObject.fromEntry(entry);
+  } catch (error) {
+    return throwStorageFailure(error);
+  }
+}
+
+async function createAbsent(
+  store: StoreContext,
+  context: RequestContext,
+  target: Target,
+  request: UpdateRequest,
+  options: WriteOptions,
+): Promise<Outcome> {
+  if (request.uid !== undefined && request.uid !== "") throw uidConflict(store, target, request.uid, "");
+  if (request.createWhenAbsent === undefined) throw notFoundError(groupResourceOf(store), target.name);
+  const object = await createObject(store, context, target.namespace, await request.createWhenAbsent(), options);
+  return { object, created: true };
+}
+
+async function replace(
+  store: StoreContext,
+  context: RequestContext,
+  target: Target,
+  current: CachedObject,
+  request: UpdateRequest,
+  options: WriteOptions,
+): Promise<Outcome> {
+  const old = current.decode();
+  const uid = old.metadata.uid ?? "";
+  if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
+    throw uidConflict(store, target, request.uid, uid);
+  }
+  const submitted = await request.transform(old);
+  checkResourceVersion(store, target, submitted, current);
+  const next = await prepare(store, context, target, old, submitted, request.subresource, options);
+
+  const previousSealed = current.decodeSealed();
+  const { object, sealed } = store.definition.sealed?.seal(next, previousSealed) ?? {
+    object: next,
+    sealed: previousSealed,
+  };
+  if (sameStoredState(object, old) && equalJson(sealed, previousSealed)) return { object: current, created: false };
+  if (options.dryRun) {
+    return { object: CachedObject.fromObject(target.key, withRevision(object, current.revision)), created: false };
+  }
+  if (isReleased(store, object))
+    return { object: await remove(store, context, target, current, object), created: false };
+  const stored = await write(store, context, target, current, object, sealed);
+  await runAfterUpdate(store, stored, old, context);
+  return { object: stored, created: false };
+}
+
+async function write(
+  store: StoreContext,
+  { signal }: RequestContext,
+  { key }: Target,
+  current: CachedObject,
+  object: KubeObject,
+  sealed: JsonObject | undefined,
+): Promise<CachedObject> {
+  const value = encodeStoredValue(object, sealed);
+  const revision = await store.storage.update(key, value, current.revision);
+  await store.cache.waitFor(revision, { signal });
+  return CachedObject.fromEntry({ key, value, revision });
+}
+
+/** The last finalizer went: the object goes with it, and the client is shown what it looked like. */
+async function remove(
+  store: StoreContext,
+  context: RequestContext,
+  { key }: Target,
+  current: CachedObject,
+  object: KubeObject,
+): Promise<CachedObject> {
+  const revision = await store.storage.delete(key, current.revision);
+  await store.cache.waitFor(revision, { signal: context.signal });
+  await runHook(store, () => store.strategy.afterDelete?.(object, context));
+  return CachedObject.fromObject(key, withRevision(object, current.revision));
+}
+
+const isReleased = ({ strategy }: StoreContext, object: KubeObject): boolean =>
+  isTerminating(object) && (object.metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true;
+
+async function prepare(
+  store: StoreContext,
+  context: RequestContext,
+  { namespace, name }: Target,
+  old: KubeObject,
+  submitted: KubeObject,
+  subresource: string,
+  { dryRun }: WriteOptions,
+): Promise<KubeObject> {
+  const { definition, strategy, admission } = store;
+  const attributes = {
+    context,
+    resource: definition,
+    subresource,
+    namespace,
+    name,
+    operation: "update" as const,
+    dryRun,
+  };
+  const admitted = (await admission.admit({ ...attributes, object: submitted, oldObject: old })) ?? submitted;
+  const merged =
+    subresource === "status" ? onlyStatus(admitted, old) : withoutStatusChange(admitted, old, definition.hasStatus);
+  const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
+  const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
+  const counted =
+    definition.tracksGeneration === false ? prepared : withGeneration(prepared, old, definition.hasStatus);
+  await validateChangedObject(store, counted, old, context);
+  for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
+  await admission.validate({ ...attributes, object: counted, oldObject: old });
+  return strategy.canonicalize?.(counted) ?? counted;
+}
+
+/** A write to /status keeps everything but the status, and who owns it. */
+function onlyStatus(submitted: KubeObject, old: KubeObject): KubeObject {
+  const { managedFields } = submitted.metadata;
+  const { managedFields: _, ...meta } = old.metadata;
+  const { status: _status, ...rest } = old;
+  const { status } = submitted;
+  return {
+    ...(rest as KubeObject),
+    metadata: { ...meta, ...(managedFields === undefined ? {} : { managedFields }) },
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+function withoutStatusChange(submitted: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
+  if (!hasStatus) return submitted;
+  const { status: _, ...rest } = submitted;
+  return { ...(rest as KubeObject), ...(old["status"] === undefined ? {} : { status: old["status"] }) };
+}
+
+function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
+  const generation = old.metadata.generation ?? 0;
+  const changed = !equalJson(desiredState(object, hasStatus), desiredState(old, hasStatus));
+  return withMeta(object, { ...object.metadata, generation: changed ? generation + 1 : generation });
+}
+
+function desiredState({ metadata: _, ...rest }: KubeObject, hasStatus: boolean): JsonObject {
+  if (!hasStatus) return rest;
+  const { status: _status, ...desired } = rest;
+  return desired;
+}
+
+function sameStoredState(a: KubeObject, b: KubeObject): boolean {
+  const { resourceVersion: _a, ...metaA } = a.metadata;
+  const { resourceVersion: _b, ...metaB } = b.metadata;
+  return equalJson({ ...a, metadata: metaA }, { ...b, metadata: metaB });
+}
+
+function checkResourceVersion(
+  store: StoreContext,
+  { name }: Target,
+  submitted: KubeObject,
+  current: CachedObject,
+): void {
+  const revision = parseResourceVersion(submitted.metadata.resourceVersion ?? "");
+  if (revision === 0) {
+    if (store.strategy.allowUnconditionalUpdate === true) return;
+    const { group, resource } = groupResourceOf(store);
+    throw invalidObjectError({ group, kind: resource }, name, [
+      {
+        type: "FieldValueInvalid",
+        field: "metadata.resourceVersion",
+        message: "Invalid value: 0x0: must be specified for an update",
+      },
+    ]);
+  }
+  if (revision !== current.revision) throw conflictError(groupResourceOf(store), name, STALE_RESOURCE_VERSION);
+}
+
+function uidConflict(store: StoreContext, { namespace, name }: Target, wanted: string, actual: string): ApiError {
+  const { group, plural } = store.definition;
+  const key = ["/registry", group, plural, namespace, name].filter((part) => part !== "").join("/");
+  return conflictError(
+    groupResourceOf(store),
+    name,
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ` +
+      `UID in precondition: ${wanted}, UID in object meta: ${actual}`,
+  );
+}
+
+async function runAfterUpdate(store: StoreContext, stored: CachedObject, old: KubeObject, context: RequestContext) {
+  if (store.strategy.afterUpdate === undefined) return;
+  await runHook(store, () => store.strategy.afterUpdate?.(stored.decode(), old, context));
+}
+
+async function runHook(store: StoreContext, hook: () => void | Promise<void>): Promise<void> {
+  try {
+    await hook();
+  } catch (error) {
+    store.onHookError(error);
+  }
+}

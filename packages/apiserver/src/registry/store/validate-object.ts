@@ -1,0 +1,53 @@
+// All checks of an object before it is stored: metadata, schema, list uniqueness, and the resource's own.
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { validateListTypes } from "@postern/apimachinery/schema/list-type";
+import { validateAgainstSchema, validateUpdateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
+import { validateObjectMeta, validateObjectMetaUpdate } from "@postern/apimachinery/validation/object-meta";
+import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
+import type { RequestContext } from "../../chain/handler.ts";
+import { groupKindOf, type StoreContext } from "./store-context.ts";
+
+/** Throws 422 with every fault found. */
+export async function validateNewObject(
+  store: StoreContext,
+  object: KubeObject,
+  context: RequestContext,
+): Promise<void> {
+  const errors = [
+    ...validateObjectMeta(object.metadata, metaRules(store)),
+    ...validateAgainstSchema(object, store.definition.schema, ""),
+    ...validateListTypes(object, store.definition.schema, ""),
+    ...((await store.strategy.validate?.(object, context)) ?? []),
+  ];
+  refuse(store, object, errors);
+}
+
+/** As `validateNewObject`; faults of parts that were there before and did not change are let through. */
+export async function validateChangedObject(
+  store: StoreContext,
+  object: KubeObject,
+  old: KubeObject,
+  context: RequestContext,
+): Promise<void> {
+  const errors = [
+    ...validateObjectMeta(object.metadata, metaRules(store)),
+    ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
+    ...validateUpdateAgainstSchema(object, old, store.definition.schema, ""),
+    ...validateListTypes(object, store.definition.schema, ""),
+    ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
+  ];
+  refuse(store, object, errors);
+}
+
+const metaRules = ({ definition, strategy }: StoreContext) => ({
+  requiresNamespace: definition.namespaced,
+  validateName: strategy.validateName ?? nameIsDNSSubdomain,
+  path: "metadata",
+});
+
+function refuse(store: StoreContext, object: KubeObject, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObjectError(groupKindOf(store), object.metadata.name ?? "", errors);
+}
