@@ -1,0 +1,134 @@
+// A certificate authority: its key and certificate, and the DER that is the same in everything it signs.
+
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  X509Certificate,
+} from "node:crypto";
+import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import { AUTHORITY_CONSTRAINTS, buildCertificate, encodeExtension } from "./certificate-builder.ts";
+import { derImplicit, derOctetString, derSequence } from "./der.ts";
+import { type DerElement, readDer, readDerChildren, readObjectIdentifier } from "./der-reader.ts";
+import { encodeDistinguishedName } from "./distinguished-name.ts";
+import { OID } from "./object-identifiers.ts";
+import { encodePem } from "./pem.ts";
+import { randomSerial } from "./serial-number.ts";
+
+/** Room for the clocks of others: what we sign is valid from a little before now. Kubernetes' signer uses the same. */
+export const CLOCK_SKEW_MS = 5 * 60_000;
+const AUTHORITY_LIFETIME_MS = 10 * 365 * 86_400_000;
+
+export type CertificateAuthority = {
+  readonly certificatePem: string;
+  /** PKCS #8. Secret. */
+  readonly privateKeyPem: string;
+  readonly certificate: X509Certificate;
+  readonly signingKey: KeyObject;
+  /** The authority's Name as it stands in its certificate: what it signs must name it octet by octet. */
+  readonly subject: Uint8Array;
+  /** The extension that names the authority's key in what it signs; empty for an authority without a key identifier. */
+  readonly authorityKeyIdentifier: readonly Uint8Array[];
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+};
+
+export type AuthorityOptions = {
+  readonly commonName: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly lifetimeMs?: number;
+  /** An EC P-256 private key to certify; absent means a new one. */
+  readonly privateKey?: KeyObject;
+};
+
+/** A new self-signed authority, valid for ten years unless told otherwise. */
+export function createCertificateAuthority(options: AuthorityOptions): CertificateAuthority {
+  const { commonName, clock, random, lifetimeMs = AUTHORITY_LIFETIME_MS } = options;
+  const privateKey = options.privateKey ?? generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+  const publicKeyInfo = createPublicKey(privateKey).export({ type: "spki", format: "der" });
+  const name = encodeDistinguishedName({ commonName, organizations: [] });
+  const now = clock.now();
+  const der = buildCertificate(
+    {
+      serial: randomSerial(random),
+      issuer: name,
+      subject: name,
+      publicKeyInfo,
+      notBefore: now - CLOCK_SKEW_MS,
+      notAfter: now + lifetimeMs,
+      extensions: [
+        ...AUTHORITY_CONSTRAINTS,
+        encodeExtension(OID.subjectKeyIdentifier, derOctetString(keyIdentifier(publicKeyInfo))),
+      ],
+    },
+    privateKey,
+  );
+  return authorityFromPem(
+    encodePem("CERTIFICATE", der),
+    privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  );
+}
+
+/**
+ * An authority from its two files. Throws an Error whose message says what is wrong with them: not a certificate, not a
+ * private key, not an authority, not an EC key, or not a pair.
+ */
+export function authorityFromPem(certificatePem: string, privateKeyPem: string): CertificateAuthority {
+  const certificate = parseOr("it is not a PEM certificate", () => new X509Certificate(certificatePem));
+  const signingKey = parseOr("its private key is not a PEM private key", () => createPrivateKey(privateKeyPem));
+  if (!certificate.ca) throw new Error("it is not the certificate of an authority");
+  if (signingKey.asymmetricKeyType !== "ec") throw new Error("its private key is not an EC key");
+  if (!certificate.checkPrivateKey(signingKey)) throw new Error("certificate and private key do not belong together");
+  const { subject, subjectKeyIdentifier } = readAuthorityFields(certificate.raw);
+  return {
+    certificatePem,
+    privateKeyPem,
+    certificate,
+    signingKey,
+    subject,
+    authorityKeyIdentifier:
+      subjectKeyIdentifier === undefined
+        ? []
+        : [encodeExtension(OID.authorityKeyIdentifier, derSequence(derImplicit(0, subjectKeyIdentifier)))],
+    notBefore: Date.parse(certificate.validFrom),
+    notAfter: Date.parse(certificate.validTo),
+  };
+}
+
+function parseOr<T>(fault: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new Error(fault, { cause });
+  }
+}
+
+/** RFC 5280 section 4.2.1.2, method 1 taken over the whole key info, which is as unique. */
+const keyIdentifier = (publicKeyInfo: Uint8Array): Uint8Array => createHash("sha1").update(publicKeyInfo).digest();
+
+/** The subject's and the key identifier's octets, which node:crypto gives only as printed text. */
+function readAuthorityFields(der: Uint8Array): { subject: Uint8Array; subjectKeyIdentifier: Uint8Array | undefined } {
+  const [toBeSigned] = readDerChildren(readDer(der));
+  const fields = toBeSigned === undefined ? [] : readDerChildren(toBeSigned);
+  // A version 1 certificate has no version field; every later one shifts the rest by one.
+  const subject = fields[fields[0]?.tag === 0xa0 ? 5 : 4];
+  if (subject === undefined) throw new Error("it is not a PEM certificate");
+  const extensions = fields.find(({ tag }) => tag === 0xa3);
+  return { subject: subject.bytes, subjectKeyIdentifier: extensions && findKeyIdentifier(extensions) };
+}
+
+function findKeyIdentifier(extensions: DerElement): Uint8Array | undefined {
+  const [list] = readDerChildren(extensions);
+  for (const extension of list === undefined ? [] : readDerChildren(list)) {
+    const fields = readDerChildren(extension);
+    const [oid] = fields;
+    const value = fields.at(-1);
+    if (oid === undefined || value === undefined) continue;
+    if (readObjectIdentifier(oid) === OID.subjectKeyIdentifier) return readDer(value.contents).contents;
+  }
+  return undefined;
+}

@@ -1,0 +1,75 @@
+// Builds and signs an X.509 version 3 certificate from parts that are already DER.
+// Source: RFC 5280 section 4.1
+
+import { type KeyObject, sign } from "node:crypto";
+import {
+  derBitString,
+  derBoolean,
+  derExplicit,
+  derInteger,
+  derNamedBits,
+  derObjectIdentifier,
+  derOctetString,
+  derSequence,
+  derTime,
+} from "./der.ts";
+import { OID } from "./object-identifiers.ts";
+
+export type CertificateParts = {
+  /** Big-endian octets of a positive integer, at most 20. */
+  readonly serial: Uint8Array;
+  /** Names and key info are whole DER elements. */
+  readonly issuer: Uint8Array;
+  readonly subject: Uint8Array;
+  readonly publicKeyInfo: Uint8Array;
+  /** Milliseconds since the epoch, cut to whole seconds. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+  readonly extensions: readonly Uint8Array[];
+};
+
+const VERSION_3 = derExplicit(0, derInteger(Uint8Array.of(2)));
+const ECDSA_WITH_SHA256 = derSequence(derObjectIdentifier(OID.ecdsaWithSha256));
+
+/** The certificate as DER. `signingKey` is an EC key: we sign with ECDSA and SHA-256 alone. */
+export function buildCertificate(parts: CertificateParts, signingKey: KeyObject): Uint8Array {
+  const toBeSigned = derSequence(
+    VERSION_3,
+    derInteger(parts.serial),
+    ECDSA_WITH_SHA256,
+    parts.issuer,
+    derSequence(derTime(parts.notBefore), derTime(parts.notAfter)),
+    parts.subject,
+    parts.publicKeyInfo,
+    derExplicit(3, derSequence(...parts.extensions)),
+  );
+  return derSequence(toBeSigned, ECDSA_WITH_SHA256, derBitString(sign("sha256", toBeSigned, signingKey)));
+}
+
+/** Wraps an extension's value. A critical one makes a reader that does not know it refuse the certificate. */
+export function encodeExtension(oid: string, value: Uint8Array, critical = false): Uint8Array {
+  return critical
+    ? derSequence(derObjectIdentifier(oid), derBoolean(true), derOctetString(value))
+    : derSequence(derObjectIdentifier(oid), derOctetString(value));
+}
+
+/** Bit numbers of KeyUsage. */
+const DIGITAL_SIGNATURE = 0;
+const KEY_CERT_SIGN = 5;
+const CRL_SIGN = 6;
+
+export const AUTHORITY_CONSTRAINTS: readonly Uint8Array[] = [
+  encodeExtension(OID.basicConstraints, derSequence(derBoolean(true)), true),
+  encodeExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN]), true),
+];
+
+export const CLIENT_CONSTRAINTS = leafConstraints(OID.clientAuth);
+export const SERVER_CONSTRAINTS = leafConstraints(OID.serverAuth);
+
+function leafConstraints(purpose: string): readonly Uint8Array[] {
+  return [
+    encodeExtension(OID.basicConstraints, derSequence(), true),
+    encodeExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE]), true),
+    encodeExtension(OID.extendedKeyUsage, derSequence(derObjectIdentifier(purpose))),
+  ];
+}

@@ -1,0 +1,175 @@
+// Certificate signing requests: reads those of others without trusting them, and writes our own.
+// Source: RFC 2986 section 4
+
+import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { derBitString, derElement, derInteger, derObjectIdentifier, derSequence } from "./der.ts";
+import {
+  type DerElement,
+  DerError,
+  readDer,
+  readDerChildren,
+  readDerSequence,
+  readObjectIdentifier,
+} from "./der-reader.ts";
+import { type DistinguishedName, decodeDistinguishedName, encodeDistinguishedName } from "./distinguished-name.ts";
+import { OID } from "./object-identifiers.ts";
+import { decodePem, encodePem } from "./pem.ts";
+
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const OBJECT_IDENTIFIER = 0x06;
+const MAX_REQUEST_LENGTH = 64 * 1024;
+const MIN_RSA_BITS = 2048;
+/** Above this, checking one signature costs more than an unknown sender may spend. */
+const MAX_RSA_BITS = 8192;
+const MIN_RSA_EXPONENT = 65537n;
+const CURVES: ReadonlySet<string | undefined> = new Set(["prime256v1", "secp384r1", "secp521r1"]);
+
+/** Digest and key type of each signature algorithm that we check; SHA-1 and older are missing on purpose. */
+const SIGNATURE_ALGORITHMS: { readonly [oid: string]: { readonly digest: string | null; readonly keyType: string } } = {
+  [OID.ecdsaWithSha256]: { digest: "sha256", keyType: "ec" },
+  [OID.ecdsaWithSha384]: { digest: "sha384", keyType: "ec" },
+  [OID.ecdsaWithSha512]: { digest: "sha512", keyType: "ec" },
+  [OID.sha256WithRsa]: { digest: "sha256", keyType: "rsa" },
+  [OID.sha384WithRsa]: { digest: "sha384", keyType: "rsa" },
+  [OID.sha512WithRsa]: { digest: "sha512", keyType: "rsa" },
+  [OID.ed25519]: { digest: null, keyType: "ed25519" },
+};
+
+export type CertificateRequest = {
+  /** The one thing a signer takes over from a request. */
+  readonly publicKey: KeyObject;
+  /** What the sender calls itself: to compare with what it may be called, never to sign unread. */
+  readonly subject: DistinguishedName;
+  readonly hasOtherSubjectAttributes: boolean;
+  /** Extensions the sender asks for, such as other names; none is ever granted from here. */
+  readonly requestedExtensions: readonly string[];
+};
+
+export class CertificateRequestError extends Error {
+  override readonly name = "CertificateRequestError";
+}
+
+/**
+ * Reads a PEM request, having checked its signature by its own key and that this key is worth signing.
+ * Throws CertificateRequestError, whose message may be shown to the sender.
+ */
+export function parseCertificateRequest(pem: string): CertificateRequest {
+  if (pem.length > MAX_REQUEST_LENGTH) throw new CertificateRequestError("the certificate request is too large");
+  const der = decodePem("CERTIFICATE REQUEST", pem);
+  if (der === undefined) throw new CertificateRequestError("PEM block type must be CERTIFICATE REQUEST");
+  try {
+    return readRequest(der);
+  } catch (error) {
+    if (error instanceof DerError) {
+      throw new CertificateRequestError(`the certificate request is malformed: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function readRequest(der: Uint8Array): CertificateRequest {
+  const [info, algorithm, signature, ...rest] = readDerSequence(readDer(der));
+  if (info === undefined || algorithm === undefined || signature?.tag !== BIT_STRING || rest.length > 0) {
+    throw new DerError("it is not a request");
+  }
+  const [version, subject, publicKeyInfo, attributes] = readDerSequence(info);
+  if (version?.tag !== INTEGER || subject === undefined || publicKeyInfo === undefined) {
+    throw new DerError("it is not a request");
+  }
+  const publicKey = readPublicKey(publicKeyInfo);
+  checkProofOfPossession(info.bytes, algorithm, signature, publicKey);
+  const { commonName, organizations, hasOtherAttributes } = decodeDistinguishedName(subject);
+  return {
+    publicKey,
+    subject: { commonName, organizations },
+    hasOtherSubjectAttributes: hasOtherAttributes,
+    requestedExtensions: attributes === undefined ? [] : readRequestedExtensions(attributes),
+  };
+}
+
+function readPublicKey(publicKeyInfo: DerElement): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPublicKey({ key: Buffer.from(publicKeyInfo.bytes), format: "der", type: "spki" });
+  } catch (cause) {
+    throw new CertificateRequestError("the public key of the certificate request cannot be read", { cause });
+  }
+  const [algorithm] = readDerSequence(publicKeyInfo);
+  const parameters = algorithm === undefined ? undefined : readDerSequence(algorithm)[1];
+  if (key.asymmetricKeyType === "ec" && parameters?.tag !== OBJECT_IDENTIFIER) {
+    // OpenSSL recognises a known curve in explicit parameters, and would write the parameters into what we sign.
+    throw new CertificateRequestError("the public key is refused: its curve must be given by name");
+  }
+  const weakness = findWeakness(key);
+  if (weakness !== undefined) throw new CertificateRequestError(`the public key is refused: ${weakness}`);
+  return key;
+}
+
+/** Why a public key is not worth signing; undefined when it is. */
+export function findWeakness(key: KeyObject): string | undefined {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve } = key.asymmetricKeyDetails ?? {};
+  switch (key.asymmetricKeyType) {
+    case "ed25519":
+      return undefined;
+    case "ec":
+      return CURVES.has(namedCurve) ? undefined : "the curve must be one of P-256, P-384, P-521";
+    case "rsa":
+      if (modulusLength < MIN_RSA_BITS || modulusLength > MAX_RSA_BITS) {
+        return `an RSA key must have ${MIN_RSA_BITS} to ${MAX_RSA_BITS} bits`;
+      }
+      return publicExponent < MIN_RSA_EXPONENT || publicExponent % 2n === 0n
+        ? `the RSA exponent must be odd and at least ${MIN_RSA_EXPONENT}`
+        : undefined;
+    default:
+      return "the key must be EC, RSA or Ed25519";
+  }
+}
+
+function checkProofOfPossession(
+  signed: Uint8Array,
+  algorithm: DerElement,
+  signature: DerElement,
+  publicKey: KeyObject,
+): void {
+  const [oid] = readDerSequence(algorithm);
+  const known = SIGNATURE_ALGORITHMS[(oid && readObjectIdentifier(oid)) ?? ""];
+  if (known === undefined || known.keyType !== publicKey.asymmetricKeyType) {
+    throw new CertificateRequestError("the signature algorithm of the certificate request is not accepted");
+  }
+  const [unusedBits] = signature.contents;
+  if (unusedBits !== 0 || !verify(known.digest, signed, publicKey, signature.contents.subarray(1))) {
+    throw new CertificateRequestError("the certificate request is not signed by its own key");
+  }
+}
+
+function readRequestedExtensions(attributes: DerElement): readonly string[] {
+  const oids: string[] = [];
+  for (const attribute of readDerChildren(attributes)) {
+    const [type, values] = readDerChildren(attribute);
+    if (type === undefined || values === undefined || readObjectIdentifier(type) !== OID.extensionRequest) continue;
+    for (const extension of readDerChildren(values).flatMap(readDerChildren)) {
+      const [oid] = readDerChildren(extension);
+      oids.push((oid && readObjectIdentifier(oid)) ?? "");
+    }
+  }
+  return oids;
+}
+
+/** A PEM request for a subject, signed by an EC private key, as the CertificateSigningRequest API takes it. */
+export function createCertificateRequest(privateKey: KeyObject, subject: DistinguishedName): string {
+  const info = derSequence(
+    derInteger(Uint8Array.of(0)),
+    encodeDistinguishedName(subject),
+    createPublicKey(privateKey).export({ type: "spki", format: "der" }),
+    derElement(0xa0, []),
+  );
+  return encodePem(
+    "CERTIFICATE REQUEST",
+    derSequence(
+      info,
+      derSequence(derObjectIdentifier(OID.ecdsaWithSha256)),
+      derBitString(sign("sha256", info, privateKey)),
+    ),
+  );
+}

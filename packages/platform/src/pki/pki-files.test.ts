@@ -1,0 +1,156 @@
+import { X509Certificate } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from "node:fs";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { loadOrCreateAuthority } from "./authority-files.ts";
+import { createPrivateFile } from "./private-file.ts";
+import { loadOrCreateServingCertificate, servingNames } from "./serving-certificate.ts";
+import { createWorkspace, type Workspace } from "./testing/openssl.ts";
+
+const DAY_MS = 86_400_000;
+const { random } = systemRuntime;
+let now: number;
+const clock: Clock = { now: () => now };
+let workspace: Workspace;
+beforeEach(() => {
+  now = Date.now();
+  workspace = createWorkspace();
+});
+afterEach(() => workspace[Symbol.dispose]());
+
+const load = () => loadOrCreateAuthority(workspace.path("pki"), { commonName: "test", clock, random });
+const read = (name: string) => readFileSync(workspace.path(`pki/${name}`), "utf8");
+
+describe("the files of a certificate authority", () => {
+  it("are made once, for the owner alone, and found again", async () => {
+    const made = await load();
+    expect(readdirSync(workspace.path("pki")).sort()).toEqual(["ca.crt", "ca.key"]);
+    expect(statSync(workspace.path("pki/ca.key")).mode & 0o777).toBe(0o600);
+    expect(statSync(workspace.path("pki")).mode & 0o777).toBe(0o700);
+    const found = await load();
+    expect(found.certificatePem).toBe(made.certificatePem);
+    expect(found.notAfter).toBe(made.notAfter);
+    expect(found.authorityKeyIdentifier).toEqual(made.authorityKeyIdentifier);
+  });
+
+  it("are completed with the same key when a start was cut between the two", async () => {
+    const made = await load();
+    unlinkSync(workspace.path("pki/ca.crt"));
+    const again = await load();
+    expect(again.privateKeyPem).toBe(made.privateKeyPem);
+    expect(again.certificate.publicKey.equals(made.certificate.publicKey)).toBe(true);
+  });
+
+  it.each([
+    ["a certificate without its key", () => unlinkSync(workspace.path("pki/ca.key")), /restore .*ca\.key/],
+    [
+      "a half-written certificate",
+      () => workspace.write("pki/ca.crt", read("ca.crt").slice(0, 100)),
+      /not a PEM certificate/,
+    ],
+    ["an empty certificate", () => workspace.write("pki/ca.crt", ""), /not a PEM certificate/],
+    ["a half-written key", () => workspace.write("pki/ca.key", read("ca.key").slice(0, 60)), /not a PEM private key/],
+    [
+      "a directory in the place of the key",
+      () => {
+        unlinkSync(workspace.path("pki/ca.key"));
+        mkdirSync(workspace.path("pki/ca.key"));
+      },
+      /EISDIR/,
+    ],
+  ])("are refused and left alone: %s", async (_, damage, message) => {
+    await load();
+    damage();
+    const before = readdirSync(workspace.path("pki")).sort();
+    const certificate = read("ca.crt");
+    await expect(load()).rejects.toThrow(ConfigurationError);
+    await expect(load()).rejects.toThrow(message);
+    expect(readdirSync(workspace.path("pki")).sort()).toEqual(before);
+    expect(read("ca.crt")).toBe(certificate);
+  });
+
+  it("are refused when they are no pair", async () => {
+    await load();
+    const other = await loadOrCreateAuthority(workspace.path("other"), { commonName: "x", clock, random });
+    workspace.write("pki/ca.key", other.privateKeyPem);
+    await expect(load()).rejects.toThrow(/do not belong together/);
+  });
+
+  it("are refused once expired", async () => {
+    await load();
+    now += 11 * 365 * DAY_MS;
+    await expect(load()).rejects.toThrow(/expired at/);
+  });
+
+  it.skipIf(process.getuid?.() === 0)("are refused when they may not be read (root reads everything)", async () => {
+    await load();
+    chmodSync(workspace.path("pki/ca.key"), 0);
+    await expect(load()).rejects.toThrow(/EACCES.*readable/);
+  });
+
+  it("cannot be made over a file that is there", async () => {
+    const path = workspace.write("taken", "mine");
+    await expect(createPrivateFile(path, "other")).rejects.toThrow(/not overwritten/);
+    expect(readFileSync(path, "utf8")).toBe("mine");
+  });
+});
+
+describe("the files of the serving certificate", () => {
+  const names = ["localhost", "127.0.0.1", "::1"];
+  const serve = async (wanted: readonly string[] = names) =>
+    loadOrCreateServingCertificate(workspace.path("pki"), { authority: await load(), names: wanted, clock, random });
+
+  it("are made once and found again while they are good", async () => {
+    const made = await serve();
+    expect(statSync(workspace.path("pki/tls.key")).mode & 0o777).toBe(0o600);
+    expect(await serve()).toEqual(made);
+  });
+
+  it("are renewed, with the same key, when a third of their life is left", async () => {
+    const made = await serve();
+    expect(made.renewAt).toBeGreaterThan(now + 200 * DAY_MS);
+    now = made.renewAt;
+    const renewed = await serve();
+    expect(renewed.certificatePem).not.toBe(made.certificatePem);
+    expect(renewed.privateKeyPem).toBe(made.privateKeyPem);
+    expect(renewed.renewAt).toBeGreaterThan(now);
+  });
+
+  it("are renewed for a new name", async () => {
+    await serve();
+    const { certificatePem } = await serve([...names, "postern.example.com", "192.0.2.7"]);
+    const certificate = new X509Certificate(certificatePem);
+    expect(certificate.checkHost("postern.example.com")).toBeDefined();
+    expect(certificate.checkIP("192.0.2.7")).toBeDefined();
+  });
+
+  it("are renewed when the authority is another", async () => {
+    await serve();
+    unlinkSync(workspace.path("pki/ca.crt"));
+    unlinkSync(workspace.path("pki/ca.key"));
+    const { certificatePem } = await serve();
+    expect(new X509Certificate(certificatePem).verify((await load()).certificate.publicKey)).toBe(true);
+  });
+
+  it("are refused when the key is damaged", async () => {
+    await serve();
+    workspace.write("pki/tls.key", "half");
+    await expect(serve()).rejects.toThrow(/tls\.key is not a PEM private key: move it away/);
+  });
+});
+
+describe("serving names", () => {
+  it("hold the local names, the bind address and the extra ones, once each", () => {
+    const names = servingNames("10.0.0.5", ["Postern.example.com", "postern.example.com", "0:0:0:0:0:0:0:1"]);
+    expect(names).toEqual(expect.arrayContaining(["localhost", "127.0.0.1", "10.0.0.5", "postern.example.com"]));
+    expect(names.filter((name) => name.toLowerCase() === "postern.example.com")).toHaveLength(1);
+    expect(names.filter((name) => name === "::1" || name === "0:0:0:0:0:0:0:1")).toHaveLength(1);
+  });
+
+  it("never hold an unspecified address", () => {
+    expect(servingNames("0.0.0.0")).not.toContain("0.0.0.0");
+    expect(servingNames("::")).not.toContain("::");
+  });
+});

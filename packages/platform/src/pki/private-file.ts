@@ -1,0 +1,103 @@
+// Files with secrets: readable by their owner alone, written whole or not at all.
+
+import { randomUUID } from "node:crypto";
+import { link, mkdir, open, readFile, rename, rm, unlink } from "node:fs/promises";
+import { dirname } from "node:path";
+import { ConfigurationError } from "../config/configuration-error.ts";
+
+const OWNER_ONLY_FILE = 0o600;
+const OWNER_ONLY_DIRECTORY = 0o700;
+
+/** The error code of a failed system call; undefined for any other error. */
+export const systemErrorCode = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
+/**
+ * The text of a file; undefined when there is none. `what` names it in the ConfigurationError that is thrown when it is
+ * there but cannot be read, such as "the key of the certificate authority".
+ */
+export async function readFileIfPresent(path: string, what: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === "ENOENT") return undefined;
+    throw new ConfigurationError(
+      `cannot read ${what} in ${path} (${code ?? "unknown error"}): make the file readable by the user that runs the server`,
+      { cause: error },
+    );
+  }
+}
+
+/** Makes a directory and its parents, open to the owner only where it makes them. */
+export async function ensurePrivateDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: OWNER_ONLY_DIRECTORY });
+  } catch (error) {
+    throw new ConfigurationError(
+      `cannot make the directory ${path} (${systemErrorCode(error) ?? "unknown error"}): choose a place that the user who runs the server may write to`,
+      { cause: error },
+    );
+  }
+}
+
+/** Writes a file that must not exist yet. A crash leaves either nothing or all of it; a file that is there stays. */
+export async function createPrivateFile(path: string, text: string): Promise<void> {
+  await writeThrough(path, text, async (temporary) => {
+    try {
+      await link(temporary, path);
+      await unlink(temporary);
+    } catch (error) {
+      // Some file systems of containers have no hard links. There the check and the rename are two steps.
+      if (systemErrorCode(error) === "EEXIST" || (await exists(path))) throw error;
+      await rename(temporary, path);
+    }
+  });
+}
+
+/** Writes a file in place of one that may be there. A crash leaves either the old one or the new one. */
+export async function replacePrivateFile(path: string, text: string): Promise<void> {
+  await writeThrough(path, text, (temporary) => rename(temporary, path));
+}
+
+async function writeThrough(path: string, text: string, publish: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(temporary, "wx", OWNER_ONLY_FILE);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await publish(temporary);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    await rm(temporary, { force: true });
+    const code = systemErrorCode(error) ?? "unknown error";
+    const remedy =
+      code === "EEXIST"
+        ? "it exists already and is not overwritten"
+        : "check the directory's permissions and free space";
+    throw new ConfigurationError(`cannot write ${path} (${code}): ${remedy}`, { cause: error });
+  }
+}
+
+/** A new name is on disk only once its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await (await open(path, "r")).close();
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) !== "ENOENT";
+  }
+}

@@ -1,0 +1,150 @@
+// The server's own TLS certificate: signed by our authority for the names the server is reached by, renewed in time.
+
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
+import { join } from "node:path";
+import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { type CertificateAuthority, CLOCK_SKEW_MS } from "./certificate-authority.ts";
+import { buildCertificate, encodeExtension, SERVER_CONSTRAINTS } from "./certificate-builder.ts";
+import { encodeDistinguishedName } from "./distinguished-name.ts";
+import { OID } from "./object-identifiers.ts";
+import { encodePem } from "./pem.ts";
+import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "./private-file.ts";
+import { randomSerial } from "./serial-number.ts";
+import { encodeSubjectAlternativeNames, ipAddressOctets } from "./subject-alternative-names.ts";
+
+const LIFETIME_MS = 365 * 86_400_000;
+/** A certificate is replaced once less than this part of its life is left. */
+const RENEWAL_SHARE = 1 / 3;
+const UNSPECIFIED_ADDRESSES: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+export type ServingCertificate = {
+  readonly certificatePem: string;
+  /** PKCS #8. Secret. */
+  readonly privateKeyPem: string;
+  /** Milliseconds since the epoch at which it should be asked for again. */
+  readonly renewAt: number;
+};
+
+export type ServingCertificateOptions = {
+  readonly authority: CertificateAuthority;
+  /** Host names and IP addresses, as `servingNames` gives them. */
+  readonly names: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+/** Signs a certificate for server authentication. It never outlives its authority. */
+export function signServingCertificate(options: ServingCertificateOptions & { readonly publicKey: KeyObject }): string {
+  const { authority, names, clock, random, publicKey } = options;
+  const now = clock.now();
+  return encodePem(
+    "CERTIFICATE",
+    buildCertificate(
+      {
+        serial: randomSerial(random),
+        issuer: authority.subject,
+        subject: encodeDistinguishedName({ commonName: "postern", organizations: [] }),
+        publicKeyInfo: publicKey.export({ type: "spki", format: "der" }),
+        notBefore: Math.max(now - CLOCK_SKEW_MS, authority.notBefore),
+        notAfter: Math.min(now + LIFETIME_MS, authority.notAfter),
+        extensions: [
+          ...SERVER_CONSTRAINTS,
+          encodeExtension(OID.subjectAlternativeName, encodeSubjectAlternativeNames(names)),
+          ...authority.authorityKeyIdentifier,
+        ],
+      },
+      authority.signingKey,
+    ),
+  );
+}
+
+/**
+ * The certificate in `tls.crt` and `tls.key` of a directory, or a new one there: at first, when its end is near, when
+ * its authority changed, or when the server is reached by names it does not have. The key stays over renewals.
+ */
+export async function loadOrCreateServingCertificate(
+  directory: string,
+  options: ServingCertificateOptions,
+): Promise<ServingCertificate> {
+  const certificatePath = join(directory, "tls.crt");
+  const keyPath = join(directory, "tls.key");
+  const keyPem = await readFileIfPresent(keyPath, "the private key of the server's certificate");
+  const currentPem = await readFileIfPresent(certificatePath, "the server's certificate");
+  const privateKey =
+    keyPem === undefined
+      ? generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey
+      : readServingKey(keyPath, keyPem);
+  const privateKeyPem = keyPem ?? privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  if (keyPem === undefined) await createPrivateFile(keyPath, privateKeyPem);
+
+  const current = currentPem === undefined ? undefined : readServingCertificate(certificatePath, currentPem);
+  if (currentPem !== undefined && current !== undefined && isStillGood(current, privateKey, options)) {
+    return { certificatePem: currentPem, privateKeyPem, renewAt: renewalTime(current) };
+  }
+  const certificatePem = signServingCertificate({ ...options, publicKey: createPublicKey(privateKey) });
+  await replacePrivateFile(certificatePath, certificatePem);
+  return { certificatePem, privateKeyPem, renewAt: renewalTime(new X509Certificate(certificatePem)) };
+}
+
+function isStillGood(
+  certificate: X509Certificate,
+  key: KeyObject,
+  { authority, names, clock }: ServingCertificateOptions,
+): boolean {
+  return (
+    clock.now() < renewalTime(certificate) &&
+    certificate.checkPrivateKey(key) &&
+    certificate.checkIssued(authority.certificate) &&
+    certificate.verify(authority.certificate.publicKey) &&
+    names.every((name) => isCovered(certificate, name))
+  );
+}
+
+const isCovered = (certificate: X509Certificate, name: string): boolean =>
+  (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+
+function renewalTime(certificate: X509Certificate): number {
+  const start = Date.parse(certificate.validFrom);
+  const end = Date.parse(certificate.validTo);
+  return end - (end - start) * RENEWAL_SHARE;
+}
+
+function readServingKey(path: string, pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (cause) {
+    throw new ConfigurationError(`${path} is not a PEM private key: move it away to have a new one made`, { cause });
+  }
+}
+
+function readServingCertificate(path: string, pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (cause) {
+    throw new ConfigurationError(`${path} is not a PEM certificate: move it away to have a new one made`, { cause });
+  }
+}
+
+/**
+ * Every name a client may reach the server by, without repetition: the local ones, the machine's host name, the bind
+ * address (all addresses of the machine for an unspecified one) and the extra names.
+ */
+export function servingNames(bindAddress: string, extraNames: readonly string[] = []): readonly string[] {
+  const bound = UNSPECIFIED_ADDRESSES.has(bindAddress) ? machineAddresses() : [bindAddress];
+  const byIdentity = new Map<string, string>();
+  for (const name of ["localhost", "127.0.0.1", "::1", hostname(), ...bound, ...extraNames]) {
+    if (name !== "") byIdentity.set(identityOf(name), name);
+  }
+  return [...byIdentity.values()];
+}
+
+const identityOf = (name: string): string =>
+  isIP(name) === 0 ? name.toLowerCase() : Buffer.from(ipAddressOctets(name)).toString("hex");
+
+const machineAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? []).filter(({ address }) => !address.startsWith("fe80:")).map(({ address }) => address),
+  );
