@@ -45,6 +45,8 @@ export type ResolvedRules = {
   readonly nonResourceRules: readonly NonResourceRule[];
   /** True when some of what the user may do cannot be told as rules. */
   readonly incomplete: boolean;
+  /** What went wrong while the rules were put together, for people to read. */
+  readonly evaluationError?: string;
 };
 
 /** Tells everything that a user may do in a namespace, for SelfSubjectRulesReview and the escalation check. */
@@ -61,6 +63,22 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
         if (decision.reason !== "") reasons.push(decision.reason);
       }
       return { verdict: "no-opinion", reason: reasons.join("\n") };
+    },
+  };
+}
+
+/** A list of resolvers is a resolver: the user may do what any of them tells. */
+export function unionRuleResolver(resolvers: readonly RuleResolver[]): RuleResolver {
+  return {
+    async rulesFor(user, namespace) {
+      const parts = await Promise.all(resolvers.map((resolver) => resolver.rulesFor(user, namespace)));
+      const errors = parts.flatMap(({ evaluationError }) => (evaluationError === undefined ? [] : [evaluationError]));
+      return {
+        resourceRules: parts.flatMap(({ resourceRules }) => resourceRules),
+        nonResourceRules: parts.flatMap(({ nonResourceRules }) => nonResourceRules),
+        incomplete: parts.some(({ incomplete }) => incomplete),
+        ...(errors.length === 0 ? {} : { evaluationError: errors.join(", ") }),
+      };
     },
   };
 }

@@ -1,0 +1,121 @@
+// X.509 client certificates: the common name is the user, the organizations are the groups.
+// Source: k8s.io/apiserver/pkg/authentication/request/x509/x509.go
+
+import { X509Certificate } from "node:crypto";
+import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import type { Clock } from "../runtime/clock.ts";
+import type { Authentication, Authenticator } from "./authenticator.ts";
+import {
+  type CertificateSubject,
+  EXTENDED_KEY_USAGE_CLIENT_AUTH,
+  readCertificateSubject,
+} from "./certificate-subject.ts";
+import { DerError } from "./der-reader.ts";
+
+/** A certificate that a trusted authority signed for client authentication, and that is valid now. */
+export type ClientCertificate = {
+  readonly subject: CertificateSubject;
+  /** Hexadecimal, upper case, as node:crypto prints it. */
+  readonly serialNumber: string;
+  /** SHA-256 of the certificate, lower-case hexadecimal without colons. */
+  readonly fingerprint: string;
+  readonly notAfter: Date;
+};
+
+export type ClientCertificateOptions = {
+  /** The authorities trusted to sign client certificates, in PEM, several in one text allowed. Each one is an anchor by itself. */
+  readonly authorities: string | readonly string[];
+  readonly clock: Clock;
+  /**
+   * Who the holder is; default: user = CN, groups = O. Undefined gives no identity; throw an ApiError 401 to refuse, for example
+   * a serial number that has been revoked.
+   */
+  readonly identify?: (
+    certificate: ClientCertificate,
+  ) => Promise<Authentication | undefined> | Authentication | undefined;
+};
+
+const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** Only certificates signed directly by one of the authorities count: the TLS layer hands over no intermediates. */
+export function createClientCertificateAuthenticator({
+  authorities,
+  clock,
+  identify = identityOfCertificate,
+}: ClientCertificateOptions): Authenticator {
+  const anchors = parseAuthorities([authorities].flat());
+  // Checking a signature costs more than all the rest of a request, and a connection sends many with one certificate.
+  const verified = new WeakMap<X509Certificate, Verified>();
+  return {
+    authenticate(request) {
+      const certificate = request.peerCertificate();
+      if (certificate === undefined) return undefined;
+      let known = verified.get(certificate);
+      if (known === undefined) {
+        known = verify(certificate, anchors);
+        verified.set(certificate, known);
+      }
+      const now = clock.now();
+      if (!(now >= known.validFrom && now <= known.validUntil)) throw unauthorizedError();
+      return identify(known.certificate);
+    },
+  };
+}
+
+/** User = CN, groups = O; undefined for a certificate without a common name. */
+export function identityOfCertificate({ subject, fingerprint }: ClientCertificate): Authentication | undefined {
+  if (subject.commonName === "") return undefined;
+  const id = `X509SHA256=${fingerprint}`;
+  return {
+    user: {
+      name: subject.commonName,
+      groups: subject.organizations,
+      extra: { [EXTRA_CREDENTIAL_ID]: [id] },
+    },
+    credential: { id },
+  };
+}
+
+type Verified = { readonly certificate: ClientCertificate; readonly validFrom: number; readonly validUntil: number };
+
+/** The PEM certificates of `texts`. Throws when there is none, or one that is not an authority's. */
+function parseAuthorities(texts: readonly string[]): readonly X509Certificate[] {
+  const anchors = texts.flatMap((text) => text.match(PEM_CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
+  if (anchors.length === 0) throw new Error("no certificate authority for client certificates given");
+  const stranger = anchors.find(({ ca }) => !ca);
+  if (stranger !== undefined) throw new Error(`${stranger.subject} is not a certificate authority`);
+  return anchors;
+}
+
+/** Throws an ApiError 401 unless an anchor signed the certificate for client authentication. Times are left to the caller. */
+function verify(certificate: X509Certificate, anchors: readonly X509Certificate[]): Verified {
+  const anchor = anchors.find((candidate) => isSignedBy(certificate, candidate));
+  if (anchor === undefined) throw unauthorizedError();
+  const subject = subjectOf(certificate);
+  if (subject.isCertificateAuthority) throw unauthorizedError();
+  if (!(subject.extendedKeyUsages ?? []).includes(EXTENDED_KEY_USAGE_CLIENT_AUTH)) throw unauthorizedError();
+  return {
+    certificate: {
+      subject,
+      serialNumber: certificate.serialNumber,
+      fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
+      notAfter: new Date(certificate.validTo),
+    },
+    validFrom: Math.max(Date.parse(certificate.validFrom), Date.parse(anchor.validFrom)),
+    validUntil: Math.min(Date.parse(certificate.validTo), Date.parse(anchor.validTo)),
+  };
+}
+
+function isSignedBy(certificate: X509Certificate, anchor: X509Certificate): boolean {
+  return certificate.checkIssued(anchor) && certificate.verify(anchor.publicKey);
+}
+
+function subjectOf(certificate: X509Certificate): CertificateSubject {
+  try {
+    return readCertificateSubject(certificate.raw);
+  } catch (error) {
+    if (error instanceof DerError) throw unauthorizedError();
+    throw error;
+  }
+}

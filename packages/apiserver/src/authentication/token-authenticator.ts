@@ -1,0 +1,24 @@
+// The port that tells whose a bearer token is; TokenReview asks it too.
+// Source: k8s.io/apiserver/pkg/authentication/authenticator/interfaces.go (Token)
+
+import type { Authentication } from "./authenticator.ts";
+
+export type TokenAuthenticator = {
+  /**
+   * Undefined when the token is not one of this authenticator's. Throws an ApiError 401 when it is, but is not (any longer) good.
+   */
+  authenticateToken(token: string): Promise<Authentication | undefined> | Authentication | undefined;
+};
+
+/** A list of token authenticators is one: the first that knows the token decides. */
+export function unionTokenAuthenticator(authenticators: readonly TokenAuthenticator[]): TokenAuthenticator {
+  return {
+    async authenticateToken(token) {
+      for (const authenticator of authenticators) {
+        const authentication = await authenticator.authenticateToken(token);
+        if (authentication !== undefined) return authentication;
+      }
+      return undefined;
+    },
+  };
+}

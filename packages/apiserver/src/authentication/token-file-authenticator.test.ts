@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { createBearerTokenAuthenticator } from "./bearer-token-authenticator.ts";
+import { parseServiceAccountUsername, serviceAccountUsername } from "./service-account.ts";
+import { headerlessRequest } from "./testing/headerless-request.ts";
+import { unionTokenAuthenticator } from "./token-authenticator.ts";
+import { createTokenFileAuthenticator } from "./token-file-authenticator.ts";
+
+const FILE = `t1,alice,u1\r\n\n"t,2","b""ob",,"devs,ops"\nt1,alice2,u2,devs\n,nobody,u3\n`;
+
+describe("createTokenFileAuthenticator", () => {
+  const tokens = createTokenFileAuthenticator(FILE);
+
+  it.each([
+    ["t1", { name: "alice2", uid: "u2", groups: ["devs"] }],
+    ["t,2", { name: 'b"ob', groups: ["devs", "ops"] }],
+    ["", undefined],
+    ["T1", undefined],
+    ["__proto__", undefined],
+  ])("tells whose %j is", async (token, user) => {
+    expect((await tokens.authenticateToken(token))?.user).toEqual(user);
+  });
+
+  it("refuses a file with too few columns or an open quote", () => {
+    expect(() => createTokenFileAuthenticator("t,u\n")).toThrow(/at least 3 columns.*record 1 has 2/);
+    expect(() => createTokenFileAuthenticator('t,"u,1\n')).toThrow(/not closed/);
+  });
+});
+
+describe("createBearerTokenAuthenticator", () => {
+  const tokenOf = (token: string | undefined) =>
+    createBearerTokenAuthenticator(
+      unionTokenAuthenticator([createTokenFileAuthenticator("a,al,1"), createTokenFileAuthenticator("b,bo,2")]),
+      () => token,
+    ).authenticate(headerlessRequest({}));
+
+  it("asks each authenticator, refuses an unknown token and ignores a request without one", async () => {
+    expect((await tokenOf("b"))?.user.name).toBe("bo");
+    await expect(tokenOf("c")).rejects.toMatchObject({ code: 401, message: "Unauthorized" });
+    expect(await tokenOf(undefined)).toBe(undefined);
+  });
+});
+
+describe("service account user names", () => {
+  it("are read back only in their exact form", () => {
+    expect(parseServiceAccountUsername(serviceAccountUsername("ns", "robot"))).toEqual({
+      namespace: "ns",
+      name: "robot",
+    });
+    for (const name of [
+      "robot",
+      "system:serviceaccount:ns",
+      "system:serviceaccount:ns:a:b",
+      "system:serviceaccount::a",
+    ]) {
+      expect(parseServiceAccountUsername(name)).toBe(undefined);
+    }
+  });
+});

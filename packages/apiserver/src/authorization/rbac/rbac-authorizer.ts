@@ -1,0 +1,120 @@
+// Decides by roles and bindings, and tells everything that they open for a user.
+// Source: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/registry/rbac/validation/rule.go
+
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import type { UserInfo } from "../../authentication/user-info.ts";
+import {
+  type AuthorizationAttributes,
+  type AuthorizationDecision,
+  type Authorizer,
+  NO_OPINION,
+  type ResolvedRules,
+  type RuleResolver,
+} from "../authorizer.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+import { RBAC_GROUP } from "./policy-rule.ts";
+import type { Grant, RbacSource } from "./rbac-source.ts";
+import { describeBinding, type RoleRef } from "./role-binding.ts";
+import { combinedResource, ruleAllows } from "./rule-allows.ts";
+
+/** Decisions are synchronous: the source is in memory. */
+export type RbacAuthorizer = Authorizer &
+  RuleResolver & {
+    authorize(attributes: AuthorizationAttributes): AuthorizationDecision;
+    rulesFor(user: UserInfo, namespace: string): ResolvedRules;
+  };
+
+export function createRbacAuthorizer({ source }: { readonly source: RbacSource }): RbacAuthorizer {
+  return {
+    authorize(attributes) {
+      const combined = combinedResource(attributes);
+      let allowedBy: Grant | undefined;
+      const missing: RoleRef[] = [];
+      visitGrants(source, attributes.user, attributes.namespace, (grant) => {
+        const rules = source.rulesOf(grant.binding.roleRef, grant.binding.namespace);
+        if (rules === undefined) missing.push(grant.binding.roleRef);
+        else if (rules.some((rule) => ruleAllows(rule, attributes, combined))) allowedBy = grant;
+        return allowedBy === undefined;
+      });
+      if (allowedBy !== undefined) {
+        const reason = `RBAC: allowed by ${describeBinding(allowedBy.binding, allowedBy.subject)}`;
+        return { verdict: "allow", reason };
+      }
+      return missing.length === 0 ? NO_OPINION : { verdict: "no-opinion", reason: `RBAC: ${describeMissing(missing)}` };
+    },
+
+    rulesFor(user, namespace) {
+      const found = new Set<readonly PolicyRule[]>();
+      const missing: RoleRef[] = [];
+      visitGrants(source, user, namespace, (grant) => {
+        const rules = source.rulesOf(grant.binding.roleRef, grant.binding.namespace);
+        if (rules === undefined) missing.push(grant.binding.roleRef);
+        else found.add(rules);
+        return true;
+      });
+      return {
+        ...resolveRules([...found].flat()),
+        incomplete: missing.length > 0,
+        ...(missing.length === 0 ? {} : { evaluationError: describeMissing(missing) }),
+      };
+    },
+  };
+}
+
+/** Every grant that concerns the user: cluster-wide ones first, then those of the namespace. Stops when `visit` says false. */
+function visitGrants(source: RbacSource, user: UserInfo, namespace: string, visit: (grant: Grant) => boolean): void {
+  if (!visitNamespace(source, user, "", visit) || namespace === "") return;
+  visitNamespace(source, user, namespace, visit);
+}
+
+function visitNamespace(
+  source: RbacSource,
+  user: UserInfo,
+  namespace: string,
+  visit: (grant: Grant) => boolean,
+): boolean {
+  for (const grant of source.grantsToUser(namespace, user.name)) if (!visit(grant)) return false;
+  for (const group of user.groups) {
+    for (const grant of source.grantsToGroup(namespace, group)) if (!visit(grant)) return false;
+  }
+  return true;
+}
+
+/** Policy rules split into what they open inside and outside the resource tree. */
+export function resolveRules(rules: readonly PolicyRule[]): Pick<ResolvedRules, "resourceRules" | "nonResourceRules"> {
+  return {
+    resourceRules: rules
+      .filter(({ resources }) => resources.length > 0)
+      .map(({ verbs, apiGroups, resources, resourceNames }) => ({ verbs, apiGroups, resources, resourceNames })),
+    nonResourceRules: rules
+      .filter(({ nonResourceURLs }) => nonResourceURLs.length > 0)
+      .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
+  };
+}
+
+/** Resolved rules as policy rules again, for comparing them with others. */
+export function policyRulesOf({ resourceRules, nonResourceRules }: ResolvedRules): readonly PolicyRule[] {
+  return [
+    ...resourceRules.map(({ verbs, apiGroups, resources, resourceNames = [] }) => ({
+      verbs,
+      apiGroups,
+      resources,
+      resourceNames,
+      nonResourceURLs: [],
+    })),
+    ...nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+      verbs,
+      apiGroups: [],
+      resources: [],
+      resourceNames: [],
+      nonResourceURLs,
+    })),
+  ];
+}
+
+const describeMissing = (refs: readonly RoleRef[]): string => {
+  const texts = [
+    ...new Set(refs.map(({ kind, name }) => `${kind.toLowerCase()}.${RBAC_GROUP} ${quoteGo(name)} not found`)),
+  ];
+  return texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
+};

@@ -1,0 +1,197 @@
+// Replays what kube-apiserver v1.32 answers. Vectors: plugin/pkg/auth/authorizer/rbac/rbac_test.go,
+// component-helpers auth/rbac/validation/policy_comparator_test.go, pkg/registry/rbac/validation/rule_test.go.
+
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { AuthorizationAttributes } from "../authorizer.ts";
+import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
+import { readPolicyRule, readPolicyRules } from "./policy-rule.ts";
+import { createRbacAuthorizer } from "./rbac-authorizer.ts";
+import { RbacIndex } from "./rbac-index.ts";
+import { firstApplicableSubject, readBinding, readSubject } from "./role-binding.ts";
+import { pathMatches, ruleAllows } from "./rule-allows.ts";
+
+const casesOf = (file: string): any[] =>
+  JSON.parse(readFileSync(new URL(`./testdata/${file}.json`, import.meta.url), "utf8")).cases;
+
+const attributesOf = (json: any): AuthorizationAttributes => ({
+  user: { name: json.user ?? "", groups: json.groups ?? [] },
+  verb: json.verb,
+  isResourceRequest: json.resourceRequest,
+  apiGroup: json.apiGroup ?? "",
+  apiVersion: "*",
+  resource: json.resource ?? "",
+  subresource: json.subresource ?? "",
+  namespace: json.namespace ?? "",
+  name: json.name ?? "",
+  path: json.path ?? "",
+});
+
+const plain = (rule: any) => Object.fromEntries(Object.entries(rule).filter(([, list]) => (list as []).length > 0));
+
+describe("ruleAllows", () => {
+  it("answers as kube-apiserver for every recorded rule and request", () => {
+    const cases = casesOf("07a-rbac-rule-allows");
+    expect(cases.length).toBe(1320);
+    const wrong = cases.filter((c) => ruleAllows(readPolicyRule(c.rule), attributesOf(c.attributes)) !== c.allowed);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("uncoveredRules and firstApplicableSubject", () => {
+  for (const c of [...casesOf("07c-rbac-covers"), ...casesOf("07d-rbac-subject-applies")]) {
+    it(`${c.id} ${c.kind}`, () => {
+      if (c.kind === "covers") {
+        const uncovered = uncoveredRules(readPolicyRules(c.ownerRules), readPolicyRules(c.servantRules));
+        expect(uncovered.map(plain)).toEqual(c.uncovered);
+      } else if (c.kind === "nonResourceURLCovers") {
+        expect(pathMatches(c.owner, c.requested)).toBe(c.covers);
+      } else {
+        const user = { name: c.user, groups: c.groups ?? [] };
+        const index = firstApplicableSubject(user, c.subjects.map(readSubject), c.namespace);
+        expect(index).toBe(c.applies ? c.index : -1);
+      }
+    });
+  }
+});
+
+describe("rule texts", () => {
+  it("joins the verbs of rules about one resource and prints them as Go does", () => {
+    const rules = readPolicyRules([
+      { verbs: ["get"], apiGroups: [""], resources: ["pods"] },
+      { verbs: ["list"], apiGroups: [""], resources: ["pods"] },
+      { verbs: ["get"], nonResourceURLs: ["/x"] },
+    ]);
+    expect(compactRules(rules).map(describeRule)).toEqual([
+      '{NonResourceURLs:["/x"], Verbs:["get"]}',
+      '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}',
+    ]);
+  });
+});
+
+const indexOf = ({ roles = [], clusterRoles = [], bindings = [] }: { [list: string]: any[] | null }): RbacIndex => {
+  const index = new RbacIndex();
+  for (const role of [...(roles ?? []), ...(clusterRoles ?? [])]) {
+    index.setRole(role.metadata.namespace ?? "", role.metadata.name, readPolicyRules(role.rules));
+  }
+  for (const binding of bindings ?? []) index.setBinding(readBinding(binding));
+  return index;
+};
+
+const request = (user: string, groups: string[], more: object = {}): AuthorizationAttributes =>
+  attributesOf({ user, groups, verb: "get", resourceRequest: true, resource: "pods", namespace: "ns1", ...more });
+
+const roleRef = (kind: string, name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name });
+
+describe("createRbacAuthorizer", () => {
+  for (const c of casesOf("07b-rbac-authorizer")) {
+    it(c.id, () => {
+      const bindings = [...(c.roleBindings ?? []), ...(c.clusterRoleBindings ?? [])];
+      const { authorize } = createRbacAuthorizer({ source: indexOf({ ...c, bindings }) });
+      for (const json of c.allow) expect(authorize(attributesOf(json)).verdict).toBe("allow");
+      for (const json of c.deny) expect(authorize(attributesOf(json)).verdict).toBe("no-opinion");
+    });
+  }
+
+  const source = indexOf({
+    clusterRoles: [
+      { metadata: { name: "reader" }, rules: [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }] },
+      { metadata: { name: "web" }, rules: [{ verbs: ["get"], nonResourceURLs: ["/web/*"] }] },
+    ],
+    roles: [
+      { metadata: { name: "writer", namespace: "ns1" }, rules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }] },
+    ],
+    bindings: [
+      {
+        metadata: { name: "readers" },
+        subjects: [{ kind: "Group", name: "devs" }],
+        roleRef: roleRef("ClusterRole", "reader"),
+      },
+      {
+        metadata: { name: "robots", namespace: "ns1" },
+        subjects: [{ kind: "ServiceAccount", name: "robot" }],
+        roleRef: roleRef("Role", "writer"),
+      },
+      {
+        metadata: { name: "webbers" },
+        subjects: [{ kind: "User", name: "wendy" }],
+        roleRef: roleRef("ClusterRole", "web"),
+      },
+      {
+        metadata: { name: "broken", namespace: "ns1" },
+        subjects: [{ kind: "User", name: "bo" }],
+        roleRef: roleRef("ClusterRole", "gone"),
+      },
+      {
+        metadata: { name: "cross" },
+        subjects: [{ kind: "User", name: "bo" }],
+        roleRef: roleRef("Role", "writer"),
+      },
+    ],
+  });
+  const authorizer = createRbacAuthorizer({ source });
+  const robot = "system:serviceaccount:ns1:robot";
+
+  it.each([
+    [
+      request("al", ["devs"]),
+      "allow",
+      'RBAC: allowed by ClusterRoleBinding "readers" of ClusterRole "reader" to Group "devs"',
+    ],
+    [request("al", ["devs"], { verb: "list" }), "no-opinion", ""],
+    [
+      request(robot, [], { verb: "delete" }),
+      "allow",
+      'RBAC: allowed by RoleBinding "robots/ns1" of Role "writer" to ServiceAccount "robot/ns1"',
+    ],
+    [request(robot, [], { namespace: "ns2" }), "no-opinion", ""],
+    [request(robot, [], { namespace: "" }), "no-opinion", ""],
+    [
+      request("bo", []),
+      "no-opinion",
+      'RBAC: [role.rbac.authorization.k8s.io "writer" not found, clusterrole.rbac.authorization.k8s.io "gone" not found]',
+    ],
+    [request("devs", []), "no-opinion", ""],
+  ])("decides %#", (attributes, verdict, reason) => {
+    expect(authorizer.authorize(attributes)).toEqual({ verdict, reason });
+  });
+
+  it("tells everything that a user may do in a namespace", () => {
+    expect(authorizer.rulesFor({ name: robot, groups: ["devs"] }, "ns1")).toEqual({
+      resourceRules: [
+        { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: [] },
+        { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] },
+      ],
+      nonResourceRules: [],
+      incomplete: false,
+    });
+    expect(authorizer.rulesFor({ name: "wendy", groups: [] }, "ns1").nonResourceRules).toEqual([
+      { verbs: ["get"], nonResourceURLs: ["/web/*"] },
+    ]);
+    expect(authorizer.rulesFor({ name: "bo", groups: [] }, "ns1").incomplete).toBe(true);
+  });
+});
+
+describe("RbacIndex", () => {
+  it("forgets the grants of a binding that is changed or removed, and counts each change", () => {
+    const index = new RbacIndex();
+    const binding = (names: string[]) =>
+      readBinding({
+        apiVersion: "v1",
+        kind: "ClusterRoleBinding",
+        metadata: { name: "b" },
+        subjects: names.map((name) => ({ kind: "User", name })),
+        roleRef: roleRef("ClusterRole", "r"),
+      });
+    index.setBinding(binding(["a", "b"]));
+    const before = index.version;
+    index.setBinding(binding(["b", "c"]));
+    expect(index.version).toBeGreaterThan(before);
+    expect(["a", "b", "c"].map((name) => index.grantsToUser("", name).length)).toEqual([0, 1, 1]);
+    index.removeBinding("", "b");
+    expect(["a", "b", "c"].map((name) => index.grantsToUser("", name).length)).toEqual([0, 0, 0]);
+    const settled = index.version;
+    index.removeBinding("", "b");
+    expect(index.version).toBe(settled);
+  });
+});

@@ -1,0 +1,85 @@
+// Whom a binding means, and which role it gives them.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { serviceAccountUsername } from "../../authentication/service-account.ts";
+import type { UserInfo } from "../../authentication/user-info.ts";
+
+export type RbacSubject = {
+  /** `User`, `Group` or `ServiceAccount`; a subject of another kind means nobody. */
+  readonly kind: string;
+  readonly name: string;
+  /** Of a service account; "" means the namespace of the binding. */
+  readonly namespace: string;
+};
+
+export type RoleRef = { readonly apiGroup: string; readonly kind: string; readonly name: string };
+
+export type RbacBinding = {
+  readonly name: string;
+  /** "" for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly subjects: readonly RbacSubject[];
+  readonly roleRef: RoleRef;
+};
+
+const textOf = (object: JsonObject, member: string): string => {
+  const value = object[member];
+  return typeof value === "string" ? value : "";
+};
+
+export function readSubject(value: JsonValue): RbacSubject {
+  const subject = isJsonObject(value) ? value : {};
+  return { kind: textOf(subject, "kind"), name: textOf(subject, "name"), namespace: textOf(subject, "namespace") };
+}
+
+export function readRoleRef(value: JsonValue | undefined): RoleRef {
+  const ref = isJsonObject(value) ? value : {};
+  return { apiGroup: textOf(ref, "apiGroup"), kind: textOf(ref, "kind"), name: textOf(ref, "name") };
+}
+
+/** A RoleBinding or ClusterRoleBinding from its stored object. */
+export const readBinding = ({ metadata, ...object }: KubeObject): RbacBinding => ({
+  name: metadata.name ?? "",
+  namespace: metadata.namespace ?? "",
+  subjects: isJsonArray(object["subjects"]) ? object["subjects"].map(readSubject) : [],
+  roleRef: readRoleRef(object["roleRef"]),
+});
+
+/** The user name or the group that a subject stands for; undefined when it stands for nobody. */
+export function principalOf(
+  subject: RbacSubject,
+  bindingNamespace: string,
+): { readonly type: "user" | "group"; readonly name: string } | undefined {
+  if (subject.kind === "User") return { type: "user", name: subject.name };
+  if (subject.kind === "Group") return { type: "group", name: subject.name };
+  if (subject.kind !== "ServiceAccount") return undefined;
+  const namespace = subject.namespace === "" ? bindingNamespace : subject.namespace;
+  return namespace === "" ? undefined : { type: "user", name: serviceAccountUsername(namespace, subject.name) };
+}
+
+/** Index of the first subject that means the user; -1 when none does. */
+export function firstApplicableSubject(
+  user: Pick<UserInfo, "name" | "groups">,
+  subjects: readonly RbacSubject[],
+  bindingNamespace: string,
+): number {
+  return subjects.findIndex((subject) => {
+    const principal = principalOf(subject, bindingNamespace);
+    if (principal === undefined) return false;
+    return principal.type === "user" ? principal.name === user.name : user.groups.includes(principal.name);
+  });
+}
+
+/** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"`: how a decision names its ground. */
+export function describeBinding({ name, namespace, roleRef }: RbacBinding, subject: RbacSubject): string {
+  const binding =
+    namespace === "" ? `ClusterRoleBinding ${quoteGo(name)}` : `RoleBinding ${quoteGo(`${name}/${namespace}`)}`;
+  const subjectName =
+    subject.kind === "ServiceAccount"
+      ? `${subject.name}/${subject.namespace === "" ? namespace : subject.namespace}`
+      : subject.name;
+  return `${binding} of ${roleRef.kind} ${quoteGo(roleRef.name)} to ${subject.kind} ${quoteGo(subjectName)}`;
+}

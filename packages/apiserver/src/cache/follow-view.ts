@@ -1,0 +1,51 @@
+// Follows what lies under a prefix of the cache for as long as it is wanted: its content first, then every change.
+// The idea is client-go's reflector (k8s.io/client-go/tools/cache/reflector.go), without a network in between.
+
+import type { Scheduler } from "../runtime/clock.ts";
+import type { CachedObject } from "./cached-object.ts";
+import type { CacheView } from "./watch-cache.ts";
+
+/** A part of the cache that holds the objects of one resource. */
+export type ViewPrefix = { readonly view: CacheView; readonly prefix: string };
+
+/** Called synchronously, in revision order; must not throw. */
+export type ViewFollower = {
+  /** All there is: at the start, and again after a gap in the events. Whatever is not in it is gone. */
+  replace(objects: readonly CachedObject[]): void;
+  put(object: CachedObject, previous: CachedObject | undefined): void;
+  /** `object` is the last state. */
+  delete(object: CachedObject): void;
+};
+
+const RETRY_DELAY_MS = 100;
+
+/** Has called `replace` once when it returns. A subscription that breaks is begun anew until the handle is disposed. */
+export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, follower: ViewFollower): Disposable {
+  let disposed = false;
+  let current: Disposable | undefined;
+
+  const follow = (): void => {
+    if (disposed) return;
+    const from = view.revision;
+    follower.replace(view.list(prefix));
+    current = view.subscribe(prefix, from, {
+      events(events) {
+        for (const event of events) {
+          if (event.type === "put") follower.put(event.object, event.previous);
+          else follower.delete(event.object);
+        }
+      },
+      error() {
+        current = scheduler.schedule(RETRY_DELAY_MS, follow);
+      },
+    });
+  };
+  follow();
+
+  return {
+    [Symbol.dispose]() {
+      disposed = true;
+      current?.[Symbol.dispose]();
+    },
+  };
+}
