@@ -1,0 +1,204 @@
+// A set of field paths as an immutable trie, and its algebra.
+// Operations hand back an operand itself where it already is the result, so that "unchanged" is a comparison of references.
+// Source: sigs.k8s.io/structured-merge-diff/fieldpath/set.go
+
+import type { FieldPath } from "./field-path.ts";
+import { type PathElement, sortPathElements } from "./path-element.ts";
+
+/**
+ * `members` are the fields of this level that belong to the set; `children` the sets below them.
+ * A field with children need not be a member itself. No child is empty.
+ */
+export type FieldSet = {
+  readonly members: ReadonlySet<PathElement>;
+  readonly children: ReadonlyMap<PathElement, FieldSet>;
+};
+
+const NO_MEMBERS: ReadonlySet<PathElement> = new Set();
+const NO_CHILDREN: ReadonlyMap<PathElement, FieldSet> = new Map();
+
+export const EMPTY_FIELD_SET: FieldSet = { members: NO_MEMBERS, children: NO_CHILDREN };
+
+/** A set under construction: give it to nobody until it is complete. */
+export type FieldSetDraft = {
+  readonly members: Set<PathElement>;
+  readonly children: Map<PathElement, FieldSetDraft>;
+};
+
+export const draftFieldSet = (): FieldSetDraft => ({ members: new Set(), children: new Map() });
+
+/** Adds the field at `path`, not its parents. The empty path is nobody's and is left out. */
+export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
+  let node = draft;
+  const last = path.length - 1;
+  for (let depth = 0; depth < last; depth++) {
+    // depth < path.length, so that the element is there
+    const element = path[depth] as PathElement;
+    let child = node.children.get(element);
+    if (child === undefined) {
+      child = draftFieldSet();
+      node.children.set(element, child);
+    }
+    node = child;
+  }
+  const leaf = path[last];
+  if (leaf !== undefined) node.members.add(leaf);
+}
+
+export function fieldSetOf(...paths: readonly FieldPath[]): FieldSet {
+  const draft = draftFieldSet();
+  for (const path of paths) insertPath(draft, path);
+  return draft;
+}
+
+export const isEmptyFieldSet = (set: FieldSet): boolean => set.members.size === 0 && set.children.size === 0;
+
+export function hasPath(set: FieldSet, path: FieldPath): boolean {
+  const last = path.at(-1);
+  const parent = subsetAt(set, path.slice(0, -1));
+  return last !== undefined && parent !== undefined && parent.members.has(last);
+}
+
+/** What the set holds below `element`, with the prefix taken off. */
+export const withPrefix = (set: FieldSet, element: PathElement): FieldSet =>
+  set.children.get(element) ?? EMPTY_FIELD_SET;
+
+/** The node that `path` leads to; undefined where the set has nothing below it. */
+export function subsetAt(set: FieldSet, path: FieldPath): FieldSet | undefined {
+  let node: FieldSet | undefined = set;
+  for (const element of path) node = node?.children.get(element);
+  return node;
+}
+
+/** The set moved below `path`: the reverse of `subsetAt`. */
+export const prefixed = (path: FieldPath, set: FieldSet): FieldSet =>
+  path.reduceRight<FieldSet>((below, element) => ({ members: NO_MEMBERS, children: new Map([[element, below]]) }), set);
+
+export function equalFieldSets(a: FieldSet, b: FieldSet): boolean {
+  if (a === b) return true;
+  if (a.members.size !== b.members.size || a.children.size !== b.children.size) return false;
+  for (const element of a.members) if (!b.members.has(element)) return false;
+  for (const [element, child] of a.children) {
+    const other = b.children.get(element);
+    if (other === undefined || !equalFieldSets(child, other)) return false;
+  }
+  return true;
+}
+
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b || isEmptyFieldSet(b)) return a;
+  if (isEmptyFieldSet(a)) return b;
+  const members = unionOfMembers(a.members, b.members);
+  let children: Map<PathElement, FieldSet> | undefined;
+  for (const [element, child] of b.children) {
+    const own = a.children.get(element);
+    const merged = own === undefined ? child : union(own, child);
+    if (merged !== own) {
+      children ??= new Map(a.children);
+      children.set(element, merged);
+    }
+  }
+  return withParts(a, members, children ?? a.children);
+}
+
+function unionOfMembers(a: ReadonlySet<PathElement>, b: ReadonlySet<PathElement>): ReadonlySet<PathElement> {
+  for (const element of b) if (!a.has(element)) return new Set([...a, ...b]);
+  return a;
+}
+
+/** The fields that are members of both. */
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return a;
+  const members = keepMembers(a.members, (element) => b.members.has(element));
+  const children = mapChildren(a.children, (element, child) => {
+    const other = b.children.get(element);
+    return other === undefined ? EMPTY_FIELD_SET : intersection(child, other);
+  });
+  return withParts(a, members, children);
+}
+
+/** The members of `a` that are no members of `b`. What lies below a removed field stays. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmptyFieldSet(b)) return a;
+  const members = keepMembers(a.members, (element) => !b.members.has(element));
+  const children = mapChildren(a.children, (element, child) => {
+    const other = b.children.get(element);
+    return other === undefined ? child : difference(child, other);
+  });
+  return withParts(a, members, children);
+}
+
+/** `a` without the members of `b` and without everything below them. */
+export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmptyFieldSet(b)) return a;
+  const members = keepMembers(a.members, (element) => !b.members.has(element));
+  const children = mapChildren(a.children, (element, child) => {
+    if (b.members.has(element)) return EMPTY_FIELD_SET;
+    const other = b.children.get(element);
+    return other === undefined ? child : recursiveDifference(child, other);
+  });
+  return withParts(a, members, children);
+}
+
+/** `a` with nothing but the members of `b` and everything below them. */
+export function recursiveIntersection(a: FieldSet, b: FieldSet): FieldSet {
+  const members = keepMembers(a.members, (element) => b.members.has(element));
+  const children = mapChildren(a.children, (element, child) => {
+    if (b.members.has(element)) return child;
+    const other = b.children.get(element);
+    return other === undefined ? EMPTY_FIELD_SET : recursiveIntersection(child, other);
+  });
+  return withParts(a, members, children);
+}
+
+/** The members that have nothing below them. */
+export function leaves(set: FieldSet): FieldSet {
+  const members = keepMembers(set.members, (element) => !set.children.has(element));
+  return withParts(
+    set,
+    members,
+    mapChildren(set.children, (_, child) => leaves(child)),
+  );
+}
+
+/** Every member as a path: those of a level first, then those below, each in canonical order. */
+export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
+  const paths: FieldPath[] = sortPathElements(set.members).map((element) => [...prefix, element]);
+  for (const element of sortPathElements(set.children.keys())) {
+    paths.push(...pathsOf(withPrefix(set, element), [...prefix, element]));
+  }
+  return paths;
+}
+
+function withParts(set: FieldSet, members: FieldSet["members"], children: FieldSet["children"]): FieldSet {
+  return members === set.members && children === set.children ? set : { members, children };
+}
+
+function keepMembers(
+  members: ReadonlySet<PathElement>,
+  keep: (element: PathElement) => boolean,
+): ReadonlySet<PathElement> {
+  let kept: Set<PathElement> | undefined;
+  for (const element of members) {
+    if (keep(element)) continue;
+    kept ??= new Set(members);
+    kept.delete(element);
+  }
+  return kept ?? members;
+}
+
+/** Children that become empty are dropped. */
+function mapChildren(
+  children: ReadonlyMap<PathElement, FieldSet>,
+  change: (element: PathElement, child: FieldSet) => FieldSet,
+): ReadonlyMap<PathElement, FieldSet> {
+  let changed: Map<PathElement, FieldSet> | undefined;
+  for (const [element, child] of children) {
+    const next = change(element, child);
+    if (next === child) continue;
+    changed ??= new Map(children);
+    if (isEmptyFieldSet(next)) changed.delete(element);
+    else changed.set(element, next);
+  }
+  return changed ?? children;
+}

@@ -1,0 +1,53 @@
+// Reads and writes field sets in FieldsV1, the form in which an object carries them.
+// Source: sigs.k8s.io/structured-merge-diff/fieldpath/serialize.go
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { draftFieldSet, type FieldSet, type FieldSetDraft, isEmptyFieldSet, withPrefix } from "./field-set.ts";
+import { PathElementError, parsePathElement, sortPathElements } from "./path-element.ts";
+
+/** Member name that says: the field itself belongs to the set, and not only what is below it. */
+const SELF = ".";
+
+/** Far deeper than any schema; a deeper set is an attack on the stack. */
+const MAX_DEPTH = 512;
+
+/**
+ * Elements of a kind that this version does not know are left out.
+ * @throws PathElementError when the value is no field set.
+ */
+export function parseFieldsV1(fields: JsonValue | undefined): FieldSet {
+  return readNode(fields ?? null, 0).set;
+}
+
+function readNode(fields: JsonValue, depth: number): { readonly set: FieldSetDraft; readonly isMember: boolean } {
+  const set = draftFieldSet();
+  if (fields === null) return { set, isMember: true };
+  if (!isJsonObject(fields) || depth > MAX_DEPTH) throw new PathElementError("a field set must be a JSON object");
+  let isMember = false;
+  for (const [name, below] of Object.entries(fields)) {
+    if (name === SELF) {
+      isMember = true;
+      continue;
+    }
+    const element = parsePathElement(name);
+    if (element === undefined) continue;
+    const child = readNode(below ?? null, depth + 1);
+    if (child.isMember) set.members.add(element);
+    if (!isEmptyFieldSet(child.set)) set.children.set(element, child.set);
+  }
+  return { set, isMember: isMember || isEmptyFieldSet(set) };
+}
+
+/** The canonical FieldsV1 object: `{"f:spec":{".":{},"f:user":{}}}`, members in canonical order. */
+export function toFieldsV1(set: FieldSet): JsonObject {
+  return writeLevel(set, {});
+}
+
+function writeLevel(set: FieldSet, fields: { [name: string]: JsonObject }): JsonObject {
+  const elements = set.children.size === 0 ? set.members : new Set([...set.members, ...set.children.keys()]);
+  for (const element of sortPathElements(elements)) {
+    const child = withPrefix(set, element);
+    fields[element] = writeLevel(child, set.members.has(element) && !isEmptyFieldSet(child) ? { [SELF]: {} } : {});
+  }
+  return fields;
+}
