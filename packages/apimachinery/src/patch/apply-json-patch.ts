@@ -1,0 +1,153 @@
+// Applies a JSON patch with the semantics of the library that kube-apiserver uses, which differ from RFC 6902.
+// Source: github.com/evanphx/json-patch v4 patch.go
+
+import { equalJson } from "../json/equal-json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
+import { stringifyJson } from "../json/stringify-json.ts";
+import type { JsonPatchOperation } from "./decode-json-patch.ts";
+import { JsonPatchError } from "./patch-errors.ts";
+import { createPatchTarget, type PatchTarget } from "./patch-target.ts";
+
+/** What all `copy` operations of one patch may copy, as characters of JSON. Stops chains that double. */
+export const MAX_JSON_PATCH_COPY_SIZE = 3 * 1024 * 1024;
+
+/**
+ * The patched document; the input stays as it is. Unlike RFC 6902: `replace` creates an absent member, negative
+ * indices count from the end, `add` cannot replace the whole document, an absent value is null, `test` takes an absent
+ * member for null, `copy` of one gives null, and the first path segment is dropped with or without a leading slash.
+ * @throws JsonPatchError at the first operation that does not apply
+ */
+export function applyJsonPatch(
+  document: JsonValue,
+  operations: readonly JsonPatchOperation[],
+  options: { readonly maxCopySize?: number } = {},
+): JsonValue {
+  if (operations.length === 0) return document;
+  const target = createPatchTarget(document);
+  let copyBudget = options.maxCopySize ?? MAX_JSON_PATCH_COPY_SIZE;
+  for (const operation of operations) {
+    switch (operation.op) {
+      case "add":
+        applyAdd(target, operation);
+        break;
+      case "remove":
+        applyRemove(target, operation);
+        break;
+      case "replace":
+        applyReplace(target, operation);
+        break;
+      case "move":
+        applyMove(target, operation);
+        break;
+      case "test":
+        applyTest(target, operation);
+        break;
+      case "copy":
+        copyBudget -= applyCopy(target, operation, copyBudget);
+        break;
+      default:
+        throw new JsonPatchError(`Unexpected kind: ${operation.op ?? "unknown"}`);
+    }
+  }
+  return target.document();
+}
+
+function applyAdd(target: PatchTarget, operation: JsonPatchOperation): void {
+  const path = pathOf(operation);
+  const place = target.find(path);
+  if (place === undefined) throw missing(`add operation does not apply: doc is missing path: "${path}"`);
+  within(`error in add for path: '${path}'`, () => place.add(operandOf(operation)));
+}
+
+function applyRemove(target: PatchTarget, operation: JsonPatchOperation): void {
+  const path = pathOf(operation);
+  const place = target.find(path);
+  if (place === undefined) throw missing(`remove operation does not apply: doc is missing path: "${path}"`);
+  within(`error in remove for path: '${path}'`, () => place.remove());
+}
+
+function applyReplace(target: PatchTarget, operation: JsonPatchOperation): void {
+  const path = pathOf(operation);
+  const value = operandOf(operation);
+  if (path === "") {
+    if (!isJsonObject(value) && !isJsonArray(value)) {
+      throw new JsonPatchError("replace operation value must be object or array");
+    }
+    target.reset(value);
+    return;
+  }
+  const place = target.find(path);
+  if (place === undefined) throw missing(`replace operation does not apply: doc is missing path: ${path}`);
+  within(`replace operation does not apply: doc is missing key: ${path}`, () => place.get(), "missing value");
+  within(`error in replace for path: '${path}'`, () => place.set(value));
+}
+
+function applyMove(target: PatchTarget, operation: JsonPatchOperation): void {
+  const from = fromOf(operation);
+  const source = target.find(from);
+  if (source === undefined) throw missing(`move operation does not apply: doc is missing from path: ${from}`);
+  const value = within(`error in move for path: '${source.key}'`, () => {
+    const found = source.get() ?? null;
+    source.remove();
+    return found;
+  });
+  const path = pathOf(operation);
+  const place = target.find(path);
+  if (place === undefined) throw missing(`move operation does not apply: doc is missing destination path: ${path}`);
+  within(`error in move for path: '${path}'`, () => place.add(value));
+}
+
+function applyTest(target: PatchTarget, operation: JsonPatchOperation): void {
+  const path = pathOf(operation);
+  let actual: JsonValue;
+  if (path === "") actual = target.document();
+  else {
+    const place = target.find(path);
+    if (place === undefined) throw missing(`test operation does not apply: is missing path: ${path}`);
+    actual = within(`error in test for path: '${path}'`, () => place.get() ?? null);
+  }
+  if (!equalJson(actual, operandOf(operation))) throw new JsonPatchError(`testing value ${path} failed: test failed`);
+}
+
+/** Returns how much it copied. */
+function applyCopy(target: PatchTarget, operation: JsonPatchOperation, budget: number): number {
+  const from = fromOf(operation);
+  const source = target.find(from);
+  if (source === undefined) throw missing(`copy operation does not apply: doc is missing from path: ${from}`);
+  const value = within(`error in copy for from: '${from}'`, () => source.get() ?? null);
+  const path = pathOf(operation);
+  const place = target.find(path);
+  if (place === undefined) throw missing(`copy operation does not apply: doc is missing destination path: ${path}`);
+  const size = stringifyJson(value).length;
+  if (size > budget) {
+    throw new JsonPatchError(
+      `Unable to complete the copy, the accumulated size increase of copy is ${size - budget} over the limit`,
+    );
+  }
+  within("error while adding value during copy", () => place.add(target.detach(value)));
+  return size;
+}
+
+function pathOf({ op, path }: JsonPatchOperation): string {
+  if (path === undefined) throw missing(`${op} operation failed to decode path`);
+  return path;
+}
+
+function fromOf({ op, from }: JsonPatchOperation): string {
+  if (from === undefined) throw missing(`${op} operation failed to decode from: operation, missing from field`);
+  return from;
+}
+
+const operandOf = ({ value }: JsonPatchOperation): JsonValue => value ?? null;
+
+const missing = (message: string): JsonPatchError => new JsonPatchError(`${message}: missing value`);
+
+/** Says in which operation a fault of its place arose; `why` overrides the fault's own words. */
+function within<T>(context: string, act: () => T, why?: string): T {
+  try {
+    return act();
+  } catch (error) {
+    if (!(error instanceof JsonPatchError)) throw error;
+    throw new JsonPatchError(`${context}: ${why ?? error.message}`);
+  }
+}

@@ -1,0 +1,45 @@
+// JSON merge patch, RFC 7396, as the library of kube-apiserver applies it.
+// Source: github.com/evanphx/json-patch v4 merge.go
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { getMember, type MutableJsonObject, setMember } from "../json/set-member.ts";
+import { cannotUnmarshal, parsePatch } from "./decode-json-patch.ts";
+import { PatchDecodeError } from "./patch-errors.ts";
+
+/**
+ * Reads the body of a merge patch, which must be an object.
+ * @throws PatchDecodeError
+ */
+export function decodeMergePatch(text: string): JsonObject {
+  const patch = parsePatch(text);
+  if (patch === null) throw new PatchDecodeError("Invalid JSON Patch");
+  if (!isJsonObject(patch)) throw cannotUnmarshal(patch, "value of type map[string]interface {}");
+  return patch;
+}
+
+/**
+ * The merged document; the inputs stay as they are. A null in the patch removes a member, an array replaces an array
+ * whole, and what is new loses its null members, at any depth.
+ */
+export function applyMergePatch(document: JsonValue | undefined, patch: JsonValue): JsonValue {
+  if (!isJsonObject(patch)) return isJsonObject(document) ? patch : pruneNulls(patch);
+  if (!isJsonObject(document)) return pruneNulls(patch);
+  const merged: MutableJsonObject = { ...document };
+  for (const [name, change] of Object.entries(patch)) {
+    if (change === undefined) continue;
+    if (change === null) delete merged[name];
+    else setMember(merged, name, applyMergePatch(getMember(document, name) ?? undefined, change));
+  }
+  return merged;
+}
+
+/** Drops null members of objects; elements of arrays stay, even null ones. */
+function pruneNulls(value: JsonValue): JsonValue {
+  if (isJsonArray(value)) return value.map(pruneNulls);
+  if (!isJsonObject(value)) return value;
+  const pruned: MutableJsonObject = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined && member !== null) setMember(pruned, name, pruneNulls(member));
+  }
+  return pruned;
+}
