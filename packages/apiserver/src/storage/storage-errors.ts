@@ -5,9 +5,12 @@ import type { Revision, StoredEntry } from "./storage.ts";
 export class KeyExistsError extends Error {
   override readonly name = "KeyExistsError";
   readonly key: string;
-  constructor(key: string) {
+  /** What is there now, where the store could tell. */
+  readonly current: StoredEntry | undefined;
+  constructor(key: string, current?: StoredEntry) {
     super(`key already exists: ${key}`);
     this.key = key;
+    this.current = current;
   }
 }
 
@@ -49,5 +52,10 @@ export class ValueTooLargeError extends Error {
 
 /** The store cannot serve now (I/O error, disk full, closed, cut off): the caller may try again. `cause` is for the log. */
 export class StorageUnavailableError extends Error {
-  override readonly name = "StorageUnavailableError";
+  override readonly name: string = "StorageUnavailableError";
+}
+
+/** The disk, or the store's quota, is full: nothing was written. Reads go on; writes do again once there is room. */
+export class StorageFullError extends StorageUnavailableError {
+  override readonly name = "StorageFullError";
 }

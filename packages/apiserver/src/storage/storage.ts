@@ -2,7 +2,7 @@
 // Drivers speak this language only; what an object is belongs to the registry.
 
 /**
- * A point in the history of one store. Starts at 1, goes up with every write of any key, never repeats.
+ * A point in the history of one store. An empty store is at 1; goes up with every write of any key, never repeats.
  * Safe integers only: 2^53 writes are out of reach.
  */
 export type Revision = number;
@@ -25,6 +25,11 @@ export type ListOptions = {
   readonly startAfter?: string;
   /** The state as it was at this revision; absent means now. */
   readonly revision?: Revision;
+  /**
+   * "exact" (default) counts what follows the last entry, which costs a scan; "any" only says whether something follows:
+   * `remaining` is then 0 when nothing does, else some positive number.
+   */
+  readonly remaining?: "exact" | "any";
   readonly signal?: AbortSignal;
 };
 
@@ -40,8 +45,9 @@ export type ListResult = {
 export type WatchObserver = {
   /**
    * The events of one or more whole commits, in revision order, all under the watched prefix and all after `fromRevision`.
-   * `revision` is the newest one covered: nothing at or below it will be sent any more.
-   * Called synchronously by the store; must not throw.
+   * `revision` is the newest one covered: nothing at or below it will be sent any more. `events` is empty where commits up to
+   * `revision` changed nothing under the prefix. Called synchronously by the store, but never before `watch` has returned;
+   * must not throw.
    */
   events(events: readonly StorageEvent[], revision: Revision): void;
   /** The watch is over: compacted away, the store is gone, or it closed. No call follows. */

@@ -1,0 +1,33 @@
+// The order of keys: that of their UTF-8 bytes, which JavaScript's own order of UTF-16 units is not.
+
+/** Negative, zero or positive, as `a` sorts before, with or after `b` by UTF-8 bytes. */
+export function compareKeys(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index++) {
+    const left = a.charCodeAt(index);
+    const right = b.charCodeAt(index);
+    if (left !== right) return rank(left) - rank(right);
+  }
+  return a.length - b.length;
+}
+
+/** The smallest string after everything that begins with `prefix`; undefined when there is none (the empty prefix). */
+export function prefixEnd(prefix: string): string | undefined {
+  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    if (last === LAST_CODE_POINT) continue;
+    const next = last + 1;
+    return String.fromCodePoint(...points, next === FIRST_SURROGATE ? AFTER_SURROGATES : next);
+  }
+  return undefined;
+}
+
+const FIRST_SURROGATE = 0xd800;
+const AFTER_SURROGATES = 0xe000;
+const LAST_CODE_POINT = 0x10ffff;
+
+// A surrogate stands for a code point above all others of one unit.
+function rank(unit: number): number {
+  return unit >= FIRST_SURROGATE && unit < AFTER_SURROGATES ? unit + LAST_CODE_POINT : unit;
+}

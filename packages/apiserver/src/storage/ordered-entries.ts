@@ -1,0 +1,134 @@
+// Entries kept in the byte order of their keys, where finding, adding and removing one stays cheap at a million of them.
+
+import { compareKeys, prefixEnd } from "./key-order.ts";
+
+export type OrderedRange = {
+  /** Only keys greater than this one. */
+  readonly startAfter?: string;
+  /** At most this many entries. */
+  readonly limit?: number;
+};
+
+/** Beyond this an array is split: moving this many pointers costs less than finding the place. */
+const CHUNK_LIMIT = 512;
+
+type Position = { readonly chunk: number; readonly index: number };
+
+export class OrderedEntries<Entry extends { readonly key: string }> {
+  readonly #byKey = new Map<string, Entry>();
+  /** Sorted, none of them empty. */
+  readonly #chunks: Entry[][] = [];
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Returns the entry that was there before. */
+  set(entry: Entry): Entry | undefined {
+    const previous = this.#byKey.get(entry.key);
+    this.#byKey.set(entry.key, entry);
+    const { chunk, index } = this.#lowerBound(entry.key);
+    const entries = this.#chunks[chunk];
+    if (previous !== undefined && entries !== undefined) entries[index] = entry;
+    else this.#insert(entry, chunk, index);
+    return previous;
+  }
+
+  /** Returns the entry that was there. */
+  delete(key: string): Entry | undefined {
+    const previous = this.#byKey.get(key);
+    if (previous === undefined) return undefined;
+    this.#byKey.delete(key);
+    const { chunk, index } = this.#lowerBound(key);
+    const entries = this.#chunks[chunk];
+    entries?.splice(index, 1);
+    if (entries?.length === 0) this.#chunks.splice(chunk, 1);
+    return previous;
+  }
+
+  clear(): void {
+    this.#byKey.clear();
+    this.#chunks.length = 0;
+  }
+
+  /** The entries under `prefix`, copied. */
+  list(prefix: string, { startAfter, limit = Number.POSITIVE_INFINITY }: OrderedRange = {}): Entry[] {
+    const found: Entry[] = [];
+    const end = this.#end(prefix);
+    const { chunk: first, index: skip } = this.#start(prefix, startAfter);
+    for (let chunk = first; chunk <= end.chunk && found.length < limit; chunk++) {
+      const entries = this.#chunks[chunk] ?? [];
+      const from = chunk === first ? skip : 0;
+      const to = Math.min(chunk === end.chunk ? end.index : entries.length, from + limit - found.length);
+      for (let index = from; index < to; index++) {
+        const entry = entries[index];
+        if (entry !== undefined) found.push(entry);
+      }
+    }
+    return found;
+  }
+
+  /** How many entries under `prefix` have a key greater than `startAfter`. */
+  count(prefix: string, startAfter?: string): number {
+    const start = this.#start(prefix, startAfter);
+    const end = this.#end(prefix);
+    if (start.chunk > end.chunk) return 0;
+    let count = end.index - start.index;
+    for (let chunk = start.chunk; chunk < end.chunk; chunk++) count += this.#chunks[chunk]?.length ?? 0;
+    return Math.max(count, 0);
+  }
+
+  #insert(entry: Entry, chunk: number, index: number): void {
+    const last = this.#chunks.length - 1;
+    const tail = this.#chunks[last];
+    if (chunk > last) {
+      // Past the end. Full tails stay full, so that loading in order packs the chunks.
+      if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
+      else this.#chunks.push([entry]);
+      return;
+    }
+    const entries = this.#chunks[chunk];
+    if (entries === undefined) return;
+    entries.splice(index, 0, entry);
+    if (entries.length > CHUNK_LIMIT) this.#chunks.splice(chunk + 1, 0, entries.splice(CHUNK_LIMIT >> 1));
+  }
+
+  #start(prefix: string, startAfter: string | undefined): Position {
+    if (startAfter === undefined || compareKeys(startAfter, prefix) < 0) return this.#lowerBound(prefix);
+    // No string lies between a key and the same key followed by U+0000.
+    return this.#lowerBound(`${startAfter}\0`);
+  }
+
+  #end(prefix: string): Position {
+    const end = prefixEnd(prefix);
+    return end === undefined ? { chunk: this.#chunks.length, index: 0 } : this.#lowerBound(end);
+  }
+
+  /** Where the first key at or after `key` is, or behind the last chunk. */
+  #lowerBound(key: string): Position {
+    const chunk = firstIndex(this.#chunks, (entries) => {
+      const last = entries[entries.length - 1];
+      return last !== undefined && compareKeys(last.key, key) >= 0;
+    });
+    const entries = this.#chunks[chunk];
+    if (entries === undefined) return { chunk, index: 0 };
+    return { chunk, index: firstIndex(entries, (entry) => compareKeys(entry.key, key) >= 0) };
+  }
+}
+
+/** The first index whose item matches, by bisection: every item after a matching one matches too. */
+function firstIndex<Item>(items: readonly Item[], matches: (item: Item) => boolean): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const item = items[middle];
+    if (item !== undefined && matches(item)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
