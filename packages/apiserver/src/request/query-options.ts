@@ -1,0 +1,77 @@
+// Turns the query of a request into the options of its verb. Which values are good is for the validators to say.
+// Source: k8s.io/apimachinery/pkg/apis/meta/v1/zz_generated.conversion.go (Convert_url_Values_To_…)
+
+import type { ListOptions } from "@postern/apimachinery/validation/list-options";
+import type {
+  CreateOptions,
+  DeleteOptions,
+  PatchOptions,
+  TableOptions,
+  UpdateOptions,
+} from "@postern/apimachinery/validation/request-options";
+import { optionalQueryBoolean, optionalQueryInteger, optionalQueryText } from "./query-value.ts";
+
+export type GetOptions = { readonly resourceVersion: string };
+
+/** All of these throw ApiError 400 for a number that is none; the first value of a repeated parameter counts. */
+export const getOptionsOf = (query: URLSearchParams): GetOptions => ({
+  resourceVersion: query.get("resourceVersion") ?? "",
+});
+
+export const listOptionsOf = (query: URLSearchParams): ListOptions =>
+  withoutAbsent({
+    labelSelector: optionalQueryText(query, "labelSelector"),
+    fieldSelector: optionalQueryText(query, "fieldSelector"),
+    watch: optionalQueryBoolean(query, "watch"),
+    allowWatchBookmarks: optionalQueryBoolean(query, "allowWatchBookmarks"),
+    resourceVersion: optionalQueryText(query, "resourceVersion"),
+    resourceVersionMatch: optionalQueryText(query, "resourceVersionMatch"),
+    timeoutSeconds: optionalQueryInteger(query, "timeoutSeconds"),
+    limit: optionalQueryInteger(query, "limit"),
+    continue: optionalQueryText(query, "continue"),
+    sendInitialEvents: optionalQueryBoolean(query, "sendInitialEvents"),
+  });
+
+export const createOptionsOf = (query: URLSearchParams): CreateOptions =>
+  withoutAbsent({
+    dryRun: optionalQueryList(query, "dryRun"),
+    fieldManager: optionalQueryText(query, "fieldManager"),
+    fieldValidation: optionalQueryText(query, "fieldValidation"),
+  });
+
+export const updateOptionsOf: (query: URLSearchParams) => UpdateOptions = createOptionsOf;
+
+export const patchOptionsOf = (query: URLSearchParams): PatchOptions => ({
+  ...createOptionsOf(query),
+  ...withoutAbsent({ force: optionalQueryBoolean(query, "force") }),
+});
+
+export function deleteOptionsOf(query: URLSearchParams): DeleteOptions {
+  const uid = query.get("uid") ?? "";
+  return withoutAbsent({
+    gracePeriodSeconds: optionalQueryInteger(query, "gracePeriodSeconds"),
+    preconditions: uid === "" ? undefined : { uid },
+    orphanDependents: optionalQueryBoolean(query, "orphanDependents"),
+    propagationPolicy: optionalQueryText(query, "propagationPolicy"),
+    dryRun: optionalQueryList(query, "dryRun"),
+    ignoreStoreReadErrorWithClusterBreakingPotential: optionalQueryBoolean(
+      query,
+      "ignoreStoreReadErrorWithClusterBreakingPotential",
+    ),
+  });
+}
+
+export const tableOptionsOf = (query: URLSearchParams): TableOptions =>
+  withoutAbsent({ includeObject: optionalQueryText(query, "includeObject") });
+
+function optionalQueryList(query: URLSearchParams, name: string): readonly string[] | undefined {
+  const values = query.getAll(name);
+  return values.length === 0 ? undefined : values;
+}
+
+type WithoutAbsent<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
+
+function withoutAbsent<T extends object>(options: T): WithoutAbsent<T> {
+  // Entries whose value is undefined are gone, which is all that the type says.
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as WithoutAbsent<T>;
+}
