@@ -3,8 +3,8 @@
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 
 /** Percent signs need decoding; control characters and backslashes are read differently by different programs. */
-const SPECIAL = /[%\\p{Cc}]/u;
-const AMBIGUOUS = /[\\p{Cc}]/u;
+const SPECIAL = /[%\\\p{Cc}]/u;
+const AMBIGUOUS = /[\\\p{Cc}]/u;
 
 /**
  * The path with every percent-encoding decoded exactly once. An encoded slash separates segments like a plain one, as in upstream.

@@ -1,0 +1,67 @@
+// Writes the log as JSON lines, and of each line only the fields that are known to hold no secret.
+
+import { type DestinationStream, pino, stdTimeFunctions } from "pino";
+import type { LogFields, Logger, LogLevel } from "./logger.ts";
+
+const ALLOWED: { readonly [field in keyof Required<LogFields>]: true } = {
+  error: true,
+  auditId: true,
+  method: true,
+  uri: true,
+  verb: true,
+  resource: true,
+  namespace: true,
+  name: true,
+  status: true,
+  durationMs: true,
+  user: true,
+  credential: true,
+  sourceIp: true,
+  userAgent: true,
+  component: true,
+  check: true,
+  address: true,
+  port: true,
+  count: true,
+  revision: true,
+};
+
+/** How many errors behind an error are written. */
+const MAX_CAUSES = 5;
+
+export type LoggerOptions = {
+  readonly level?: LogLevel | "silent";
+  /** Default: standard error. */
+  readonly destination?: DestinationStream;
+};
+
+export function createLogger({ level = "info", destination }: LoggerOptions = {}): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }), log: allowedFields },
+  };
+  return pino(options, destination ?? pino.destination(2));
+}
+
+function allowedFields(fields: object): { [field: string]: unknown } {
+  const allowed: { [field: string]: unknown } = {};
+  for (const [field, value] of Object.entries(fields)) {
+    if (!Object.hasOwn(ALLOWED, field)) continue;
+    if (field === "error") allowed[field] = describeError(value, MAX_CAUSES);
+    else if (typeof value === "string" || typeof value === "number") allowed[field] = value;
+  }
+  return allowed;
+}
+
+/** Name, text and stack; an error's other properties may hold anything. */
+function describeError(error: unknown, causes: number): object {
+  if (!(error instanceof Error)) return { name: typeof error, message: "not an Error" };
+  return {
+    name: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause === undefined || causes === 0 ? {} : { cause: describeError(error.cause, causes - 1) }),
+  };
+}
