@@ -33,6 +33,11 @@ export type Subresource = {
   get?(context: RequestContext): Promise<KubeObject>;
   /** POST: `body` is pruned and checked against the schema; kind and names are checked. Answered 201. */
   create?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
+  /**
+   * GET, PUT and PATCH of the whole object through here, as `/status` has them: the object to go on with, of which only what
+   * belongs to the subresource has changed.
+   */
+  updates?(submitted: KubeObject, old: KubeObject): KubeObject;
   /** Any method: streams, upgrades and proxies. */
   connect?(context: RequestContext): Promise<ApiResponse>;
 };

@@ -68,7 +68,7 @@ export type UpdateRequest = {
   transform(current: KubeObject): KubeObject | Promise<KubeObject>;
   /** When the object is absent: makes the one to create (server-side apply, create-on-update). */
   createWhenAbsent?(): KubeObject | Promise<KubeObject>;
-  /** "" for the main resource, "status" for its status. */
+  /** "" for the main resource, "status" for its status, or a subresource that has `updates`. */
   readonly subresource: string;
 };
 

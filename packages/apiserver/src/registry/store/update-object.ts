@@ -15,6 +15,7 @@ import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-me
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { createObject } from "./create-object.ts";
 import { isTerminating, withMeta, withRevision } from "./object-meta.ts";
@@ -170,8 +171,7 @@ async function prepare(
     dryRun,
   };
   const admitted = (await admission.admit({ ...attributes, object: submitted, oldObject: old })) ?? submitted;
-  const merged =
-    subresource === "status" ? onlyStatus(admitted, old) : withoutStatusChange(admitted, old, definition.hasStatus);
+  const merged = mergeSubresource(definition, subresource, admitted, old);
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
   const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
   const counted =
@@ -180,6 +180,18 @@ async function prepare(
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
   await admission.validate({ ...attributes, object: counted, oldObject: old });
   return strategy.canonicalize?.(counted) ?? counted;
+}
+
+/** What a write changes depends on the subresource it goes through. */
+function mergeSubresource(
+  { subresources = [], hasStatus }: ResourceDefinition,
+  subresource: string,
+  submitted: KubeObject,
+  old: KubeObject,
+): KubeObject {
+  const own = subresources.find(({ name }) => name === subresource);
+  if (own?.updates !== undefined) return own.updates(submitted, old);
+  return subresource === "status" ? onlyStatus(submitted, old) : withoutStatusChange(submitted, old, hasStatus);
 }
 
 /** A write to /status keeps everything but the status, and who owns it. */
