@@ -43,4 +43,16 @@ export type StructuralSchema = {
   readonly "x-kubernetes-patch-strategy"?: string;
   readonly "x-kubernetes-patch-merge-key"?: string;
   readonly "x-kubernetes-validations"?: readonly JsonValue[];
+  /** What to use instead of this field. Ours: published only as a part of the description. */
+  readonly deprecation?: string;
 };
+
+/** The schema of a declared member; undefined for any other name, also for those of Object.prototype. */
+export function propertyOf({ properties }: StructuralSchema, name: string): StructuralSchema | undefined {
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+/** The schema that every undeclared member of a map has; undefined where members are free or not allowed. */
+export function valueSchemaOf({ additionalProperties }: StructuralSchema): StructuralSchema | undefined {
+  return typeof additionalProperties === "object" ? additionalProperties : undefined;
+}

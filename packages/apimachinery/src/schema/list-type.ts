@@ -1,0 +1,103 @@
+// Checks that sets hold each item once and that map lists hold each key once.
+// Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go
+
+import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import {
+  childPath,
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  keyPath,
+} from "../validation/field-error.ts";
+import { formatGoValue } from "../validation/go-syntax.ts";
+import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
+
+/** Faults below `path`. Values of a wrong type are skipped: they are the schema validation's business. */
+export function validateListTypes(value: JsonValue, schema: StructuralSchema, path: string): readonly FieldError[] {
+  if (!hasUniqueList(schema)) return [];
+  const errors: FieldError[] = [];
+  check(value, schema, path, errors);
+  return errors;
+}
+
+function check(value: JsonValue | undefined, schema: StructuralSchema, path: string, errors: FieldError[]): void {
+  if (isJsonArray(value)) {
+    checkArray(value, schema, path, errors);
+  } else if (isJsonObject(value)) {
+    const valueSchema = valueSchemaOf(schema);
+    for (const name of Object.keys(value)) {
+      const property = propertyOf(schema, name);
+      if (property !== undefined) check(value[name], property, childPath(path, name), errors);
+      else if (valueSchema !== undefined) check(value[name], valueSchema, keyPath(path, name), errors);
+    }
+  }
+}
+
+function checkArray(array: JsonArray, schema: StructuralSchema, path: string, errors: FieldError[]): void {
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType === "set") errors.push(...validateSet(array, path));
+  if (listType === "map") errors.push(...validateMapList(array, schema["x-kubernetes-list-map-keys"] ?? [], path));
+  if (schema.items === undefined || !hasUniqueList(schema.items)) return;
+  for (const [index, item] of array.entries()) check(item, schema.items, indexPath(path, index), errors);
+}
+
+function validateSet(array: JsonArray, path: string): readonly FieldError[] {
+  return duplicateIndexes(array).map((index) => {
+    const item = array[index] ?? null;
+    return duplicateError(indexPath(path, index), item, formatGoValue(item));
+  });
+}
+
+function validateMapList(array: JsonArray, keys: readonly string[], path: string): readonly FieldError[] {
+  const misfits = [...array.entries()].filter(([, item]) => item !== null && !isJsonObject(item));
+  if (misfits.length > 0) {
+    return misfits.map(([index, item]) =>
+      invalidError(
+        indexPath(path, index),
+        item,
+        "must be an object for an array of list-type map",
+        formatGoValue(item),
+      ),
+    );
+  }
+  const itemKeys = array.map((item) => keyOf(item, keys));
+  return duplicateIndexes(itemKeys).map((index) => {
+    const key = itemKeys[index] ?? null;
+    return duplicateError(indexPath(path, index), key, formatGoValue(key));
+  });
+}
+
+/** The key members that an item has. Two items without any are the same item. */
+function keyOf(item: JsonValue, keys: readonly string[]): JsonObject {
+  if (!isJsonObject(item)) return {};
+  const present = keys.filter((key) => Object.hasOwn(item, key) && item[key] !== undefined);
+  return Object.fromEntries(present.map((key) => [key, item[key]]));
+}
+
+/** Where a value occurs for the second time; further occurrences are not reported. */
+function duplicateIndexes(values: readonly JsonValue[]): readonly number[] {
+  const counts = new Map<JsonValue, number>();
+  const duplicates: number[] = [];
+  for (const [index, value] of values.entries()) {
+    const identity = identityOf(value);
+    const count = (counts.get(identity) ?? 0) + 1;
+    counts.set(identity, count);
+    if (count === 2) duplicates.push(index);
+  }
+  return duplicates;
+}
+
+/** Scalars stand for themselves; the NUL keeps the text of a list or map apart from strings that look like it. */
+const identityOf = (value: JsonValue): JsonValue =>
+  typeof value === "object" && value !== null ? `\0${formatGoValue(value)}` : value;
+
+/** Whether any list below is a set or a map, so that most of an object is never walked. */
+function hasUniqueList(schema: StructuralSchema): boolean {
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType === "set" || listType === "map") return true;
+  if (schema.items !== undefined && hasUniqueList(schema.items)) return true;
+  const valueSchema = valueSchemaOf(schema);
+  if (valueSchema !== undefined && hasUniqueList(valueSchema)) return true;
+  return Object.values(schema.properties ?? {}).some(hasUniqueList);
+}

@@ -1,0 +1,190 @@
+// Reads a regular expression as Go's regexp package does, with its faults. Captures are read and forgotten.
+// Source: https://pkg.go.dev/regexp/syntax
+
+import { anyButNewline, anyCharacter, ignoringCase, single } from "./character-set.ts";
+import { parseClass, parseEscapedSet } from "./parse-class.ts";
+import { type Reader, readEscapedCharacter } from "./pattern-reader.ts";
+import { type Assertion, type CharacterSet, type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
+
+const MAX_REPEAT = 1000;
+const MAX_DEPTH = 250;
+
+type Flags = { readonly ignoreCase: boolean; readonly multiLine: boolean; readonly dotAll: boolean };
+
+const EMPTY: PatternNode = { kind: "sequence", items: [] };
+
+/** Throws PatternSyntaxError. */
+export function parsePattern(source: string): PatternNode {
+  const reader: Reader = { source, position: 0 };
+  const { node } = parseAlternation(reader, { ignoreCase: false, multiLine: false, dotAll: false }, 0);
+  if (reader.position < source.length) throw new PatternSyntaxError("unexpected )", source);
+  return node;
+}
+
+type Parsed = { readonly node: PatternNode; readonly flags: Flags };
+
+/** Up to the end or the closing parenthesis. Flags set on the way hold to that end, across the branches. */
+function parseAlternation(reader: Reader, flags: Flags, depth: number): Parsed {
+  if (depth > MAX_DEPTH) throw new PatternSyntaxError("expression nests too deeply", reader.source);
+  const branches: PatternNode[] = [];
+  let current = flags;
+  while (true) {
+    const branch = parseSequence(reader, current, depth);
+    branches.push(branch.node);
+    current = branch.flags;
+    if (reader.source[reader.position] !== "|") break;
+    reader.position++;
+  }
+  const [only = EMPTY] = branches;
+  return { node: branches.length === 1 ? only : { kind: "alternation", branches }, flags: current };
+}
+
+function parseSequence(reader: Reader, flags: Flags, depth: number): Parsed {
+  const items: PatternNode[] = [];
+  let current = flags;
+  while (reader.position < reader.source.length && !"|)".includes(reader.source[reader.position] ?? "")) {
+    const changed = parseFlagsOnly(reader, current);
+    if (changed !== undefined) {
+      current = changed;
+      continue;
+    }
+    items.push(parseRepetitions(reader, parseAtom(reader, current, depth)));
+  }
+  return { node: { kind: "sequence", items }, flags: current };
+}
+
+/** `(?i)`: flags for what follows; undefined when something else stands here. */
+function parseFlagsOnly(reader: Reader, flags: Flags): Flags | undefined {
+  const match = /^\(\?([imsU]*(?:-[imsU]+)?)\)/.exec(reader.source.slice(reader.position, reader.position + 16));
+  if (match === null || match[1] === "") return undefined;
+  reader.position += match[0].length;
+  return withFlags(flags, match[1] ?? "");
+}
+
+/** U swaps greediness, which does not matter to whether a text matches. */
+function withFlags(flags: Flags, text: string): Flags {
+  const [set = "", clear = ""] = text.split("-");
+  const value = (letter: string, before: boolean): boolean =>
+    (before || set.includes(letter)) && !clear.includes(letter);
+  return {
+    ignoreCase: value("i", flags.ignoreCase),
+    multiLine: value("m", flags.multiLine),
+    dotAll: value("s", flags.dotAll),
+  };
+}
+
+function parseAtom(reader: Reader, flags: Flags, depth: number): PatternNode {
+  const char = String.fromCodePoint(reader.source.codePointAt(reader.position) ?? 0);
+  switch (char) {
+    case "(":
+      return parseGroup(reader, flags, depth);
+    case "[":
+      return character(parseClass(reader), flags);
+    case "\\":
+      return parseEscape(reader, flags);
+    case "*":
+    case "+":
+    case "?":
+      throw new PatternSyntaxError("missing argument to repetition operator", char);
+    case "{":
+      if (repeatAt(reader) !== undefined) {
+        throw new PatternSyntaxError("missing argument to repetition operator", repeatAt(reader)?.text ?? char);
+      }
+      break;
+  }
+  reader.position += char.length;
+  if (char === ".") return { kind: "character", set: flags.dotAll ? anyCharacter : anyButNewline };
+  if (char === "^") return assertion(flags.multiLine ? "line start" : "text start");
+  if (char === "$") return assertion(flags.multiLine ? "line end" : "text end");
+  return character(single(char.codePointAt(0) ?? 0), flags);
+}
+
+const character = (set: CharacterSet, { ignoreCase }: Flags): PatternNode => ({
+  kind: "character",
+  set: ignoreCase ? ignoringCase(set) : set,
+});
+
+const assertion = (name: Assertion): PatternNode => ({ kind: "assertion", assertion: name });
+
+const GROUP_START = /^\((?:\?(?:P?<[A-Za-z_][A-Za-z0-9_]*>|([imsU]*(?:-[imsU]+)?):))?/;
+
+function parseGroup(reader: Reader, flags: Flags, depth: number): PatternNode {
+  const rest = reader.source.slice(reader.position);
+  const [start = "", groupFlags] = GROUP_START.exec(rest) ?? [];
+  if (start === "(" && rest[1] === "?")
+    throw new PatternSyntaxError("invalid or unsupported Perl syntax", rest.slice(0, 3));
+  reader.position += start.length;
+  const { node } = parseAlternation(reader, groupFlags ? withFlags(flags, groupFlags) : flags, depth + 1);
+  if (reader.source[reader.position] !== ")") throw new PatternSyntaxError("missing closing )", reader.source);
+  reader.position++;
+  return node;
+}
+
+const ESCAPED_ASSERTIONS: ReadonlyMap<string, Assertion> = new Map([
+  ["A", "text start"],
+  ["z", "text end"],
+  ["b", "word boundary"],
+  ["B", "no word boundary"],
+]);
+
+function parseEscape(reader: Reader, flags: Flags): PatternNode {
+  const letter = reader.source[reader.position + 1] ?? "";
+  const asserted = ESCAPED_ASSERTIONS.get(letter);
+  if (asserted !== undefined) {
+    reader.position += 2;
+    return assertion(asserted);
+  }
+  if (letter === "Q") return parseQuoted(reader, flags);
+  const set = parseEscapedSet(reader);
+  return character(set ?? single(readEscapedCharacter(reader)), flags);
+}
+
+/** `\Q...\E`: everything between stands for itself. */
+function parseQuoted(reader: Reader, flags: Flags): PatternNode {
+  const end = reader.source.indexOf("\\E", reader.position);
+  const text = reader.source.slice(reader.position + 2, end === -1 ? undefined : end);
+  reader.position = end === -1 ? reader.source.length : end + 2;
+  return { kind: "sequence", items: [...text].map((char) => character(single(char.codePointAt(0) ?? 0), flags)) };
+}
+
+/** An atom may be repeated once; a second operator in a row is a fault, but for the `?` of laziness. */
+function parseRepetitions(reader: Reader, item: PatternNode): PatternNode {
+  const repeat = repeatAt(reader);
+  if (repeat === undefined) return item;
+  const begin = reader.position;
+  reader.position += repeat.text.length;
+  if (reader.source[reader.position] === "?") reader.position++;
+  const next = repeatAt(reader);
+  if (next !== undefined) {
+    const operators = reader.source.slice(begin, reader.position + next.text.length);
+    throw new PatternSyntaxError("invalid nested repetition operator", operators);
+  }
+  const { min, max, text } = repeat;
+  if (min > MAX_REPEAT || (max !== undefined && (max > MAX_REPEAT || max < min))) {
+    throw new PatternSyntaxError("invalid repeat count", text);
+  }
+  return { kind: "repetition", item, min, ...(max === undefined ? {} : { max }) };
+}
+
+type Repeat = { readonly text: string; readonly min: number; readonly max: number | undefined };
+
+/** The repetition operator at the reader. A brace that is none stands for itself. */
+function repeatAt({ source, position }: Reader): Repeat | undefined {
+  switch (source[position]) {
+    case "*":
+      return { text: "*", min: 0, max: undefined };
+    case "+":
+      return { text: "+", min: 1, max: undefined };
+    case "?":
+      return { text: "?", min: 0, max: 1 };
+    case "{": {
+      const match = /^\{(\d+)(,(\d*))?\}/.exec(source.slice(position, position + 24));
+      if (match === null) return undefined;
+      const [text, min = "0", comma, max = ""] = match;
+      if (comma === undefined) return { text, min: Number(min), max: Number(min) };
+      return { text, min: Number(min), max: max === "" ? undefined : Number(max) };
+    }
+    default:
+      return undefined;
+  }
+}

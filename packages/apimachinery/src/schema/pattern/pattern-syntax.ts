@@ -1,0 +1,24 @@
+// The shape of a parsed pattern, and the faults a pattern can have.
+// Source: https://pkg.go.dev/regexp/syntax
+
+/** Tells whether a code point belongs. */
+export type CharacterSet = (codePoint: number) => boolean;
+
+export type Assertion = "text start" | "text end" | "line start" | "line end" | "word boundary" | "no word boundary";
+
+export type PatternNode =
+  | { readonly kind: "character"; readonly set: CharacterSet }
+  | { readonly kind: "assertion"; readonly assertion: Assertion }
+  | { readonly kind: "sequence"; readonly items: readonly PatternNode[] }
+  | { readonly kind: "alternation"; readonly branches: readonly PatternNode[] }
+  /** `max` absent: any number. */
+  | { readonly kind: "repetition"; readonly item: PatternNode; readonly min: number; readonly max?: number };
+
+/** A pattern that is not one. The message is Go's: `error parsing regexp: missing closing ): ...`. */
+export class PatternSyntaxError extends Error {
+  override readonly name = "PatternSyntaxError";
+
+  constructor(fault: string, excerpt: string) {
+    super(`error parsing regexp: ${fault}: \`${excerpt}\``);
+  }
+}

@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compilePattern } from "./pattern.ts";
+
+describe("patterns", () => {
+  it.each<[string, string[], string[]]>([
+    ["^[a-z]+$", ["abc"], ["", "abc1", "aB"]],
+    ["b", ["abc"], ["ac"]],
+    ["", ["", "x"], []],
+    ["^(a|bc)?$", ["", "a", "bc"], ["b"]],
+    ["^a{2,3}$", ["aa", "aaa"], ["a", "aaaa"]],
+    ["^a{2}$", ["aa"], ["a", "aaa"]],
+    ["^a{2,}$", ["aa", "aaaaa"], ["a"]],
+    ["^a{,2}$", ["a{,2}"], ["aa"]],
+    ["(?i)^abc$", ["ABC", "aBc"], ["ab"]],
+    ["^(?i:a)b$", ["Ab", "ab"], ["AB"]],
+    ["^a.c$", ["abc", "a🍔c"], ["a\nc"]],
+    ["(?s)^a.c$", ["a\nc"], ["ac"]],
+    ["(?m)^b$", ["a\nb\nc"], ["a b"]],
+    ["\\Aa\\z", ["a"], ["aa", "a\n"]],
+    ["^\\d+\\.\\w\\s\\S$", ["12.a b"], ["12,a b"]],
+    ["^[[:alpha:]_-]+$", ["ab_-"], ["a1"]],
+    ["^[[:^alpha:]]+$", ["12"], ["a"]],
+    ["^[^/]+$", ["ab"], ["a/b"]],
+    ["^[]a]+$", ["]a"], ["b"]],
+    ["^[a\\-z]+$", ["a-z"], ["b"]],
+    ["^\\pL\\p{Greek}\\P{L}$", ["aα1"], ["aa1", "aαa"]],
+    ["^\\x41\\x{1F354}\\n$", ["A🍔\n"], ["A"]],
+    ["^\\Qa.b*\\E$", ["a.b*"], ["axb"]],
+    ["\\bfoo\\b", ["a foo b", "foo"], ["afoo"]],
+    ["^(?P<year>\\d{4})-(?<month>\\d\\d)$", ["2024-01"], ["2024-1"]],
+    ["^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", ["a-b.c"], ["-a", "a..b"]],
+  ])("%s", (source, matching, other) => {
+    const { test } = compilePattern(source);
+    expect(matching.filter((text) => !test(text))).toEqual([]);
+    expect(other.filter((text) => test(text))).toEqual([]);
+  });
+
+  it.each([
+    ["+", "missing argument to repetition operator: `+`"],
+    ["a|*", "missing argument to repetition operator: `*`"],
+    ["(a", "missing closing ): `(a`"],
+    ["a)", "unexpected ): `a)`"],
+    ["[a", "missing closing ]: `[a`"],
+    ["[z-a]", "invalid character class range: `z-a`"],
+    ["a**", "invalid nested repetition operator: `**`"],
+    ["a{1001}", "invalid repeat count: `{1001}`"],
+    ["(?=a)", "invalid or unsupported Perl syntax: `(?=`"],
+    ["\\1", "invalid escape sequence: `\\1`"],
+    ["a\\", "trailing backslash at end of expression: ``"],
+  ])("%s is refused in Go's words", (source, fault) => {
+    expect(() => compilePattern(source)).toThrow(`error parsing regexp: ${fault}`);
+  });
+
+  it("refuses what would unfold into a huge program", () => {
+    expect(() => compilePattern("((a{1000}){1000}){1000}")).toThrow("expression too large");
+  });
+
+  it.each(["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(x+x+)+y"])("%s takes linear time", (source) => {
+    expect(compilePattern(source).test(`${"a".repeat(50_000)}!`)).toBe(false);
+    expect(compilePattern(source).test(`${"x".repeat(50_000)}!`)).toBe(false);
+  });
+
+  it("agrees with the engine of the language where both read alike (seed 11)", () => {
+    const atom = fc.constantFrom("a", "b", "[ab]", "[^a]", "(a|b)", "(ab)", ".", "(a|)");
+    const part = fc.tuple(atom, fc.constantFrom("", "*", "+", "?", "{2}", "{1,3}", "{2,}"));
+    const source = fc
+      .tuple(fc.constantFrom("", "^"), fc.array(part, { maxLength: 4 }), fc.constantFrom("", "$"))
+      .map(([begin, parts, end]) => begin + parts.map(([text, times]) => text + times).join("") + end);
+    fc.assert(
+      fc.property(source, fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 8 }), (pattern, text) => {
+        expect(compilePattern(pattern).test(text)).toBe(new RegExp(pattern, "u").test(text));
+      }),
+      { seed: 11, numRuns: 3000 },
+    );
+  });
+});

@@ -1,0 +1,130 @@
+// Matches patterns of schemas in time linear to the text, whatever the pattern: tenants may write both.
+// It simulates the automaton of the pattern, as RE2 does, so that nothing is ever tried twice.
+// Source: https://swtch.com/~rsc/regexp/regexp2.html
+
+import { wordCharacter } from "./character-set.ts";
+import { parsePattern } from "./parse-pattern.ts";
+import { type Assertion, type CharacterSet, type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
+
+export type Pattern = {
+  /** Whether the pattern occurs anywhere in the text. */
+  readonly test: (text: string) => boolean;
+};
+
+type Instruction =
+  | { readonly kind: "character"; readonly set: CharacterSet; readonly next: number }
+  | { readonly kind: "assertion"; readonly assertion: Assertion; readonly next: number }
+  | { readonly kind: "fork"; readonly targets: readonly number[] }
+  | { readonly kind: "match" };
+
+/** Counted repetitions are written out, so that a short pattern can become a large program. */
+const MAX_INSTRUCTIONS = 10_000;
+/** About half a second. A match that needs more is given up as no match. */
+const MAX_STEPS = 20_000_000;
+
+/** Throws PatternSyntaxError. */
+export function compilePattern(source: string): Pattern {
+  const program = compileProgram(parsePattern(source), source);
+  return { test: (text) => runProgram(program, text) };
+}
+
+type Program = { readonly instructions: readonly Instruction[]; readonly start: number };
+
+/** Built from the end to the start, so that every instruction knows the next one. */
+function compileProgram(root: PatternNode, source: string): Program {
+  const instructions: Instruction[] = [];
+  const emit = (instruction: Instruction): number => {
+    if (instructions.length >= MAX_INSTRUCTIONS) throw new PatternSyntaxError("expression too large", source);
+    return instructions.push(instruction) - 1;
+  };
+  const compile = (node: PatternNode, next: number): number => {
+    switch (node.kind) {
+      case "character":
+        return emit({ kind: "character", set: node.set, next });
+      case "assertion":
+        return emit({ kind: "assertion", assertion: node.assertion, next });
+      case "sequence":
+        return node.items.reduceRight((after, item) => compile(item, after), next);
+      case "alternation":
+        return emit({ kind: "fork", targets: node.branches.map((branch) => compile(branch, next)) });
+      case "repetition":
+        return compileRepetition(node.item, node.min, node.max, next);
+    }
+  };
+  const compileRepetition = (item: PatternNode, min: number, max: number | undefined, next: number): number => {
+    let after = max === undefined ? compileLoop(item, next) : next;
+    for (let count = min; count < (max ?? min); count++) {
+      after = emit({ kind: "fork", targets: [compile(item, after), next] });
+    }
+    for (let count = 0; count < min; count++) after = compile(item, after);
+    return after;
+  };
+  const compileLoop = (item: PatternNode, next: number): number => {
+    const targets = [next];
+    const loop = emit({ kind: "fork", targets });
+    targets.push(compile(item, loop));
+    return loop;
+  };
+  const start = compile(root, emit({ kind: "match" }));
+  return { instructions, start };
+}
+
+function runProgram({ instructions, start }: Program, text: string): boolean {
+  let steps = 0;
+  let threads: number[] = [];
+  const lastSeen = new Int32Array(instructions.length).fill(-1);
+  const pending: number[] = [];
+
+  /** Follows everything that needs no character; true when the match is reached. */
+  const follow = (from: number, position: number, reached: number[]): boolean => {
+    pending.push(from);
+    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+      const instruction = instructions[at];
+      if (instruction === undefined || lastSeen[at] === position) continue;
+      lastSeen[at] = position;
+      steps++;
+      if (instruction.kind === "match") return true;
+      if (instruction.kind === "fork") pending.push(...instruction.targets);
+      else if (instruction.kind === "character") reached.push(at);
+      else if (holds(instruction.assertion, text, position)) pending.push(instruction.next);
+    }
+    return false;
+  };
+
+  for (let position = 0; position <= text.length; ) {
+    if (follow(start, position, threads)) return true;
+    const codePoint = text.codePointAt(position);
+    if (codePoint === undefined) return false;
+    position += codePoint > 0xffff ? 2 : 1;
+    const advanced: number[] = [];
+    for (const at of threads) {
+      steps++;
+      const instruction = instructions[at];
+      if (instruction?.kind !== "character" || !instruction.set(codePoint)) continue;
+      if (follow(instruction.next, position, advanced)) return true;
+    }
+    if (steps > MAX_STEPS) return false;
+    threads = advanced;
+  }
+  return false;
+}
+
+function holds(assertion: Assertion, text: string, position: number): boolean {
+  switch (assertion) {
+    case "text start":
+      return position === 0;
+    case "text end":
+      return position === text.length;
+    case "line start":
+      return position === 0 || text[position - 1] === "\n";
+    case "line end":
+      return position === text.length || text[position] === "\n";
+    case "word boundary":
+      return isWordAt(text, position - 1) !== isWordAt(text, position);
+    case "no word boundary":
+      return isWordAt(text, position - 1) === isWordAt(text, position);
+  }
+}
+
+const isWordAt = (text: string, index: number): boolean =>
+  index >= 0 && index < text.length && wordCharacter(text.charCodeAt(index));
