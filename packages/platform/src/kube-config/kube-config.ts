@@ -1,0 +1,66 @@
+// The text of a kube config: one cluster, one user and one context, all of one name.
+// Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go
+
+import { writeYamlScalar } from "./yaml-scalar.ts";
+
+export type KubeConfigCredential =
+  | { readonly token: string }
+  | { readonly clientCertificatePem: string; readonly clientKeyPem: string };
+
+export type KubeConfigParts = {
+  /** Base URL of the API, as `normalizeServer` gives it. */
+  readonly server: string;
+  /** PEM bundle; absent when the server's certificate comes from a public authority. */
+  readonly certificateAuthorityPem?: string;
+  /** Only for a cluster that is configured so: the client then trusts any server, and no authority is written. */
+  readonly insecureSkipTlsVerify?: boolean;
+  readonly credential: KubeConfigCredential;
+  /** The context's namespace. */
+  readonly namespace?: string;
+  /** The name of cluster, user and context. Existing clients index the user entry by `vcluster`. */
+  readonly name?: string;
+};
+
+/** The YAML document. Secrets in it: the token, or the client key. */
+export function buildKubeConfig(parts: KubeConfigParts): string {
+  const name = writeYamlScalar(parts.name ?? "vcluster");
+  return [
+    "apiVersion: v1",
+    "kind: Config",
+    "clusters:",
+    "- cluster:",
+    ...trustLines(parts),
+    `    server: ${writeYamlScalar(parts.server)}`,
+    `  name: ${name}`,
+    "contexts:",
+    "- context:",
+    `    cluster: ${name}`,
+    ...(parts.namespace === undefined ? [] : [`    namespace: ${writeYamlScalar(parts.namespace)}`]),
+    `    user: ${name}`,
+    `  name: ${name}`,
+    `current-context: ${name}`,
+    "preferences: {}",
+    "users:",
+    `- name: ${name}`,
+    "  user:",
+    ...credentialLines(parts.credential),
+    "",
+  ].join("\n");
+}
+
+/** kubectl refuses a file that has both an authority and the insecure mark. */
+function trustLines({ insecureSkipTlsVerify = false, certificateAuthorityPem }: KubeConfigParts): readonly string[] {
+  if (insecureSkipTlsVerify) return ["    insecure-skip-tls-verify: true"];
+  if (certificateAuthorityPem === undefined) return [];
+  return [`    certificate-authority-data: ${toBase64(certificateAuthorityPem)}`];
+}
+
+function credentialLines(credential: KubeConfigCredential): readonly string[] {
+  if ("token" in credential) return [`    token: ${writeYamlScalar(credential.token)}`];
+  return [
+    `    client-certificate-data: ${toBase64(credential.clientCertificatePem)}`,
+    `    client-key-data: ${toBase64(credential.clientKeyPem)}`,
+  ];
+}
+
+const toBase64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
