@@ -1,0 +1,138 @@
+// The configuration of the server, put together from flags, environment, file and defaults, in this order of weight.
+
+import { resolve } from "node:path";
+import {
+  type CATALOGUE,
+  CATALOGUE_ENTRIES,
+  type CatalogueEntry,
+  CONFIG_ENVIRONMENT_NAME,
+  type ValuesOf,
+} from "./catalogue.ts";
+import { readConfigFile } from "./config-file.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import { type Environment, readEnvironment } from "./environment.ts";
+import { OptionValueError, type RawValue } from "./option.ts";
+import { type StoreAddress, storeAddress } from "./store-address.ts";
+import { suggest } from "./suggest.ts";
+
+/** Every option's value by the path it has in the file; file names are absolute, derived defaults are filled in. */
+export type Configuration = Omit<ValuesOf<typeof CATALOGUE>, "store"> & { readonly store: StoreAddress };
+
+export type ConfigurationSources = {
+  /** Values by flag name, without dashes. */
+  readonly flags?: ReadonlyMap<string, RawValue>;
+  readonly environment?: Environment;
+  /** The file of `--config`; it outweighs the one of POSTERN_CONFIG. */
+  readonly configFile?: string;
+  /** What relative file names are relative to. */
+  readonly workingDirectory: string;
+};
+
+/** Throws ConfigurationError with one line that says what is wrong where, and how to mend it. */
+export async function loadConfiguration(sources: ConfigurationSources): Promise<Configuration> {
+  const { flags = new Map(), environment = {}, workingDirectory } = sources;
+  const filePath = sources.configFile ?? (environment[CONFIG_ENVIRONMENT_NAME] || undefined);
+  const fromFlags = readFlags(flags);
+  const fromEnvironment = readEnvironment(environment);
+  const fromFile =
+    filePath === undefined ? new Map<string, RawValue>() : await readConfigFile(resolve(workingDirectory, filePath));
+
+  const values = valuesOf(CATALOGUE_ENTRIES, (entry) => {
+    const { path, option, environmentName } = entry;
+    const found =
+      tryPlace(fromFlags.get(path), `--${option.flag}`) ??
+      tryPlace(fromEnvironment.get(path), environmentName) ??
+      tryPlace(fromFile.get(path), `${filePath}: ${path}`);
+    return found === undefined ? option.default : parseAt(entry, found);
+  });
+  return complete(values, workingDirectory);
+}
+
+/** The configuration of a server that is told nothing. */
+export function defaultConfiguration(workingDirectory: string): Configuration {
+  return complete(
+    valuesOf(CATALOGUE_ENTRIES, ({ option }) => option.default),
+    workingDirectory,
+  );
+}
+
+type Found = { readonly raw: RawValue; readonly place: string };
+
+const tryPlace = (raw: RawValue | undefined, place: string): Found | undefined =>
+  raw === undefined ? undefined : { raw, place };
+
+function parseAt({ option }: CatalogueEntry, { raw, place }: Found): unknown {
+  try {
+    return option.parse(raw);
+  } catch (error) {
+    if (!(error instanceof OptionValueError)) throw error;
+    throw new ConfigurationError(`${place} ${error.message}`, { cause: error });
+  }
+}
+
+function readFlags(flags: ReadonlyMap<string, RawValue>): ReadonlyMap<string, RawValue> {
+  const byFlag = new Map(CATALOGUE_ENTRIES.map(({ option, path }) => [option.flag, path]));
+  const values = new Map<string, RawValue>();
+  for (const [flag, raw] of flags) {
+    const path = byFlag.get(flag);
+    if (path === undefined) throw new ConfigurationError(`unknown flag --${flag}${suggest(flag, byFlag.keys())}`);
+    values.set(path, raw);
+  }
+  return values;
+}
+
+/** The tree of values that the catalogue's shape promises. */
+function valuesOf(
+  entries: readonly CatalogueEntry[],
+  read: (entry: CatalogueEntry) => unknown,
+): ValuesOf<typeof CATALOGUE> {
+  const root: Record<string, unknown> = {};
+  for (const entry of entries) {
+    let branch = root;
+    for (const key of entry.keys.slice(0, -1)) {
+      branch[key] ??= {};
+      // Made in the line above, or by a sibling option in the same way.
+      branch = branch[key] as Record<string, unknown>;
+    }
+    const key = entry.keys.at(-1);
+    if (key !== undefined) branch[key] = read(entry);
+  }
+  // The entries are the catalogue flattened, so the tree has its shape and each leaf its option's type.
+  return root as ValuesOf<typeof CATALOGUE>;
+}
+
+/** Checks what concerns several options, and fills in the defaults that follow from others. */
+function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string): Configuration {
+  if ((values.tlsCertFile === "") !== (values.tlsPrivateKeyFile === "")) {
+    throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: give both or neither");
+  }
+  const { maxTTLSeconds, defaultTTLSeconds } = values.accessKeys;
+  if (maxTTLSeconds > 0 && defaultTTLSeconds > maxTTLSeconds) {
+    throw new ConfigurationError(
+      `--access-key-default-ttl-seconds (${defaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the one or raise the other`,
+    );
+  }
+  const dataDir = resolve(workingDirectory, values.dataDir);
+  const fileOr = (path: string, fallback: string) => (path === "" ? fallback : resolve(workingDirectory, path));
+  return {
+    ...values,
+    dataDir,
+    tlsCertFile: fileOr(values.tlsCertFile, ""),
+    tlsPrivateKeyFile: fileOr(values.tlsPrivateKeyFile, ""),
+    serverKeyFile: fileOr(values.serverKeyFile, resolve(dataDir, "server.key")),
+    platform: { ...values.platform, name: values.platform.name || (values.platform.domain.split(".")[0] ?? "") },
+    audit: {
+      ...values.audit,
+      logPath: values.audit.logPath === "-" ? "-" : fileOr(values.audit.logPath, resolve(dataDir, "audit.log")),
+    },
+    store: completeStore(values.store, dataDir, workingDirectory),
+  };
+}
+
+function completeStore(text: string, dataDir: string, workingDirectory: string): StoreAddress {
+  const address = storeAddress(text);
+  if ("fault" in address) throw new ConfigurationError(`--store ${address.fault}`);
+  if (address.kind !== "sqlite") return address;
+  const path = address.path === "" ? resolve(dataDir, "postern.db") : resolve(workingDirectory, address.path);
+  return { kind: "sqlite", path };
+}

@@ -1,0 +1,35 @@
+// Options that bound what clients may ask for at once.
+
+import { integerOption } from "../option.ts";
+
+const perSecond = (flag: string, description: string) =>
+  integerOption({ flag, default: 0, defaultText: "0 (no limit)", min: 0, max: 1_000_000, description });
+
+export const limitOptions = {
+  maxRequestsInflight: integerOption({
+    flag: "max-requests-inflight",
+    default: 400,
+    min: 0,
+    max: 1_000_000,
+    description: "Reads served at once, watches aside; more are answered 429. 0 for no limit",
+  }),
+  maxMutatingRequestsInflight: integerOption({
+    flag: "max-mutating-requests-inflight",
+    default: 200,
+    min: 0,
+    max: 1_000_000,
+    description: "Writes served at once; more are answered 429. 0 for no limit",
+  }),
+  rateLimits: {
+    keyQPS: perSecond("key-rate-limit-qps", "Requests a second that one access key may send over time"),
+    keyBurst: perSecond(
+      "key-rate-limit-burst",
+      "Requests that one access key may send at once; 0 means twice its rate",
+    ),
+    sourceQPS: perSecond("source-rate-limit-qps", "Requests a second that one source address may send over time"),
+    sourceBurst: perSecond(
+      "source-rate-limit-burst",
+      "Requests that one source address may send at once; 0 means twice its rate",
+    ),
+  },
+};

@@ -1,0 +1,62 @@
+// Options of what the server serves: its names, access keys and kube configs.
+
+import { integerOption, switchOption, textOption } from "../option.ts";
+import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix } from "../rules.ts";
+
+/** Ten years: beyond it a life in seconds is more likely a slip of units than a wish. */
+const MAX_TTL_SECONDS = 10 * 366 * 86_400;
+
+export const platformOptions = {
+  platform: {
+    domain: textOption({
+      flag: "platform-domain",
+      placeholder: "<domain>",
+      default: "postern",
+      description: "Domain of the API groups (management.<domain>) and of label and annotation keys (<domain>/…)",
+      rule: dnsSubdomain,
+    }),
+    name: textOption({
+      flag: "platform-name",
+      placeholder: "<name>",
+      default: "",
+      defaultText: "first label of the platform's domain",
+      description: "Prefix of the identities that the platform gives, such as <name>:user:jane",
+      rule: dnsLabelOrEmpty,
+    }),
+    projectNamespacePrefix: textOption({
+      flag: "project-namespace-prefix",
+      placeholder: "<prefix>",
+      default: "p-",
+      description: "What the namespace of a project begins with, before the project's name",
+      rule: namespacePrefix,
+    }),
+  },
+  accessKeys: {
+    maxTTLSeconds: integerOption({
+      flag: "access-key-max-ttl-seconds",
+      placeholder: "<seconds>",
+      default: 0,
+      min: 0,
+      max: MAX_TTL_SECONDS,
+      defaultText: "0 (no limit)",
+      description: "Longest life of an access key; a key that asks for more, or for no end, gets this",
+    }),
+    defaultTTLSeconds: integerOption({
+      flag: "access-key-default-ttl-seconds",
+      placeholder: "<seconds>",
+      default: 0,
+      min: 0,
+      max: MAX_TTL_SECONDS,
+      defaultText: "0 (no end)",
+      description: "Life of an access key that is created without spec.ttl",
+    }),
+  },
+  kubeConfig: {
+    proxyFallback: switchOption({
+      flag: "kube-config-proxy-fallback",
+      default: false,
+      description:
+        "Answer kube config requests for virtual clusters without an ingress endpoint with the platform's own proxy address, instead of refusing them",
+    }),
+  },
+};

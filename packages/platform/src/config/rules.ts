@@ -1,0 +1,51 @@
+// Rules that values of options are held to.
+
+import { isIP } from "node:net";
+import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { quote, type Rule } from "./option.ts";
+
+export const notEmpty: Rule<string> = (value) => (value.trim() === "" ? "must not be empty" : undefined);
+
+export const ipAddress: Rule<string> = (value) =>
+  isIP(value) === 0 ? `must be an IP address such as 127.0.0.1 or ::, not ${quote(value)}` : undefined;
+
+export const dnsSubdomain: Rule<string> = (value) =>
+  isDNS1123Subdomain(value).length > 0
+    ? `must be a lower-case domain such as example.com, not ${quote(value)}`
+    : undefined;
+
+export const dnsLabelOrEmpty: Rule<string> = (value) =>
+  value !== "" && isDNS1123Label(value).length > 0
+    ? `must be lower-case letters, digits and dashes, not ${quote(value)}`
+    : undefined;
+
+/** The prefix and a project's name together make a namespace, so the prefix alone may end with a dash. */
+export const namespacePrefix: Rule<string> = (value) =>
+  isDNS1123Label(`${value}x`).length > 0 || value.length > 20
+    ? `must be at most 20 lower-case letters, digits and dashes that a namespace may begin with, not ${quote(value)}`
+    : undefined;
+
+/** `host` or `host:port`, with an IPv6 address in brackets; "" means none. */
+export const hostAndPortOrEmpty: Rule<string> = (value) =>
+  value !== "" && parseHostAndPort(value) === undefined
+    ? `must be a host or host:port such as postern.example.com:8443, not ${quote(value)}`
+    : undefined;
+
+/** The parts of `host[:port]`, the host without brackets; undefined when it is malformed. */
+export function parseHostAndPort(
+  text: string,
+): { readonly host: string; readonly port: number | undefined } | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, address, name, portText] = match;
+  const port = portText === undefined ? undefined : Number(portText);
+  if (port !== undefined && (port < 1 || port > 65535)) return undefined;
+  if (address !== undefined) return isIP(address) === 6 ? { host: address, port } : undefined;
+  if (name === undefined) return undefined;
+  return isIP(name) === 4 || isDNS1123Subdomain(name.toLowerCase()).length === 0 ? { host: name, port } : undefined;
+}
+
+export const hostNames: Rule<readonly string[]> = (values) => {
+  const wrong = values.find((value) => isIP(value) === 0 && isDNS1123Subdomain(value.toLowerCase()).length > 0);
+  return wrong === undefined ? undefined : `must hold host names and IP addresses, and ${quote(wrong)} is neither`;
+};

@@ -1,0 +1,9 @@
+// Writes docs/reference/configuration.md from the catalogue of options. Run: npx tsx -C @postern/source tools/generate-config-reference.ts
+
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { renderReference } from "../packages/platform/src/config/reference.ts";
+
+const path = fileURLToPath(new URL("../docs/reference/configuration.md", import.meta.url));
+writeFileSync(path, renderReference());
+console.log(`wrote ${path}`);
