@@ -1,0 +1,8 @@
+// The refusal of a text that is not YAML or goes past a limit.
+
+/** The message begins with `yaml: ` and may be shown to the client. */
+export class YamlError extends Error {
+  override readonly name = "YamlError";
+}
+
+export const yamlErrorAt = (line: number, what: string): YamlError => new YamlError(`yaml: line ${line}: ${what}`);
