@@ -45,7 +45,8 @@ export class CachedObject {
       key,
       revision,
       insertRevision(served, revision),
-      end < 0 ? undefined : buffer.subarray(end + 1),
+      // A copy: the entry's value may be a view into the buffer of a whole page of entries.
+      end < 0 ? undefined : Buffer.from(buffer.subarray(end + 1)),
     );
   }
 
@@ -57,9 +58,15 @@ export class CachedObject {
 
   /** The same object under another revision: what a DELETED event shows. */
   atRevision(revision: Revision): CachedObject {
-    const { metadata, ...rest } = this.decode();
-    const value = encodeStoredValue({ ...rest, metadata } as KubeObject);
-    return new CachedObject(this.key, revision, insertRevision(Buffer.from(value), revision), this.#sealed);
+    const bytes = Buffer.from(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
+    const at = bytes.indexOf(METADATA) + METADATA.length;
+    const old = revisionMember(this.revision).length;
+    return new CachedObject(this.key, revision, splice(bytes, at, old, revisionMember(revision)), this.#sealed);
+  }
+
+  /** The same object with another encoding of what is served. */
+  withBytes(bytes: Uint8Array): CachedObject {
+    return new CachedObject(this.key, this.revision, bytes, this.#sealed);
   }
 
   /** Parsed anew on every call: keep the result where it is needed twice. */
@@ -83,11 +90,18 @@ export class CachedObject {
 }
 
 function insertRevision(served: Buffer, revision: Revision): Uint8Array {
-  const at = served.indexOf(METADATA) + METADATA.length;
-  const text = Buffer.from(`"resourceVersion":"${revision}",`);
-  const bytes = Buffer.allocUnsafe(served.length + text.length);
-  served.copy(bytes, 0, 0, at);
-  text.copy(bytes, at);
-  served.copy(bytes, at + text.length, at);
+  return splice(served, served.indexOf(METADATA) + METADATA.length, 0, revisionMember(revision));
+}
+
+function revisionMember(revision: Revision): string {
+  return `"resourceVersion":"${revision}",`;
+}
+
+/** `source` with `text`, which is ASCII, in place of the `removed` bytes at `at`. */
+function splice(source: Buffer, at: number, removed: number, text: string): Uint8Array {
+  const bytes = Buffer.allocUnsafe(source.length - removed + text.length);
+  source.copy(bytes, 0, 0, at);
+  bytes.write(text, at, "latin1");
+  source.copy(bytes, at + text.length, at + removed);
   return bytes;
 }

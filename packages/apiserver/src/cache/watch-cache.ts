@@ -10,9 +10,15 @@ export type CacheEvent =
   | { readonly type: "delete"; readonly object: CachedObject; readonly previous: CachedObject };
 
 export type CacheObserver = {
-  /** Events of one view, in revision order. Called synchronously; must not throw and must not block. */
+  /**
+   * Events of one view, in revision order: the whole of one or more commits. All observers of a prefix are given the same array and
+   * the same events. No observer is called before `subscribe` has returned; must not throw and must not block.
+   */
   events(events: readonly CacheEvent[]): void;
-  /** The cache has seen everything up to `revision`, although nothing of this view changed. */
+  /**
+   * Everything up to `revision` has been sent. Called once when the subscription has caught up with the view, then at most every
+   * second while revisions pass that change nothing under its prefix.
+   */
   progress?(revision: Revision): void;
   /** The subscription is over: RevisionCompactedError, StorageUnavailableError, or the cache closed. No call follows. */
   error(error: Error): void;
@@ -20,14 +26,18 @@ export type CacheObserver = {
 
 export type CacheListOptions = { readonly startAfter?: string; readonly limit?: number };
 
-/** Everything under one prefix. Lists and gets are synchronous and consistent with each other within one turn of the event loop. */
+/** Everything under one prefix, empty until the cache is ready. Lists and gets are synchronous and consistent with each other within one turn of the event loop. */
 export interface CacheView {
   /** The revision that the view's content reflects. */
   readonly revision: Revision;
+  /** No object of this view has changed since: a list at any revision from here on shows the present state. */
+  readonly changedRevision: Revision;
   readonly size: number;
   get(key: string): CachedObject | undefined;
   /** In byte order of keys, all under `prefix` (which lies under the view's own). A snapshot: later changes do not touch it. */
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[];
+  /** How many objects under `prefix` have a key greater than `startAfter`, without looking at each. */
+  count(prefix: string, startAfter?: string): number;
   /**
    * Every event of this view under `prefix` after `fromRevision`, from memory or, when that is gone, from the history of the store;
    * RevisionCompactedError through `error` when the store has forgotten it too.

@@ -143,8 +143,12 @@ class MemoryStorage implements Storage {
     if (this.#closed) this.#watchers.fail(watcher, closed());
     else if (covered < this.#oldest) this.#watchers.fail(watcher, new RevisionCompactedError(covered, this.#oldest));
     else {
+      // Once more for every write that the observer makes meanwhile.
+      do {
+        const events = this.#history.slice(watcher.covered - this.#oldest);
+        watcher.offer({ events, revision: this.#revision });
+      } while (!watcher.disposed && watcher.covered < this.#revision);
       watcher.live = true;
-      watcher.offer({ events: this.#history.slice(covered - this.#oldest), revision: this.#revision });
     }
   }
 

@@ -51,6 +51,7 @@ export function describeLifecycle(context: SuiteContext): void {
 
     test("writes begun before closing either settle or reject, and what settled was told to the watches", async () => {
       using watch = WatchRecorder.start(context.storage, ROOT, 1);
+      await watch.reached(await context.storage.create(key, value("one")));
       const writes = Array.from({ length: 20 }, (_, index) => context.storage.create(`${ROOT}${index}`, value("x")));
       const closing = context.storage[Symbol.asyncDispose]();
       for (const outcome of await Promise.allSettled(writes)) {

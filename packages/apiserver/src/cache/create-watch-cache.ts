@@ -1,0 +1,238 @@
+// The watch cache: one watch on a whole store keeps every object in memory and feeds the views.
+// Source of the idea: k8s.io/apiserver/pkg/storage/cacher/cacher.go
+
+import type { Scheduler } from "../runtime/clock.ts";
+import { OrderedEntries } from "../storage/ordered-entries.ts";
+import type { ListResult, Revision, Storage, StorageEvent } from "../storage/storage.ts";
+import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
+import { keyOf } from "../storage/watcher-set.ts";
+import { CachedObject } from "./cached-object.ts";
+import { RevisionWaiters } from "./revision-waiters.ts";
+import { type ViewDependencies, ViewState } from "./view-state.ts";
+import type { CacheView, WatchCache } from "./watch-cache.ts";
+
+export type WatchCacheOptions = {
+  readonly storage: Storage;
+  /** Only keys under it are kept, such as `/registry/`. */
+  readonly prefix: string;
+  readonly scheduler: Scheduler;
+  /** How many recent events each view keeps in memory; 4096 when absent. */
+  readonly historyLimit?: number;
+  /** Told why the store could not be followed; the cache tries again by itself. */
+  readonly onError?: (error: unknown) => void;
+};
+
+const DEFAULT_HISTORY_LIMIT = 4096;
+const WAIT_TIMEOUT_MS = 3_000;
+const PROGRESS_INTERVAL_MS = 1_000;
+const PAGE_SIZE = 2_000;
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 5_000;
+
+/** Begins to load at once; `ready()` tells when that is done. Closing the cache leaves the store open. */
+export function createWatchCache(options: WatchCacheOptions): WatchCache {
+  const cache = new StoreWatchCache(options);
+  void cache.run();
+  return cache;
+}
+
+type Contents = Map<string, OrderedEntries<CachedObject>>;
+
+class StoreWatchCache implements WatchCache {
+  readonly #storage: Storage;
+  readonly #prefix: string;
+  readonly #scheduler: Scheduler;
+  readonly #views = new Map<string, ViewState>();
+  readonly #viewDependencies: ViewDependencies;
+  readonly #waiters: RevisionWaiters;
+  readonly #onError: (error: unknown) => void;
+  readonly #ready: Promise<void>;
+  readonly #closing = new AbortController();
+  #settleReady: { resolve(): void; reject(error: Error): void } | undefined;
+  #revision: Revision = 0;
+  /** False when what the views hold cannot be brought up to date by watching. */
+  #loaded = false;
+  #watch: Disposable | undefined;
+  #retry: Disposable | undefined;
+  #progress: Disposable | undefined;
+  #retryMs = FIRST_RETRY_MS;
+
+  constructor({ storage, prefix, scheduler, historyLimit = DEFAULT_HISTORY_LIMIT, onError }: WatchCacheOptions) {
+    this.#storage = storage;
+    this.#prefix = prefix;
+    this.#scheduler = scheduler;
+    this.#waiters = new RevisionWaiters(scheduler);
+    this.#viewDependencies = { storage, historyLimit, revision: () => this.#revision, closed: () => this.#closed };
+    this.#onError = onError ?? (() => {});
+    this.#ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    // Closing before the first load is no unhandled rejection where nobody waits for it.
+    this.#ready.catch(() => {});
+  }
+
+  ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  get healthy(): boolean {
+    return this.#watch !== undefined;
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  async waitFor(
+    revision: Revision,
+    { timeoutMs = WAIT_TIMEOUT_MS, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#closed) throw closedError();
+    if (revision > this.#revision) await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
+  }
+
+  async refresh(signal?: AbortSignal): Promise<Revision> {
+    const revision = await this.#storage.currentRevision();
+    await this.waitFor(revision, signal && { signal });
+    return revision;
+  }
+
+  view(prefix: string): CacheView {
+    if (viewPrefixOf(prefix) !== prefix) throw new RangeError(`not the prefix of a view: ${prefix}`);
+    return this.#view(prefix);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closing.abort(closedError());
+    for (const started of [this.#watch, this.#retry, this.#progress]) started?.[Symbol.dispose]();
+    this.#watch = undefined;
+    this.#settleReady?.reject(closedError());
+    this.#waiters.failAll(closedError());
+    for (const view of this.#views.values()) view.close();
+  }
+
+  /** Loads what is not known, then watches; after a failure again, later. */
+  async run(): Promise<void> {
+    try {
+      if (!this.#loaded || (await this.#storage.currentRevision()) < this.#revision) await this.#load();
+      if (!this.#closed) this.#startWatch();
+    } catch (error) {
+      this.#runLater(error);
+    }
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  #startWatch(): void {
+    this.#watch = this.#storage.watch(this.#prefix, this.#revision, {
+      events: (events, revision) => this.#apply(events, revision),
+      error: (error) => this.#lose(error),
+    });
+    this.#settleReady?.resolve();
+    this.#waiters.reached(this.#revision);
+  }
+
+  #lose(error: Error): void {
+    this.#watch = undefined;
+    // What was missed cannot be told any more: everything is loaded anew.
+    if (error instanceof RevisionCompactedError) this.#loaded = false;
+    this.#runLater(error);
+  }
+
+  #runLater(error: unknown): void {
+    if (this.#closed) return;
+    this.#onError(error);
+    this.#retry = this.#scheduler.schedule(this.#retryMs, () => void this.run());
+    this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  #apply(events: readonly StorageEvent[], revision: Revision): void {
+    const touched = new Set<ViewState>();
+    for (const event of events) {
+      const prefix = viewPrefixOf(keyOf(event));
+      if (prefix === undefined) continue;
+      const view = this.#view(prefix);
+      view.apply(event);
+      touched.add(view);
+    }
+    this.#revision = revision;
+    this.#retryMs = FIRST_RETRY_MS;
+    for (const view of touched) view.dispatch();
+    this.#waiters.reached(revision);
+    this.#progress ??= this.#scheduler.schedule(PROGRESS_INTERVAL_MS, () => this.#tellProgress());
+  }
+
+  #tellProgress(): void {
+    this.#progress = undefined;
+    for (const view of this.#views.values()) view.progress(this.#revision);
+  }
+
+  #view(prefix: string): ViewState {
+    let view = this.#views.get(prefix);
+    if (view === undefined) {
+      view = new ViewState(this.#viewDependencies);
+      this.#views.set(prefix, view);
+    }
+    return view;
+  }
+
+  async #load(): Promise<void> {
+    const contents: Contents = new Map();
+    const signal = this.#closing.signal;
+    let page = await this.#storage.list(this.#prefix, { limit: PAGE_SIZE, remaining: "any", signal });
+    const { revision } = page;
+    for (;;) {
+      const startAfter = page.entries.at(-1)?.key;
+      const more = page.remaining > 0 && startAfter !== undefined;
+      // Asked for before this page is worked on, so that store and cache work at the same time.
+      const next = more
+        ? this.#storage.list(this.#prefix, { limit: PAGE_SIZE, startAfter, revision, remaining: "any", signal })
+        : undefined;
+      this.#add(contents, page);
+      if (next === undefined) break;
+      page = await next;
+    }
+    this.#replace(contents, revision);
+  }
+
+  #add(contents: Contents, page: ListResult): void {
+    for (const entry of page.entries) {
+      const prefix = viewPrefixOf(entry.key);
+      if (prefix === undefined) continue;
+      let objects = contents.get(prefix);
+      if (objects === undefined) {
+        objects = new OrderedEntries();
+        contents.set(prefix, objects);
+      }
+      const known = this.#views.get(prefix)?.get(entry.key);
+      objects.set(known?.revision === entry.revision ? known : CachedObject.fromEntry(entry));
+    }
+  }
+
+  #replace(contents: Contents, revision: Revision): void {
+    this.#revision = revision;
+    this.#loaded = true;
+    for (const prefix of contents.keys()) this.#view(prefix);
+    const error = new RevisionCompactedError(revision, revision);
+    for (const [prefix, view] of this.#views)
+      view.replace(contents.get(prefix) ?? new OrderedEntries(), revision, error);
+  }
+}
+
+/** `/registry/<composition>/<group>/<resource>/` of a key below it; undefined when the key has fewer segments. */
+function viewPrefixOf(key: string): string | undefined {
+  let slash = 0;
+  for (let segment = 0; segment < 4; segment++) {
+    slash = key.indexOf("/", slash + 1);
+    if (slash < 0) return undefined;
+  }
+  return key.slice(0, slash + 1);
+}
+
+function closedError(): StorageUnavailableError {
+  return new StorageUnavailableError("the watch cache is closed");
+}

@@ -1,0 +1,68 @@
+// The subscriptions of one view by their prefix, so that an event costs as much for ten thousand watches of a prefix as the calls do.
+
+import type { Revision } from "../storage/storage.ts";
+import type { Subscription } from "./subscription.ts";
+import type { CacheEvent } from "./watch-cache.ts";
+
+type Group = { readonly prefix: string; readonly subscriptions: Set<Subscription> };
+
+export class SubscriptionSet {
+  /** By prefix: those that end in a slash, found by cutting keys at their slashes. */
+  readonly #folders = new Map<string, Group>();
+  /** By prefix: all others, such as the key of one object. */
+  readonly #others = new Map<string, Group>();
+
+  add(subscription: Subscription): void {
+    const { prefix } = subscription;
+    const groups = this.#groupsFor(prefix);
+    const group = groups.get(prefix);
+    if (group === undefined) groups.set(prefix, { prefix, subscriptions: new Set([subscription]) });
+    else group.subscriptions.add(subscription);
+  }
+
+  remove(subscription: Subscription): void {
+    const groups = this.#groupsFor(subscription.prefix);
+    const group = groups.get(subscription.prefix);
+    group?.subscriptions.delete(subscription);
+    if (group?.subscriptions.size === 0) groups.delete(subscription.prefix);
+  }
+
+  dispatch(events: readonly CacheEvent[]): void {
+    const batches = new Map<Group, CacheEvent[]>();
+    for (const event of events) {
+      const { key } = event.object;
+      for (let slash = key.indexOf("/"); slash >= 0; slash = key.indexOf("/", slash + 1)) {
+        if (this.#folders.size === 0) break;
+        addTo(batches, this.#folders.get(key.slice(0, slash + 1)), event);
+      }
+      for (const group of this.#others.values()) if (key.startsWith(group.prefix)) addTo(batches, group, event);
+    }
+    for (const [group, batch] of batches) for (const subscription of group.subscriptions) subscription.offer(batch);
+  }
+
+  progress(revision: Revision): void {
+    for (const subscription of this.#all()) if (subscription.covered < revision) subscription.progress(revision);
+  }
+
+  failAll(error: Error): void {
+    const all = this.#all();
+    this.#folders.clear();
+    this.#others.clear();
+    for (const subscription of all) subscription.fail(error);
+  }
+
+  #all(): Subscription[] {
+    return [...this.#folders.values(), ...this.#others.values()].flatMap((group) => [...group.subscriptions]);
+  }
+
+  #groupsFor(prefix: string): Map<string, Group> {
+    return prefix.endsWith("/") ? this.#folders : this.#others;
+  }
+}
+
+function addTo(batches: Map<Group, CacheEvent[]>, group: Group | undefined, event: CacheEvent): void {
+  if (group === undefined) return;
+  const batch = batches.get(group);
+  if (batch === undefined) batches.set(group, [event]);
+  else batch.push(event);
+}

@@ -1,0 +1,154 @@
+// One view of the watch cache: its objects in order, its recent events, its subscriptions.
+
+import { OrderedEntries } from "../storage/ordered-entries.ts";
+import type { Revision, Storage, StorageEvent } from "../storage/storage.ts";
+import { StorageUnavailableError } from "../storage/storage-errors.ts";
+import { revisionOf } from "../storage/watcher-set.ts";
+import { CachedObject } from "./cached-object.ts";
+import { EventRing } from "./event-ring.ts";
+import { Subscription } from "./subscription.ts";
+import { SubscriptionSet } from "./subscription-set.ts";
+import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
+
+export type ViewDependencies = {
+  readonly storage: Storage;
+  readonly historyLimit: number;
+  /** That of the whole cache. */
+  readonly revision: () => Revision;
+  readonly closed: () => boolean;
+};
+
+export class ViewState implements CacheView {
+  readonly #dependencies: ViewDependencies;
+  readonly #history: EventRing;
+  readonly #subscriptions = new SubscriptionSet();
+  #objects = new OrderedEntries<CachedObject>();
+  #changedRevision: Revision;
+  /** Applied, but not yet told to the subscriptions. */
+  #batch: CacheEvent[] = [];
+
+  constructor(dependencies: ViewDependencies) {
+    this.#dependencies = dependencies;
+    this.#changedRevision = dependencies.revision();
+    this.#history = new EventRing(dependencies.historyLimit, this.#changedRevision);
+  }
+
+  get revision(): Revision {
+    return this.#dependencies.revision();
+  }
+
+  get changedRevision(): Revision {
+    return this.#changedRevision;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): CachedObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(prefix: string, options?: CacheListOptions): readonly CachedObject[] {
+    return this.#objects.list(prefix, options);
+  }
+
+  count(prefix: string, startAfter?: string): number {
+    return this.#objects.count(prefix, startAfter);
+  }
+
+  subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable {
+    const subscription = new Subscription(prefix, fromRevision, observer);
+    let replay: Disposable | undefined;
+    if (this.#dependencies.closed()) queueMicrotask(() => subscription.fail(closedError()));
+    else if (fromRevision >= this.#history.floor) this.#replayFromMemory(subscription);
+    else replay = this.#replayFromStorage(subscription, fromRevision);
+    return {
+      [Symbol.dispose]: () => {
+        subscription.end();
+        this.#subscriptions.remove(subscription);
+        replay?.[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** Takes a change over. `dispatch` tells it, once the whole commit has been applied. */
+  apply(event: StorageEvent): void {
+    const applied = event.type === "put" ? this.#put(event) : this.#delete(event);
+    if (applied === undefined) return;
+    this.#changedRevision = applied.object.revision;
+    this.#history.push(applied);
+    this.#batch.push(applied);
+  }
+
+  dispatch(): void {
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#subscriptions.dispatch(batch);
+  }
+
+  progress(revision: Revision): void {
+    this.#subscriptions.progress(revision);
+  }
+
+  /** Replaces everything by the state at `revision`; how it came about is not known, so every subscription ends with `error`. */
+  replace(objects: OrderedEntries<CachedObject>, revision: Revision, error: Error): void {
+    this.#objects = objects;
+    this.#changedRevision = revision;
+    this.#history.reset(revision);
+    this.#subscriptions.failAll(error);
+  }
+
+  close(): void {
+    this.#subscriptions.failAll(closedError());
+  }
+
+  #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
+    const object = CachedObject.fromEntry(entry);
+    return { type: "put", object, previous: this.#objects.set(object) };
+  }
+
+  #delete({ key, revision }: StorageEvent & { type: "delete" }): CacheEvent | undefined {
+    const previous = this.#objects.delete(key);
+    return previous && { type: "delete", object: previous.atRevision(revision), previous };
+  }
+
+  #replayFromMemory(subscription: Subscription): void {
+    subscription.offer(this.#history.after(subscription.prefix, subscription.covered));
+    this.#subscriptions.add(subscription);
+    queueMicrotask(() => subscription.release(this.revision));
+  }
+
+  /** New events are held back until the store has told everything up to where the view is now. */
+  #replayFromStorage(subscription: Subscription, fromRevision: Revision): Disposable {
+    const handOver = this.revision;
+    subscription.coverUpTo(handOver);
+    this.#subscriptions.add(subscription);
+    const watch = this.#dependencies.storage.watch(subscription.prefix, fromRevision, {
+      events: (events, revision) => {
+        subscription.replay(events.filter((event) => revisionOf(event) <= handOver).map(toCacheEvent));
+        if (revision < handOver) return;
+        watch[Symbol.dispose]();
+        subscription.release(this.revision);
+      },
+      error: (error) => {
+        this.#subscriptions.remove(subscription);
+        subscription.fail(error);
+      },
+    });
+    return watch;
+  }
+}
+
+function toCacheEvent(event: StorageEvent): CacheEvent {
+  if (event.type === "delete") {
+    const previous = CachedObject.fromEntry(event.previous);
+    return { type: "delete", object: previous.atRevision(event.revision), previous };
+  }
+  const { entry, previous } = event;
+  return { type: "put", object: CachedObject.fromEntry(entry), previous: previous && CachedObject.fromEntry(previous) };
+}
+
+function closedError(): StorageUnavailableError {
+  return new StorageUnavailableError("the watch cache is closed");
+}

@@ -1,0 +1,468 @@
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { describe, expect, test, vi } from "vitest";
+import type { Scheduler } from "../runtime/clock.ts";
+import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
+import type { Revision, Storage } from "../storage/storage.ts";
+import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
+import { randomNumbers } from "../storage/testing/random-numbers.ts";
+import { encodeStoredValue } from "./cached-object.ts";
+import { createWatchCache, type WatchCacheOptions } from "./create-watch-cache.ts";
+import type { CacheEvent, CacheView, WatchCache } from "./watch-cache.ts";
+
+const VIEW = "/registry/main/core/things/";
+const OTHER_VIEW = "/registry/main/core/others/";
+
+function value(name: string, labels?: { [key: string]: string }): Uint8Array {
+  return encodeStoredValue({ apiVersion: "v1", kind: "Thing", metadata: { name, ...(labels && { labels }) } });
+}
+
+/** Timers that run when the test says so. */
+function manualScheduler(): Scheduler & { run(): void; readonly delays: number[] } {
+  const tasks = new Map<object, { task: () => void; delayMs: number }>();
+  return {
+    schedule(delayMs, task) {
+      const handle = { [Symbol.dispose]: () => void tasks.delete(handle) };
+      tasks.set(handle, { task, delayMs });
+      return handle;
+    },
+    run() {
+      const due = [...tasks.values()];
+      tasks.clear();
+      for (const { task } of due) task();
+    },
+    get delays() {
+      return [...tasks.values()].map(({ delayMs }) => delayMs);
+    },
+  };
+}
+
+async function start(options: Partial<WatchCacheOptions> & { storage?: Storage } = {}) {
+  const storage = options.storage ?? createMemoryStorage();
+  const scheduler = manualScheduler();
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler, ...options });
+  await cache.ready();
+  return { storage, scheduler, cache, view: cache.view(VIEW) };
+}
+
+class Subscriber implements Disposable {
+  readonly events: CacheEvent[] = [];
+  readonly batches: (readonly CacheEvent[])[] = [];
+  readonly progressed: Revision[] = [];
+  error: Error | undefined;
+  readonly #subscription: Disposable;
+
+  constructor(view: CacheView, prefix: string, from: Revision) {
+    this.#subscription = view.subscribe(prefix, from, {
+      events: (events) => {
+        this.batches.push(events);
+        this.events.push(...events);
+      },
+      progress: (revision) => void this.progressed.push(revision),
+      error: (error) => {
+        this.error = error;
+      },
+    });
+  }
+
+  get log(): string[] {
+    return this.events.map(({ type, object }) => `${type} ${object.key.slice(VIEW.length)}@${object.revision}`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]();
+  }
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const names = (view: CacheView, prefix = VIEW) => view.list(prefix).map((object) => object.key.slice(VIEW.length));
+
+describe("content", () => {
+  test("is what the store holds when the cache is ready, page after page", async () => {
+    const storage = createMemoryStorage();
+    for (let index = 0; index < 4_500; index++) await storage.create(`${VIEW}${index}`, value(`${index}`));
+    await storage.create(`${OTHER_VIEW}a`, value("a"));
+    const { cache, view } = await start({ storage });
+    expect(view.size).toBe(4_500);
+    expect(cache.view(OTHER_VIEW).size).toBe(1);
+    expect(cache.revision).toBe(await storage.currentRevision());
+    expect(view.list(VIEW).map((object) => object.key)).toEqual(
+      (await storage.list(VIEW)).entries.map((entry) => entry.key),
+    );
+  });
+
+  test("follows every write of this process before it settles", async () => {
+    const { storage, view } = await start();
+    const created = await storage.create(`${VIEW}ns/a`, value("a"));
+    expect(view.get(`${VIEW}ns/a`)?.revision).toBe(created);
+    const updated = await storage.update(`${VIEW}ns/a`, value("a", { color: "red" }), created);
+    expect(view.get(`${VIEW}ns/a`)?.labels).toEqual({ color: "red" });
+    await storage.delete(`${VIEW}ns/a`, updated);
+    expect(view.get(`${VIEW}ns/a`)).toBeUndefined();
+    expect(view.revision).toBe(updated + 1);
+  });
+
+  test("lists snapshots, pages and counts under a prefix", async () => {
+    const { storage, view } = await start();
+    for (const name of ["a/1", "a/2", "a/3", "ab/1"]) await storage.create(`${VIEW}${name}`, value(name));
+    const snapshot = view.list(`${VIEW}a/`, { limit: 2 });
+    await storage.create(`${VIEW}a/0`, value("0"));
+    expect(snapshot.map((object) => object.key.slice(VIEW.length))).toEqual(["a/1", "a/2"]);
+    expect(names(view, `${VIEW}a/`)).toEqual(["a/0", "a/1", "a/2", "a/3"]);
+    expect(view.list(`${VIEW}a/`, { startAfter: `${VIEW}a/1` })).toHaveLength(2);
+    expect(view.count(`${VIEW}a/`)).toBe(4);
+    expect(view.count(`${VIEW}a/`, `${VIEW}a/1`)).toBe(2);
+  });
+
+  test("changedRevision stands still while only other views change", async () => {
+    const { storage, view } = await start();
+    const changed = await storage.create(`${VIEW}a`, value("a"));
+    await storage.create(`${OTHER_VIEW}a`, value("a"));
+    expect(view.changedRevision).toBe(changed);
+    expect(view.revision).toBe(changed + 1);
+  });
+
+  test("a view is the same for the same prefix, and only for prefixes of a resource", async () => {
+    const { cache, view } = await start();
+    expect(cache.view(VIEW)).toBe(view);
+    for (const prefix of ["/registry/main/core/", `${VIEW}ns/`, VIEW.slice(0, -1)]) {
+      expect(() => cache.view(prefix)).toThrow(RangeError);
+    }
+  });
+});
+
+describe("subscriptions", () => {
+  test("replay from memory, then go on, without gap or duplicate", async () => {
+    const { storage, view } = await start();
+    for (const name of ["a", "b", "c"]) await storage.create(`${VIEW}${name}`, value(name));
+    using subscriber = new Subscriber(view, VIEW, 2);
+    await storage.create(`${VIEW}d`, value("d"));
+    expect(subscriber.log).toEqual(["put b@3", "put c@4", "put d@5"]);
+    expect(subscriber.progressed).toEqual([5]);
+  });
+
+  test("show a deletion as the last state under the revision of the deletion", async () => {
+    const { storage, view } = await start();
+    using subscriber = new Subscriber(view, VIEW, 1);
+    const created = await storage.create(`${VIEW}a`, value("a"));
+    const deleted = await storage.delete(`${VIEW}a`, created);
+    const [, event] = subscriber.events;
+    expect(event).toMatchObject({ type: "delete", previous: { revision: created } });
+    expect(event!.object.decode().metadata).toEqual({ name: "a", resourceVersion: String(deleted) });
+  });
+
+  test("replay from the history of the store what memory has forgotten", async () => {
+    const { storage, view } = await start({ historyLimit: 3 });
+    const revisions: Revision[] = [];
+    for (let index = 0; index < 10; index++) revisions.push(await storage.create(`${VIEW}${index}`, value(`${index}`)));
+    await storage.delete(`${VIEW}0`, revisions[0]!);
+    using subscriber = new Subscriber(view, VIEW, 1);
+    await storage.create(`${VIEW}last`, value("last"));
+    await turn();
+    expect(subscriber.log).toEqual([
+      ...revisions.map((revision, index) => `put ${index}@${revision}`),
+      "delete 0@12",
+      "put last@13",
+    ]);
+  });
+
+  test("end with RevisionCompactedError when the store has forgotten it too", async () => {
+    const { storage, view } = await start({ historyLimit: 1 });
+    for (const name of ["a", "b", "c"]) await storage.create(`${VIEW}${name}`, value(name));
+    await storage.compact(4);
+    const subscriber = new Subscriber(view, VIEW, 2);
+    expect(subscriber.error).toBeUndefined();
+    await turn();
+    expect(subscriber.error).toBeInstanceOf(RevisionCompactedError);
+    await storage.create(`${VIEW}d`, value("d"));
+    expect(subscriber.events).toEqual([]);
+  });
+
+  test("from a future revision stay silent until then", async () => {
+    const { storage, view } = await start();
+    using subscriber = new Subscriber(view, VIEW, 3);
+    for (const name of ["a", "b", "c"]) await storage.create(`${VIEW}${name}`, value(name));
+    expect(subscriber.log).toEqual(["put c@4"]);
+  });
+
+  test("get what lies under their own prefix only: all, one namespace, one object", async () => {
+    const { storage, view } = await start();
+    const prefixes = [VIEW, `${VIEW}a/`, `${VIEW}a/1`, `${VIEW}ab/`];
+    const subscribers = prefixes.map((prefix) => new Subscriber(view, prefix, 1));
+    for (const name of ["a/1", "a/2", "ab/1"]) await storage.create(`${VIEW}${name}`, value(name));
+    expect(subscribers.map(({ log }) => log.length)).toEqual([3, 2, 1, 1]);
+  });
+
+  test("of one prefix share one array and one event object", async () => {
+    const { storage, view } = await start();
+    const [one, two] = [new Subscriber(view, VIEW, 1), new Subscriber(view, VIEW, 1)];
+    await storage.create(`${VIEW}a`, value("a"));
+    await storage.create(`${VIEW}b`, value("b"));
+    expect(one.batches.at(-1)).toBe(two.batches.at(-1));
+    expect(one.events[0]).toBe(two.events[0]);
+  });
+
+  test("are told of progress that changes nothing of theirs", async () => {
+    const { storage, view, scheduler } = await start();
+    using subscriber = new Subscriber(view, VIEW, 1);
+    await turn();
+    await storage.create(`${OTHER_VIEW}a`, value("a"));
+    await storage.create(`${OTHER_VIEW}b`, value("b"));
+    expect(subscriber.progressed).toEqual([1]);
+    scheduler.run();
+    expect(subscriber.progressed).toEqual([1, 3]);
+    expect(scheduler.delays).toEqual([]);
+  });
+
+  test("are told nothing once disposed, be it by another observer of the same commit", async () => {
+    const { storage, view } = await start();
+    const first = new Subscriber(view, VIEW, 1);
+    const second = new Subscriber(view, VIEW, 1);
+    await turn();
+    view.subscribe(VIEW, 1, { events: () => second[Symbol.dispose](), error: () => {} });
+    first[Symbol.dispose]();
+    await storage.create(`${VIEW}a`, value("a"));
+    await storage.create(`${VIEW}b`, value("b"));
+    expect(first.events).toEqual([]);
+    expect(second.events.length).toBeLessThan(2);
+  });
+
+  test("may be made, and writes be begun, by an observer in the middle of a commit", async () => {
+    const { storage, view } = await start();
+    const inner: Subscriber[] = [];
+    view.subscribe(VIEW, 1, {
+      events: (events) => {
+        if (inner.length > 0) return;
+        inner.push(new Subscriber(view, VIEW, events[0]!.object.revision), new Subscriber(view, VIEW, 1));
+        void storage.create(`${VIEW}echo`, value("echo"));
+      },
+      error: () => {},
+    });
+    await storage.create(`${VIEW}a`, value("a"));
+    await turn();
+    expect(inner.map(({ log }) => log)).toEqual([["put echo@3"], ["put a@2", "put echo@3"]]);
+  });
+});
+
+describe("waiting", () => {
+  test("waitFor resolves once the revision is visible", async () => {
+    const { storage, cache } = await start();
+    const waiting = cache.waitFor(3);
+    await storage.create(`${VIEW}a`, value("a"));
+    await storage.create(`${VIEW}b`, value("b"));
+    await waiting;
+    await cache.waitFor(2);
+  });
+
+  test("waitFor rejects with FutureRevisionError when the time is up", async () => {
+    const { cache, scheduler } = await start();
+    const waiting = cache.waitFor(7, { timeoutMs: 1234 });
+    await turn();
+    expect(scheduler.delays).toEqual([1234]);
+    scheduler.run();
+    const error = await waiting.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(FutureRevisionError);
+    expect(error).toMatchObject({ current: 1 });
+  });
+
+  test("waitFor rejects with the reason of its signal, and leaves no timer behind", async () => {
+    const { cache, scheduler } = await start();
+    const controller = new AbortController();
+    const waiting = cache.waitFor(7, { signal: controller.signal });
+    await turn();
+    controller.abort(new Error("gone"));
+    await expect(waiting).rejects.toThrow("gone");
+    expect(scheduler.delays).toEqual([]);
+    await expect(cache.waitFor(7, { signal: controller.signal })).rejects.toThrow("gone");
+  });
+
+  test("refresh makes the newest acknowledged revision visible", async () => {
+    const { storage, cache } = await start();
+    const revision = await storage.create("/elsewhere", value("a"));
+    expect(await cache.refresh()).toBe(revision);
+  });
+});
+
+/** A store whose watches a test can break, and whose reads it can refuse. */
+function fragile(storage: Storage) {
+  const broken: ((error: Error) => void)[] = [];
+  let down = false;
+  const guard = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    if (down) throw new StorageUnavailableError("down");
+    return call();
+  };
+  const wrapped: Storage = {
+    get: (key) => guard(() => storage.get(key)),
+    list: (prefix, options) => guard(() => storage.list(prefix, options)),
+    create: (key, content) => storage.create(key, content),
+    update: (key, content, expected) => storage.update(key, content, expected),
+    delete: (key, expected) => storage.delete(key, expected),
+    watch(prefix, from, observer) {
+      const watch = storage.watch(prefix, from, observer);
+      broken.push((error) => {
+        watch[Symbol.dispose]();
+        observer.error(error);
+      });
+      return watch;
+    },
+    currentRevision: () => guard(() => storage.currentRevision()),
+    compact: (revision) => storage.compact(revision),
+    [Symbol.asyncDispose]: () => storage[Symbol.asyncDispose](),
+  };
+  return {
+    storage: wrapped,
+    breakWatches(error: Error, stayDown: boolean) {
+      down = stayDown;
+      for (const breakWatch of broken.splice(0)) breakWatch(error);
+    },
+    recover() {
+      down = false;
+    },
+  };
+}
+
+describe("a store that fails", () => {
+  test("is followed again from where the cache stood: subscriptions see no hole", async () => {
+    const { storage, breakWatches, recover } = fragile(createMemoryStorage());
+    const errors: unknown[] = [];
+    const { cache, view, scheduler } = await start({ storage, onError: (error) => errors.push(error) });
+    using subscriber = new Subscriber(view, VIEW, 1);
+    const a = await storage.create(`${VIEW}a`, value("a"));
+    breakWatches(new StorageUnavailableError("cut off"), true);
+    expect(cache.healthy).toBe(false);
+    await storage.delete(`${VIEW}a`, a);
+    await storage.create(`${VIEW}b`, value("b"));
+    expect(names(view)).toEqual(["a"]);
+    scheduler.run();
+    await turn();
+    expect(cache.healthy).toBe(false);
+    recover();
+    scheduler.run();
+    await turn();
+    expect(cache.healthy).toBe(true);
+    expect(names(view)).toEqual(["b"]);
+    expect(subscriber.log).toEqual(["put a@2", "delete a@3", "put b@4"]);
+    expect(subscriber.error).toBeUndefined();
+    expect(errors).toHaveLength(2);
+  });
+
+  test("and has compacted what was missed is loaded anew: subscriptions end with RevisionCompactedError", async () => {
+    const { storage, breakWatches } = fragile(createMemoryStorage());
+    const { cache, view, scheduler } = await start({ storage });
+    const a = await storage.create(`${VIEW}a`, value("a"));
+    await storage.create(`${VIEW}kept`, value("kept"));
+    const kept = view.get(`${VIEW}kept`);
+    const subscriber = new Subscriber(view, VIEW, 1);
+    await turn();
+    breakWatches(new StorageUnavailableError("cut off"), false);
+    await storage.delete(`${VIEW}a`, a);
+    const b = await storage.create(`${VIEW}b`, value("b"));
+    await storage.compact(b);
+    for (let attempt = 0; attempt < 2; attempt++) {
+      scheduler.run();
+      await turn();
+    }
+    expect(cache.healthy).toBe(true);
+    expect(names(view)).toEqual(["b", "kept"]);
+    expect(view.get(`${VIEW}kept`)).toBe(kept);
+    expect(view.changedRevision).toBe(b);
+    expect(subscriber.error).toBeInstanceOf(RevisionCompactedError);
+    using late = new Subscriber(view, VIEW, b);
+    await storage.create(`${VIEW}c`, value("c"));
+    expect(late.log).toEqual([`put c@${b + 1}`]);
+  });
+
+  test("when the cache starts is tried again until it answers", async () => {
+    const { storage, breakWatches, recover } = fragile(createMemoryStorage());
+    breakWatches(new Error(), true);
+    const scheduler = manualScheduler();
+    const cache = createWatchCache({ storage, prefix: "/registry/", scheduler });
+    await turn();
+    expect(scheduler.delays).toEqual([50]);
+    scheduler.run();
+    await turn();
+    expect(scheduler.delays).toEqual([100]);
+    recover();
+    scheduler.run();
+    await cache.ready();
+    expect(cache.healthy).toBe(true);
+  });
+});
+
+describe("closing", () => {
+  test("ends subscriptions and waits with StorageUnavailableError, leaves no timer, and leaves the store open", async () => {
+    const { storage, cache, view, scheduler } = await start();
+    const subscriber = new Subscriber(view, VIEW, 1);
+    const waiting = cache.waitFor(9);
+    await storage.create(`${VIEW}a`, value("a"));
+    await cache[Symbol.asyncDispose]();
+    await cache[Symbol.asyncDispose]();
+    expect(subscriber.error).toBeInstanceOf(StorageUnavailableError);
+    await expect(waiting).rejects.toBeInstanceOf(StorageUnavailableError);
+    await expect(cache.waitFor(9)).rejects.toBeInstanceOf(StorageUnavailableError);
+    const late = new Subscriber(view, VIEW, 1);
+    await turn();
+    expect(late.error).toBeInstanceOf(StorageUnavailableError);
+    expect(scheduler.delays).toEqual([]);
+    expect(cache.healthy).toBe(false);
+    expect(await storage.create(`${VIEW}b`, value("b"))).toBe(3);
+  });
+
+  test("before the first load makes ready reject", async () => {
+    const cache: WatchCache = createWatchCache({
+      storage: createMemoryStorage(),
+      prefix: "/registry/",
+      scheduler: manualScheduler(),
+    });
+    const ready = cache.ready();
+    await cache[Symbol.asyncDispose]();
+    await expect(ready).rejects.toBeInstanceOf(StorageUnavailableError);
+  });
+});
+
+describe("random history", () => {
+  const seed = Number(process.env["WATCH_CACHE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+  test(`subscribers that join at random revisions see exactly the suffix (WATCH_CACHE_SEED=${seed})`, async () => {
+    const next = randomNumbers(seed);
+    const storage = createMemoryStorage();
+    const { view } = await start({ storage, historyLimit: 1 + next(60) });
+    const history: { revision: Revision; key: string; line: string }[] = [];
+    const model = new Map<string, Revision>();
+    const prefixes = [VIEW, `${VIEW}a/`, `${VIEW}ab/`, `${VIEW}a/3`];
+    const subscribers: { from: Revision; prefix: string; subscriber: Subscriber }[] = [];
+    for (let step = 0; step < 600; step++) {
+      const key = `${VIEW}${["a", "ab", "b"][next(3)]}/${next(5)}`;
+      const at = model.get(key);
+      const name = key.slice(VIEW.length);
+      if (at !== undefined && next(3) === 0) {
+        const revision = await storage.delete(key, at);
+        model.delete(key);
+        history.push({ revision, key, line: `delete ${name}@${revision}` });
+      } else {
+        const revision =
+          at === undefined ? await storage.create(key, value(name)) : await storage.update(key, value(name), at);
+        model.set(key, revision);
+        history.push({ revision, key, line: `put ${name}@${revision}` });
+      }
+      expect(view.size).toBe(model.size);
+      if (next(5) === 0) {
+        const from = 1 + next(history.length + 3);
+        const prefix = prefixes[next(prefixes.length)]!;
+        subscribers.push({ from, prefix, subscriber: new Subscriber(view, prefix, from) });
+        if (next(2) === 0) await turn();
+      }
+    }
+    await vi.waitFor(() => expect(view.revision).toBe(history.at(-1)!.revision));
+    await turn();
+    for (const { from, prefix, subscriber } of subscribers) {
+      const expected = history.filter(({ revision, key }) => revision > from && key.startsWith(prefix));
+      expect(subscriber.log).toEqual(expected.map(({ line }) => line));
+    }
+    expect(view.list(VIEW).map((object) => [object.key, object.revision])).toEqual(
+      [...model].sort(([a], [b]) => (a < b ? -1 : 1)),
+    );
+    for (const object of view.list(VIEW)) {
+      expect(stringifyJson(object.decode().metadata)).toContain(`"resourceVersion":"${object.revision}"`);
+    }
+  });
+});
