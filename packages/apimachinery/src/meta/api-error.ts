@@ -98,7 +98,7 @@ export const STALE_RESOURCE_VERSION =
 export function invalidObjectError({ group, kind }: GroupKind, name: string, errors: readonly FieldError[]): ApiError {
   const texts = [...new Set(errors.map(({ field, message }) => `${field}: ${message}`))];
   const what = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-  const subject = `${qualifiedName(kind, group)} ${quoteGo(name)}`.trimStart();
+  const subject = `${qualifiedName(kind, group)} ${quoteGo(name)}`;
   return new ApiError({
     code: 422,
     reason: "Invalid",

@@ -74,8 +74,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */
   readonly strategicMergePatch?: boolean;
-  /** Where the records live when another resource is a view of the same ones. Default: its own group and plural. */
-  readonly storedAs?: { readonly group: string; readonly resource: string };
+  /** The resource whose records this one is another view of. Default: its own. */
+  readonly storedAs?: GroupVersionKind & { readonly plural: string };
   /** Narrows or changes what the generic store serves (visibility filters, views). */
   decorate?(storage: ResourceStorage): ResourceStorage;
   /** A resource that is answered, not stored: reviews, `selves`. */

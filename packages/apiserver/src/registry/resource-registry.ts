@@ -2,6 +2,8 @@
 
 import type { FieldManager } from "@postern/apimachinery/managedfields/field-manager";
 import { createFieldManager } from "@postern/apimachinery/managedfields/field-manager";
+import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
@@ -11,6 +13,7 @@ import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
+import { plainCodec, presentView, viewCodec } from "./store/object-codec.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
@@ -21,6 +24,8 @@ export type InstalledResource = {
   readonly store: Required<ResourceStorage>;
   readonly view: CacheView;
   readonly fieldManager: FieldManager;
+  /** The deprecated fields of the resource's schema or of a subresource's, found once. */
+  deprecationsOf(schema: StructuralSchema): readonly Deprecation[];
 };
 
 export type ResourceRegistryOptions = {
@@ -87,9 +92,11 @@ const resourceId = (group: string, version: string, plural: string): string => `
 
 function installResource(definition: ResourceDefinition, options: ResourceRegistryOptions): InstalledResource {
   const { composition, storage, cache, admission, continueTokens, runtime, onHookError } = options;
-  const { group, resource } = definition.storedAs ?? { group: definition.group, resource: definition.plural };
-  const keys = createResourceKeys(composition, { group, resource, namespaced: definition.namespaced });
-  const view = cache.view(keys.prefix);
+  const { storedAs } = definition;
+  const { group, plural } = storedAs ?? definition;
+  const keys = createResourceKeys(composition, { group, resource: plural, namespaced: definition.namespaced });
+  const records = cache.view(keys.prefix);
+  const view = storedAs === undefined ? records : presentView(records, definition, storedAs);
   const store = createGenericStore({
     definition,
     strategy: definition.strategy ?? {},
@@ -97,6 +104,7 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     storage,
     cache,
     view,
+    codec: storedAs === undefined ? plainCodec : viewCodec(definition, storedAs),
     admission,
     continueTokens,
     runtime,
@@ -108,11 +116,21 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     store,
     storage: definition.submit === undefined ? (definition.decorate?.(store) ?? store) : {},
     view,
+    deprecationsOf: rememberDeprecations(),
     fieldManager: createFieldManager({
       schema: definition.schema,
       groupVersion: { group: definition.group, version: definition.version },
       hasStatus: definition.hasStatus ?? false,
       untrackedPaths: definition.sealed?.paths ?? [],
     }),
+  };
+}
+
+function rememberDeprecations(): InstalledResource["deprecationsOf"] {
+  const known = new WeakMap<StructuralSchema, readonly Deprecation[]>();
+  return (schema) => {
+    const deprecations = known.get(schema) ?? collectDeprecations(schema);
+    known.set(schema, deprecations);
+    return deprecations;
   };
 }

@@ -55,11 +55,7 @@ export type WatchEventObserver = {
   error(error: Error): void;
 };
 
-export type WriteOptions = {
-  readonly dryRun: boolean;
-  readonly fieldManager: string;
-  readonly fieldValidation: string;
-};
+export type WriteOptions = { readonly dryRun: boolean };
 
 export type UpdateRequest = {
   /** The uid that the object must have; "" for any. */

@@ -4,7 +4,7 @@
 import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
-import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import type { WriteOptions } from "../resource-storage.ts";
@@ -115,10 +115,10 @@ async function insert(
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     return CachedObject.fromObject(key, object);
   }
-  const value = encodeStoredValue(object, sealed);
+  const value = store.codec.encode(object, sealed);
   const revision = await store.storage.create(key, value);
   await store.cache.waitFor(revision, { signal: context.signal });
-  const stored = CachedObject.fromEntry({ key, value, revision });
+  const stored = store.codec.decode({ key, value, revision });
   await runAfterCreate(store, stored, context);
   const reveal = store.definition.sealed?.reveal;
   return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));

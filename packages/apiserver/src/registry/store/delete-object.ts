@@ -6,7 +6,7 @@ import { type ApiError, conflictError, notFoundError } from "@postern/apimachine
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
-import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
@@ -27,14 +27,14 @@ export async function deleteObject(
     if (current === undefined) {
       const entry = await store.storage.get(key, { signal: context.signal }).catch(throwStorageFailure);
       if (entry === undefined) throw notFoundError(groupResourceOf(store), name);
-      current = CachedObject.fromEntry(entry);
+      current = store.codec.decode(entry);
     }
     try {
       return await deleteCurrent(store, context, current, { namespace, name }, options);
     } catch (error) {
       if (!(error instanceof RevisionConflictError)) throwStorageFailure(error);
       if (error.current === undefined) throw notFoundError(groupResourceOf(store), name);
-      current = CachedObject.fromEntry(error.current);
+      current = store.codec.decode(error.current);
     }
   }
 }
@@ -66,10 +66,10 @@ async function deleteCurrent(
   if (equalJson(held, object)) return { removed: false, object: current };
   if (dryRun)
     return { removed: false, object: CachedObject.fromObject(current.key, withRevision(held, current.revision)) };
-  const value = encodeStoredValue(held, current.decodeSealed());
+  const value = store.codec.encode(held, current.decodeSealed());
   const revision = await storage.update(current.key, value, current.revision);
   await cache.waitFor(revision, { signal });
-  return { removed: false, object: CachedObject.fromEntry({ key: current.key, value, revision }) };
+  return { removed: false, object: store.codec.decode({ key: current.key, value, revision }) };
 }
 
 /** The object as it is while finalizers hold it; undefined when nothing does. */

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (GetList), pkg/storage/cacher/delegator.go
 
 import { badRequestError, expiredError } from "@postern/apimachinery/meta/api-error";
-import { CachedObject } from "../../cache/cached-object.ts";
+import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
@@ -64,9 +64,9 @@ async function readPage(store: StoreContext, context: RequestContext, query: Lis
   const isExact =
     resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
   await awaitFreshness(store.cache, bound, context.signal);
-  if (isExact && bound !== "" && bound !== store.view.revision)
-    return await readSnapshot(store, range, bound, "", context);
-  return readCached(store, range, "");
+  if (!isExact || bound === "") return readCached(store, range, "");
+  if (isCurrent(store, bound)) return readCached(store, range, "", bound);
+  return await readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
 }
 
 async function readContinued(
@@ -80,7 +80,7 @@ async function readContinued(
     await awaitFreshness(store.cache, "", context.signal);
     return readCached(store, range, after);
   }
-  if (revision === store.view.revision) return readCached(store, range, after);
+  if (isCurrent(store, revision)) return readCached(store, range, after, revision);
   try {
     return await readSnapshot(store, range, revision, after, context);
   } catch (error) {
@@ -89,29 +89,32 @@ async function readContinued(
   }
 }
 
-function readCached({ view }: StoreContext, { prefix, limit, matches }: Range, startAfter: string): Page {
+/** From memory, which holds the state of `revision`: the newest, or an older one since which nothing changed. */
+function readCached(
+  { view }: StoreContext,
+  { prefix, limit, matches }: Range,
+  startAfter: string,
+  revision: Revision = view.revision,
+): Page {
   const after = startAfter === "" ? {} : { startAfter };
   if (matches === undefined) {
-    const objects = view.list(prefix, { ...after, ...(limit === 0 ? {} : { limit }) });
-    const last = objects.at(-1)?.key;
-    const remaining =
-      limit === 0 || objects.length < limit || last === undefined
-        ? 0
-        : countAfter(view.list(prefix, { startAfter: last }));
-    return { items: objects, revision: view.revision, remaining, lastKey: remaining === 0 ? undefined : last };
+    const items = view.list(prefix, { ...after, ...(limit === 0 ? {} : { limit }) });
+    const last = items.at(-1)?.key;
+    const remaining = limit === 0 || items.length < limit || last === undefined ? 0 : view.count(prefix, last);
+    return { items, revision, remaining, lastKey: remaining === 0 ? undefined : last };
   }
   const items: CachedObject[] = [];
   for (const object of view.list(prefix, after)) {
     if (!matches(object)) continue;
-    if (limit > 0 && items.length === limit) {
-      return { items, revision: view.revision, remaining: 0, lastKey: items.at(-1)?.key };
-    }
+    if (limit > 0 && items.length === limit) return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
     items.push(object);
   }
-  return { items, revision: view.revision, remaining: 0, lastKey: undefined };
+  return { items, revision, remaining: 0, lastKey: undefined };
 }
 
-const countAfter = (objects: readonly CachedObject[]): number => objects.length;
+/** Whether memory still shows the state of a past revision. */
+const isCurrent = ({ view }: StoreContext, revision: Revision): boolean =>
+  revision >= view.changedRevision && revision <= view.revision;
 
 async function readSnapshot(
   store: StoreContext,
@@ -133,7 +136,7 @@ async function readSnapshot(
       })
       .catch(keepHistoryErrors);
     for (const entry of entries) {
-      const object = CachedObject.fromEntry(entry);
+      const object = store.codec.decode(entry);
       if (matches !== undefined && !matches(object)) continue;
       if (limit > 0 && items.length === limit) return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
       items.push(object);

@@ -9,6 +9,7 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import type { ResourceKeys } from "../resource-keys.ts";
 import type { Strategy } from "../strategy.ts";
 import type { ContinueTokens } from "./continue-token.ts";
+import type { ObjectCodec } from "./object-codec.ts";
 
 export type StoreContext = {
   readonly definition: ResourceDefinition;
@@ -17,6 +18,7 @@ export type StoreContext = {
   readonly storage: Storage;
   readonly cache: WatchCache;
   readonly view: CacheView;
+  readonly codec: ObjectCodec;
   readonly admission: Required<AdmissionPlugin>;
   readonly continueTokens: ContinueTokens;
   readonly runtime: Runtime;

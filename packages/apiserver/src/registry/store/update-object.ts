@@ -12,7 +12,7 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
-import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
@@ -45,7 +45,7 @@ export async function updateObject(
       if (current !== undefined) return await replace(store, context, target, current, request, options);
     } catch (error) {
       if (error instanceof RevisionConflictError) {
-        current = error.current === undefined ? undefined : CachedObject.fromEntry(error.current);
+        current = error.current === undefined ? undefined : store.codec.decode(error.current);
         isNewest = true;
         continue;
       }
@@ -68,7 +68,7 @@ async function readNewest(
 ): Promise<CachedObject | undefined> {
   try {
     const entry = await store.storage.get(key, { signal });
-    return entry === undefined ? undefined : CachedObject.fromEntry(entry);
+    return entry === undefined ? undefined : store.codec.decode(entry);
   } catch (error) {
     return throwStorageFailure(error);
   }
@@ -128,10 +128,10 @@ async function write(
   object: KubeObject,
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
-  const value = encodeStoredValue(object, sealed);
+  const value = store.codec.encode(object, sealed);
   const revision = await store.storage.update(key, value, current.revision);
   await store.cache.waitFor(revision, { signal });
-  return CachedObject.fromEntry({ key, value, revision });
+  return store.codec.decode({ key, value, revision });
 }
 
 /** The last finalizer went: the object goes with it, and the client is shown what it looked like. */

@@ -1,0 +1,124 @@
+// Turns a body into an object of the resource's kind: parsed, of the right kind, pruned of what is unknown, with defaults.
+// Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (schemaCoercingDecoder)
+
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
+import { applyDefaults } from "@postern/apimachinery/schema/default";
+import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { invalidError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { InputFormat } from "../negotiation/negotiate-input.ts";
+import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
+import { parseBody } from "./parse-body.ts";
+
+/** The kind a body must be of, and the schema that says what is known of it. */
+export type BodyKind = GroupVersionKind & { readonly schema: StructuralSchema };
+
+export type Body = { readonly bytes: Uint8Array; readonly format: InputFormat };
+
+const STRICT_REFUSAL = (kind: BodyKind) => (why: string) =>
+  badRequestError(`${kind.kind} in version ${quoteGo(kind.version)} cannot be handled as a ${kind.kind}: ${why}`);
+
+/** Throws 400 or 422 with the texts of Kubernetes. */
+export function decodeObject(
+  context: RequestContext,
+  body: Body,
+  kind: BodyKind,
+  directive: FieldValidation,
+): KubeObject {
+  const { value, duplicates, strictTexts } = parseAs(body, kind, directive);
+  const typed = withKind(value, kind, body.bytes);
+  const { object, unknown } = conform(typed, kind);
+  applyFieldValidation(
+    directive,
+    { warnings: [...duplicates, ...unknown], errors: [...strictTexts, ...unknown] },
+    context.warnings,
+    STRICT_REFUSAL(kind),
+  );
+  return object;
+}
+
+/** The value as the kind's schema knows it, with the texts about what it does not know. */
+export function conform(
+  value: KubeObject,
+  kind: BodyKind,
+): { readonly object: KubeObject; readonly unknown: readonly string[] } {
+  const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version);
+  const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
+  // Pruning keeps the members that make it an object of a kind.
+  const object = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;
+  return { object, unknown: [...unknownMeta, ...unknownPaths].map((path) => `unknown field ${quoteGo(path)}`) };
+}
+
+function parseAs(body: Body, kind: BodyKind, directive: FieldValidation) {
+  try {
+    return parseBody(body.bytes, body.format === "yaml", directive !== "Ignore");
+  } catch (error) {
+    throw unrecognizedError(kind, body.bytes, `couldn't get version/kind; json parse error: ${messageOf(error)}`);
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Fills in apiVersion and kind where the body leaves them to the endpoint, and refuses wrong ones. */
+function withKind(value: JsonValue, kind: BodyKind, bytes: Uint8Array): KubeObject {
+  if (!isJsonObject(value)) throw unrecognizedError(kind, bytes, notAnObject(value));
+  const apiVersion = textOr(value["apiVersion"], "");
+  const kindName = textOr(value["kind"], "");
+  const expected = formatApiVersion(kind);
+  if (apiVersion !== "" && apiVersion !== expected) {
+    throw badRequestError(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+    );
+  }
+  if (kindName !== "" && kindName !== kind.kind) {
+    const { group } = parseApiVersion(apiVersion) ?? kind;
+    throw invalidObjectError({ group, kind: kindName }, nameIn(value), [
+      invalidError("kind", kindName, `must be ${kind.kind}`),
+    ]);
+  }
+  const { metadata = {} } = value;
+  // coerceMetadata gives metadata its type right after.
+  return { ...value, apiVersion: expected, kind: kind.kind, metadata: metadata as KubeObject["metadata"] };
+}
+
+const textOr = (value: JsonValue | undefined, fallback: string): string =>
+  typeof value === "string" ? value : fallback;
+
+function nameIn({ metadata }: JsonObject): string {
+  return isJsonObject(metadata) ? textOr(metadata["name"], "") : "";
+}
+
+function notAnObject(value: JsonValue): string {
+  const kind = Array.isArray(value)
+    ? "array"
+    : value === null
+      ? "null"
+      : typeof value === "boolean"
+        ? "bool"
+        : typeof value;
+  return (
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${kind} into Go value of type ` +
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+  );
+}
+
+/** Upstream shows what it could not read: text up to 30 characters, anything else in hex. */
+export function unrecognizedError({ kind }: { readonly kind: string }, bytes: Uint8Array, why: string) {
+  return badRequestError(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(bytes)})`);
+}
+
+const EXCERPT_LENGTH = 30;
+
+function excerpt(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const isText = /^[\t\n\r\x20-\x7e]*$/.test(buffer.subarray(0, EXCERPT_LENGTH).toString("latin1"));
+  const shown = buffer.subarray(0, EXCERPT_LENGTH).toString(isText ? "latin1" : "hex");
+  return bytes.length > EXCERPT_LENGTH ? `${shown} ...` : shown;
+}

@@ -1,0 +1,35 @@
+// Reads the text of a body into a value, and remembers what a strict reader would object to.
+
+import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+
+export type ParsedBody = {
+  readonly value: JsonValue;
+  /** Texts about duplicate fields, one each, as warnings show them. */
+  readonly duplicates: readonly string[];
+  /** The same as the message of a strict refusal shows them. */
+  readonly strictTexts: readonly string[];
+};
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** `wantsDuplicates` is false where nobody will look, which saves a second scan of JSON. */
+export function parseBody(bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody {
+  const text = utf8.decode(bytes);
+  if (!isYaml) return parseJsonBody(text, wantsDuplicates);
+  const { value, duplicates } = decodeYaml(text);
+  return {
+    value,
+    duplicates,
+    strictTexts: duplicates.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${duplicates.join("\n  ")}`],
+  };
+}
+
+function parseJsonBody(text: string, wantsDuplicates: boolean): ParsedBody {
+  const value = parseJson(text);
+  const duplicates = wantsDuplicates ? findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`) : [];
+  return { value, duplicates, strictTexts: duplicates };
+}

@@ -1,0 +1,62 @@
+// Reads the object that a create or replace sends, and holds it against the path it was sent to.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/{create,update,namer}.go
+
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { headerOf } from "../../transport/api-request.ts";
+import type { EndpointContext } from "../endpoint-context.ts";
+import { negotiateInput } from "../negotiation/negotiate-input.ts";
+import { type Body, type BodyKind, decodeObject } from "./decode-object.ts";
+import { fieldValidationOf } from "./field-validation.ts";
+import { tidyMetadata } from "./tidy-metadata.ts";
+
+/** Throws 415 for a media type that is not taken, 413 for a body over the limit. */
+export async function readBody(
+  { request }: RequestContext,
+  { limits }: EndpointContext,
+  options: { readonly protobuf?: boolean } = {},
+): Promise<Body> {
+  const format = negotiateInput(headerOf(request, "content-type"), options);
+  return { format, bytes: await request.body(limits.bodyBytes) };
+}
+
+/** The object of the body, of the resource's kind, in the namespace of the path. */
+export async function readObject(
+  context: RequestContext,
+  definition: ResourceDefinition,
+  endpoint: EndpointContext,
+  fieldValidation: string | undefined,
+): Promise<KubeObject> {
+  const body = await readBody(context, endpoint);
+  const object = decodeObject(context, body, definition satisfies BodyKind, fieldValidationOf(fieldValidation));
+  return tidyMetadata(inNamespaceOfPath(object, definition, context), context.warnings);
+}
+
+/** Fills in the namespace from the path, and refuses another one. Cluster-scoped objects lose theirs. */
+export function inNamespaceOfPath(
+  object: KubeObject,
+  definition: ResourceDefinition,
+  { info }: RequestContext,
+): KubeObject {
+  const { namespace = "", ...meta } = object.metadata;
+  if (!definition.namespaced) return namespace === "" ? object : { ...object, metadata: meta };
+  if (namespace !== "" && namespace !== info.namespace) {
+    throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  return { ...object, metadata: { ...meta, namespace: info.namespace } };
+}
+
+/** Refuses an object whose name is not the one in the path. */
+export function checkNameOfPath(object: KubeObject, { info }: RequestContext): void {
+  const { name = "" } = object.metadata;
+  if (name === "") {
+    throw badRequestError(
+      `the name of the object (${info.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== info.name) {
+    throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`);
+  }
+}

@@ -1,0 +1,33 @@
+// What the endpoint handlers share, and the shape of a handler of one verb.
+
+import type { RequestContext } from "../chain/handler.ts";
+import type { InstalledResource } from "../registry/resource-registry.ts";
+import type { Runtime } from "../runtime/clock.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+import type { EventLines } from "./handlers/watch-encoder.ts";
+
+export type EndpointLimits = {
+  /** Bytes of a request body. */
+  readonly bodyBytes: number;
+  /** Bytes that may wait for a watch client before its watch is ended. */
+  readonly watchBufferBytes: number;
+};
+
+/** The limits of kube-apiserver where it has them. */
+export const DEFAULT_LIMITS: EndpointLimits = { bodyBytes: 3 * 1024 * 1024, watchBufferBytes: 8 * 1024 * 1024 };
+
+export type WatchMetrics = { watchEvent(resource: InstalledResource, bytes: number): void };
+
+export type EndpointContext = {
+  readonly runtime: Runtime;
+  readonly limits: EndpointLimits;
+  readonly eventLines: EventLines;
+  readonly metrics?: WatchMetrics;
+};
+
+/** Answers one verb on a resource or one of its subresources. */
+export type VerbHandler = (
+  context: RequestContext,
+  resource: InstalledResource,
+  endpoint: EndpointContext,
+) => Promise<ApiResponse>;

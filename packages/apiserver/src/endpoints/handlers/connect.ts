@@ -1,0 +1,71 @@
+// Subresources that a resource defines itself: views (GET), actions (POST), and whatever takes the connection over.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/rest.go (ConnectResource)
+
+import { badRequestError, invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { Subresource } from "../../registry/resource-definition.ts";
+import type { InstalledResource } from "../../registry/resource-registry.ts";
+import { createOptionsOf } from "../../request/query-options.ts";
+import type { ApiResponse } from "../../transport/api-response.ts";
+import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
+import { fieldValidationOf } from "../decode/field-validation.ts";
+import { readBody } from "../decode/read-object.ts";
+import type { EndpointContext } from "../endpoint-context.ts";
+import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
+import { objectResponse } from "../negotiation/object-response.ts";
+import { addDeprecationWarnings } from "./deprecation-warnings.ts";
+
+const ANYTHING = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
+
+export async function handleSubresource(
+  context: RequestContext,
+  resource: InstalledResource,
+  subresource: Subresource,
+  endpoint: EndpointContext,
+): Promise<ApiResponse> {
+  const { group, plural } = resource.definition;
+  const { verb } = context.info;
+  if (subresource.connect !== undefined) return await subresource.connect(context);
+  const output = negotiateOutput(context.request, PLAIN_OUTPUT);
+  if (verb === "get" && subresource.get !== undefined) {
+    return await objectResponse(context, 200, await subresource.get(context), resource.definition, output);
+  }
+  if (verb === "create" && subresource.create !== undefined) {
+    const body = await readAction(context, resource, subresource, endpoint);
+    return await objectResponse(context, 201, await subresource.create(context, body), resource.definition, output);
+  }
+  throw verbNotSupportedError({ group, resource: plural }, verb);
+}
+
+/** The body of an action: of the subresource's kind, known fields only, valid; its name and namespace may be left out. */
+async function readAction(
+  context: RequestContext,
+  resource: InstalledResource,
+  subresource: Subresource,
+  endpoint: EndpointContext,
+) {
+  const { info } = context;
+  const options = createOptionsOf(context.request.query);
+  const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING };
+  const object = decodeObject(
+    context,
+    await readBody(context, endpoint),
+    kind,
+    fieldValidationOf(options.fieldValidation),
+  );
+  const { name = "", namespace = "" } = object.metadata;
+  if (namespace !== "" && namespace !== info.namespace) {
+    throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  if (name !== "" && name !== info.name) {
+    throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`);
+  }
+  const errors = validateAgainstSchema(object, kind.schema, "");
+  if (errors.length > 0) throw invalidObjectError(kind, info.name, errors);
+  addDeprecationWarnings(resource, object, context.warnings, kind.schema);
+  return {
+    ...object,
+    metadata: { ...object.metadata, name: info.name, ...(info.namespace === "" ? {} : { namespace: info.namespace }) },
+  };
+}

@@ -1,0 +1,20 @@
+// DELETE on a collection.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go (DeleteCollection)
+
+import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { VerbHandler } from "../endpoint-context.ts";
+import { listResponse } from "../negotiation/list-response.ts";
+import { negotiateOutput } from "../negotiation/negotiate-output.ts";
+import { readDeleteOptions } from "./delete-options.ts";
+import { listQueryOf, readListOptions } from "./list-query.ts";
+
+export const handleDeleteCollection: VerbHandler = async (context, { definition, storage }, endpoint) => {
+  if (storage.deleteCollection === undefined) {
+    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "deletecollection");
+  }
+  const output = negotiateOutput(context.request);
+  const query = listQueryOf(readListOptions(context), context);
+  const { options } = await readDeleteOptions(context, endpoint);
+  const page = await storage.deleteCollection(context, query, options);
+  return await listResponse(context, page, definition, output);
+};

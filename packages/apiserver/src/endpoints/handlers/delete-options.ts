@@ -1,0 +1,130 @@
+// Reads how an object is to be deleted, from the body where there is one, else from the query.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go
+
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { type ApiError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
+import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import {
+  type DeleteOptions as SubmittedOptions,
+  validateDeleteOptions,
+} from "@postern/apimachinery/validation/request-options";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { DeleteOptions } from "../../registry/resource-storage.ts";
+import { deleteOptionsOf } from "../../request/query-options.ts";
+import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
+import { parseBody } from "../decode/parse-body.ts";
+import type { EndpointContext } from "../endpoint-context.ts";
+import { negotiateInput } from "../negotiation/negotiate-input.ts";
+
+const DELETE_OPTIONS = { group: "meta.k8s.io", kind: "DeleteOptions" };
+
+export type ReadDeleteOptions = {
+  readonly options: DeleteOptions;
+  /** A client that uses the older `orphanDependents: false` is told by 202 that the object is still there. */
+  readonly holdsAreAccepted: boolean;
+};
+
+export async function readDeleteOptions(
+  context: RequestContext,
+  endpoint: EndpointContext,
+): Promise<ReadDeleteOptions> {
+  const bytes = await context.request.body(endpoint.limits.bodyBytes);
+  const submitted = bytes.length === 0 ? deleteOptionsOf(context.request.query) : decodeOptions(bytes, context.request);
+  const errors = validateDeleteOptions(submitted);
+  if (errors.length > 0) throw invalidObjectError(DELETE_OPTIONS, "", errors);
+  const { preconditions, gracePeriodSeconds, dryRun = [], orphanDependents } = submitted;
+  const propagationPolicy = policyOf(submitted);
+  return {
+    options: {
+      dryRun: dryRun.length > 0,
+      ...(preconditions === undefined ? {} : { preconditions }),
+      ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    },
+    holdsAreAccepted: orphanDependents === false,
+  };
+}
+
+function policyOf({ propagationPolicy, orphanDependents }: SubmittedOptions): DeleteOptions["propagationPolicy"] {
+  if (propagationPolicy === "Foreground" || propagationPolicy === "Orphan" || propagationPolicy === "Background") {
+    return propagationPolicy;
+  }
+  if (orphanDependents === undefined) return undefined;
+  return orphanDependents ? "Orphan" : "Background";
+}
+
+function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions {
+  const format = negotiateInput(headerOf(request, "content-type"), { protobuf: true });
+  let value: JsonValue;
+  try {
+    value =
+      format === "protobuf"
+        ? decodeProtobufObject(bytes, { apiVersion: "v1", kind: "DeleteOptions" })
+        : parseBody(bytes, format === "yaml", false).value;
+  } catch (error) {
+    throw untypedError(
+      `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : error}`,
+      error,
+    );
+  }
+  if (!isJsonObject(value)) throw wrongType(value, "", "struct");
+  const { kind, apiVersion } = value;
+  if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
+    throw untypedError(
+      `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "v1"))} in scheme`,
+    );
+  }
+  return optionsFrom(value);
+}
+
+function optionsFrom(value: JsonObject): SubmittedOptions {
+  const gracePeriodSeconds = member(value, "gracePeriodSeconds", "number", "int64") as number | undefined;
+  const orphanDependents = member(value, "orphanDependents", "boolean", "bool") as boolean | undefined;
+  const propagationPolicy = member(value, "propagationPolicy", "string", "v1.DeletionPropagation") as
+    | string
+    | undefined;
+  const { preconditions, dryRun } = value;
+  if (dryRun !== undefined && dryRun !== null && !Array.isArray(dryRun)) throw wrongType(dryRun, ".dryRun", "[]string");
+  if (preconditions !== undefined && preconditions !== null && !isJsonObject(preconditions)) {
+    throw wrongType(preconditions, ".preconditions", "v1.Preconditions");
+  }
+  const uid = isJsonObject(preconditions)
+    ? (member(preconditions, "uid", "string", "types.UID") as string | undefined)
+    : undefined;
+  const resourceVersion = isJsonObject(preconditions)
+    ? (member(preconditions, "resourceVersion", "string", "string") as string | undefined)
+    : undefined;
+  return {
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(Array.isArray(dryRun) ? { dryRun: dryRun.map(String) } : {}),
+    ...(isJsonObject(preconditions)
+      ? {
+          preconditions: {
+            ...(uid === undefined ? {} : { uid }),
+            ...(resourceVersion === undefined ? {} : { resourceVersion }),
+          },
+        }
+      : {}),
+  };
+}
+
+/** A member of the expected JavaScript type; null counts as absent. Throws the reason-less 500 of upstream otherwise. */
+function member(
+  value: JsonObject,
+  name: string,
+  expected: "number" | "boolean" | "string",
+  goType: string,
+): JsonValue | undefined {
+  const found = value[name];
+  if (found === undefined || found === null) return undefined;
+  if (typeof found === expected) return found;
+  throw wrongType(found, `.${name}`, goType);
+}
+
+function wrongType(value: JsonValue, field: string, goType: string): ApiError {
+  const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  return untypedError(`json: cannot unmarshal ${kind} into Go struct field DeleteOptions${field} of type ${goType}`);
+}

@@ -1,0 +1,17 @@
+// GET on an object, and on its status.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/get.go
+
+import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { VerbHandler } from "../endpoint-context.ts";
+import { negotiateOutput } from "../negotiation/negotiate-output.ts";
+import { objectResponse } from "../negotiation/object-response.ts";
+
+export const handleGet: VerbHandler = async (context, { definition, storage }) => {
+  if (storage.get === undefined) {
+    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "get");
+  }
+  const output = negotiateOutput(context.request);
+  const resourceVersion = context.request.query.get("resourceVersion") ?? "";
+  const object = await storage.get(context, context.info.namespace, context.info.name, { resourceVersion });
+  return await objectResponse(context, 200, object, definition, output);
+};

@@ -1,0 +1,59 @@
+// Reads what a list, a watch or a deletecollection selects, and refuses combinations that make no sense.
+
+import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { parseFieldSelector } from "@postern/apimachinery/selectors/field-selector";
+import { parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { type ListOptions, validateListOptions } from "@postern/apimachinery/validation/list-options";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { ListQuery, Selection, WatchQuery } from "../../registry/resource-storage.ts";
+import { listOptionsOf } from "../../request/query-options.ts";
+
+const LIST_OPTIONS = { group: "meta.k8s.io", kind: "ListOptions" };
+
+/** The options of the query, checked. Throws 400 or 422. */
+export function readListOptions({ request, info }: RequestContext): ListOptions {
+  const options = { ...listOptionsOf(request.query), watch: info.verb === "watch" };
+  const errors = validateListOptions(options);
+  if (errors.length > 0) throw invalidObjectError(LIST_OPTIONS, "", errors);
+  return options;
+}
+
+export function listQueryOf(options: ListOptions, context: RequestContext): ListQuery {
+  return {
+    ...selectionOf(options, context),
+    limit: options.limit ?? 0,
+    continue: options.continue ?? "",
+    resourceVersion: options.resourceVersion ?? "",
+    resourceVersionMatch: options.resourceVersionMatch ?? "",
+  };
+}
+
+export function watchQueryOf(options: ListOptions, context: RequestContext): WatchQuery {
+  return {
+    ...selectionOf(options, context),
+    resourceVersion: options.resourceVersion ?? "",
+    allowWatchBookmarks: options.allowWatchBookmarks ?? false,
+    sendInitialEvents: options.sendInitialEvents,
+  };
+}
+
+/** A watch below a name (`/watch/<plural>/<name>`) sees that object alone. */
+function selectionOf({ labelSelector, fieldSelector }: ListOptions, { info }: RequestContext): Selection {
+  const byName = info.name === "" || fieldSelector?.includes("metadata.name") ? [] : [`metadata.name=${info.name}`];
+  const fields = [...(fieldSelector === undefined || fieldSelector === "" ? [] : [fieldSelector]), ...byName].join(",");
+  return {
+    namespace: info.namespace,
+    ...(labelSelector === undefined || labelSelector === ""
+      ? {}
+      : { labelSelector: parse(parseLabelSelector, labelSelector) }),
+    ...(fields === "" ? {} : { fieldSelector: parse(parseFieldSelector, fields) }),
+  };
+}
+
+function parse<T>(parser: (text: string) => T, text: string): T {
+  try {
+    return parser(text);
+  } catch (error) {
+    throw badRequestError(error instanceof Error ? error.message : String(error), error);
+  }
+}

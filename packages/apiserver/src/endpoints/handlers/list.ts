@@ -1,0 +1,17 @@
+// GET on a collection.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/get.go (ListResource)
+
+import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { VerbHandler } from "../endpoint-context.ts";
+import { listResponse } from "../negotiation/list-response.ts";
+import { negotiateOutput } from "../negotiation/negotiate-output.ts";
+import { listQueryOf, readListOptions } from "./list-query.ts";
+
+export const handleList: VerbHandler = async (context, { definition, storage }) => {
+  if (storage.list === undefined) {
+    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "list");
+  }
+  const output = negotiateOutput(context.request);
+  const page = await storage.list(context, listQueryOf(readListOptions(context), context));
+  return await listResponse(context, page, definition, output);
+};

@@ -1,0 +1,151 @@
+// How each patch type makes the next state of an object out of the current one.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go
+
+import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import {
+  ApiError,
+  badRequestError,
+  invalidObjectError,
+  requestEntityTooLargeError,
+} from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
+import { decodeJsonPatch, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
+import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/merge-patch";
+import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
+import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { InstalledResource } from "../../registry/resource-registry.ts";
+import type { UpdateRequest } from "../../registry/resource-storage.ts";
+import { conform } from "../decode/decode-object.ts";
+import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
+import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
+import { tidyMetadata } from "../decode/tidy-metadata.ts";
+import { addDeprecationWarnings } from "./deprecation-warnings.ts";
+
+export const JSON_PATCH = "application/json-patch+json";
+export const MERGE_PATCH = "application/merge-patch+json";
+export const STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json";
+export const APPLY_PATCH = "application/apply-patch+yaml";
+
+export type PatchInput = {
+  readonly context: RequestContext;
+  readonly resource: InstalledResource;
+  readonly patchType: string;
+  readonly bytes: Uint8Array;
+  readonly fieldValidation: string | undefined;
+  readonly force: boolean;
+  readonly manager: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+};
+
+/** A patch read once, to be applied as often as it takes. */
+type Patch = {
+  readonly apply: (document: JsonObject) => JsonValue;
+  /** What a strict reader objects to in the patch itself. */
+  readonly strictErrors: readonly string[];
+};
+
+const utf8 = new TextDecoder();
+
+/** What a JSON, merge or strategic merge patch asks of the store. */
+export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"> {
+  const { context, resource, manager, now } = input;
+  const { definition, fieldManager } = resource;
+  const { subresource } = context.info;
+  const patch = readPatch(input);
+  return {
+    transform(current) {
+      const next = asObject(patch.apply(current), input, patch.strictErrors, current);
+      checkNameOfPath(next, context);
+      const placed = tidyMetadata(inNamespaceOfPath(next, definition, context), context.warnings);
+      return fieldManager.update({ live: current, next: placed, manager, subresource, now });
+    },
+  };
+}
+
+function readPatch({ patchType, bytes, resource }: PatchInput): Patch {
+  const text = utf8.decode(bytes);
+  try {
+    if (patchType === JSON_PATCH) return readJsonPatch(text);
+    const patch = decodeMergePatch(text);
+    const strictErrors = findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`);
+    if (patchType === MERGE_PATCH) return { apply: (document) => applyMergePatch(document, patch), strictErrors };
+    const { schema } = resource.definition;
+    return { apply: (document) => applyStrategicMergePatch(document, patch, schema), strictErrors };
+  } catch (error) {
+    if (error instanceof PatchDecodeError) throw badRequestError(error.message, error);
+    throw error;
+  }
+}
+
+function readJsonPatch(text: string): Patch {
+  const { operations, strictErrors } = decodeJsonPatch(text);
+  if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
+    throw requestEntityTooLargeError(
+      `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,
+    );
+  }
+  return {
+    strictErrors,
+    apply(document) {
+      try {
+        return applyJsonPatch(document, operations);
+      } catch (error) {
+        if (!(error instanceof JsonPatchError)) throw error;
+        throw new ApiError({
+          code: 422,
+          reason: "Invalid",
+          message: "the server rejected our request due to an error in our request",
+          cause: error,
+        });
+      }
+    },
+  };
+}
+
+/** Checks what a patch made of the object as a body would be checked, with the texts of a patch. */
+function asObject(
+  patched: JsonValue,
+  { context, resource, fieldValidation }: PatchInput,
+  strictErrors: readonly string[],
+  current: KubeObject,
+): KubeObject {
+  const { definition } = resource;
+  const text = stringifyJson(patched);
+  if (!isJsonObject(patched) || typeof patched["kind"] !== "string" || patched["kind"] === "") {
+    throw patchError(text, `Object 'Kind' is missing in '${text}'`);
+  }
+  checkKind(patched, resource, current);
+  const { metadata = {} } = patched;
+  const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
+  // checkKind has seen apiVersion and kind; conform gives metadata its type.
+  const { object, unknown } = conform(typed as unknown as KubeObject, definition);
+  const faults = [...strictErrors, ...unknown];
+  const directive = fieldValidationOf(fieldValidation);
+  applyFieldValidation(directive, { warnings: faults, errors: faults }, context.warnings, (why) =>
+    patchError(text, why),
+  );
+  addDeprecationWarnings(resource, object, context.warnings);
+  return object;
+}
+
+const patchError = (text: string, why: string): ApiError =>
+  invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why)]);
+
+function checkKind(patched: JsonObject, { definition }: InstalledResource, current: KubeObject): void {
+  const expected = formatApiVersion(definition);
+  const { apiVersion, kind } = patched;
+  const errors: FieldError[] = [];
+  if (apiVersion !== expected) errors.push(invalidError("apiVersion", apiVersion, `must be ${expected}`));
+  if (kind !== definition.kind) errors.push(invalidError("kind", kind, `must be ${definition.kind}`));
+  if (errors.length > 0) {
+    throw invalidObjectError({ group: definition.group, kind: definition.kind }, current.metadata.name ?? "", errors);
+  }
+}

@@ -1,0 +1,70 @@
+// PATCH on an object or its status: works a patch into whatever is there, again when somebody else was faster.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go
+
+import {
+  invalidObjectError,
+  unsupportedMediaTypeError,
+  verbNotSupportedError,
+} from "@postern/apimachinery/meta/api-error";
+import { validatePatchOptions } from "@postern/apimachinery/validation/request-options";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { patchOptionsOf } from "../../request/query-options.ts";
+import { headerOf } from "../../transport/api-request.ts";
+import type { VerbHandler } from "../endpoint-context.ts";
+import { mediaTypeOf } from "../negotiation/negotiate-input.ts";
+import { negotiateOutput } from "../negotiation/negotiate-output.ts";
+import { objectResponse } from "../negotiation/object-response.ts";
+import { applyRequest } from "./apply.ts";
+import { fieldManagerOf } from "./field-manager-name.ts";
+import {
+  APPLY_PATCH,
+  JSON_PATCH,
+  MERGE_PATCH,
+  type PatchInput,
+  patchRequest,
+  STRATEGIC_MERGE_PATCH,
+} from "./patch-types.ts";
+
+const PATCH_OPTIONS = { group: "meta.k8s.io", kind: "PatchOptions" };
+
+export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
+  const { definition, storage } = resource;
+  const { namespace, name, subresource } = context.info;
+  if (storage.update === undefined) {
+    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "patch");
+  }
+  const patchType = negotiatePatchType(headerOf(context.request, "content-type"), definition);
+  const output = negotiateOutput(context.request);
+  const options = patchOptionsOf(context.request.query);
+  const errors = validatePatchOptions(options, patchType);
+  if (errors.length > 0) throw invalidObjectError(PATCH_OPTIONS, "", errors);
+
+  const input: PatchInput = {
+    context,
+    resource,
+    patchType,
+    bytes: await context.request.body(endpoint.limits.bodyBytes),
+    fieldValidation: options.fieldValidation,
+    force: options.force ?? false,
+    manager: fieldManagerOf(options.fieldManager, context.request),
+    now: endpoint.runtime.clock.now(),
+  };
+  const request = patchType === APPLY_PATCH ? applyRequest(input) : patchRequest(input);
+  const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
+  const outcome = await storage.update(context, namespace, name, { ...request, subresource }, { dryRun });
+  return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
+};
+
+/** Throws 415 that lists what the resource takes. */
+function negotiatePatchType(contentType: string, { strategicMergePatch }: ResourceDefinition): string {
+  const accepted = [
+    JSON_PATCH,
+    MERGE_PATCH,
+    ...(strategicMergePatch === true ? [STRATEGIC_MERGE_PATCH] : []),
+    APPLY_PATCH,
+  ];
+  const mediaType = mediaTypeOf(contentType);
+  const patchType = accepted.find((type) => type === mediaType);
+  if (patchType === undefined) throw unsupportedMediaTypeError(accepted);
+  return patchType;
+}

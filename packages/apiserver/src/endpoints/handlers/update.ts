@@ -1,0 +1,48 @@
+// PUT on an object or its status: replaces it.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/update.go
+
+import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
+import { updateOptionsOf } from "../../request/query-options.ts";
+import { checkNameOfPath, readObject } from "../decode/read-object.ts";
+import type { VerbHandler } from "../endpoint-context.ts";
+import { negotiateOutput } from "../negotiation/negotiate-output.ts";
+import { objectResponse } from "../negotiation/object-response.ts";
+import { addDeprecationWarnings } from "./deprecation-warnings.ts";
+import { fieldManagerOf } from "./field-manager-name.ts";
+
+const UPDATE_OPTIONS = { group: "meta.k8s.io", kind: "UpdateOptions" };
+
+export const handleUpdate: VerbHandler = async (context, resource, endpoint) => {
+  const { definition, storage, fieldManager } = resource;
+  const { namespace, name, subresource } = context.info;
+  if (storage.update === undefined) {
+    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "update");
+  }
+  const output = negotiateOutput(context.request);
+  const options = updateOptionsOf(context.request.query);
+  const errors = validateUpdateOptions(options);
+  if (errors.length > 0) throw invalidObjectError(UPDATE_OPTIONS, "", errors);
+
+  const object = await readObject(context, definition, endpoint, options.fieldValidation);
+  checkNameOfPath(object, context);
+  addDeprecationWarnings(resource, object, context.warnings);
+  const manager = fieldManagerOf(options.fieldManager, context.request);
+  const now = endpoint.runtime.clock.now();
+  const allowsCreate = definition.strategy?.allowCreateOnUpdate === true && subresource === "";
+  const outcome = await storage.update(
+    context,
+    namespace,
+    name,
+    {
+      uid: object.metadata.uid ?? "",
+      subresource,
+      transform: (current) => fieldManager.update({ live: current, next: object, manager, subresource, now }),
+      ...(allowsCreate
+        ? { createWhenAbsent: () => fieldManager.update({ live: undefined, next: object, manager, subresource, now }) }
+        : {}),
+    },
+    { dryRun: options.dryRun !== undefined && options.dryRun.length > 0 },
+  );
+  return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
+};

@@ -1,0 +1,68 @@
+// Writes watch events as JSON lines. Watchers of the same objects share the encoded line.
+
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { WatchEventType } from "../../registry/resource-storage.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { watchConversion } from "../negotiation/convert-object.ts";
+import type { OutputMedia } from "../negotiation/negotiate-output.ts";
+import { jsonTextOf, type ObjectValue } from "../negotiation/object-value.ts";
+
+const INITIAL_EVENTS_END = { "k8s.io/initial-events-end": "true" };
+
+export type WatchEncoder = {
+  event(type: WatchEventType, object: CachedObject): Uint8Array;
+  /** `isInitialEnd` marks the bookmark behind the initial state. */
+  bookmark(resourceVersion: string, isInitialEnd: boolean): Uint8Array;
+  error(error: ApiError): Uint8Array;
+};
+
+/** Makes the line of an event; a store delivers one event to all its watchers before the next, so one is remembered. */
+export type EventLines = (type: WatchEventType, object: CachedObject) => Uint8Array;
+
+export function createEventLines(): EventLines {
+  let lastObject: CachedObject | undefined;
+  let lastType: WatchEventType | undefined;
+  let lastLine: Uint8Array = new Uint8Array();
+  return (type, object) => {
+    if (object === lastObject && type === lastType) return lastLine;
+    lastObject = object;
+    lastType = type;
+    lastLine = lineOf(type, object.bytes);
+    return lastLine;
+  };
+}
+
+export function createWatchEncoder(
+  context: RequestContext,
+  definition: ResourceDefinition,
+  output: OutputMedia,
+  { clock, eventLines }: { readonly clock: Clock; readonly eventLines: EventLines },
+): WatchEncoder {
+  const convert = watchConversion(context, output, definition, clock);
+  const encode = (type: string, value: ObjectValue): Uint8Array =>
+    Buffer.from(`{"type":"${type}","object":${jsonTextOf(convert === undefined ? value : convert(value))}}\n`);
+  return {
+    event: (type, object) => (convert === undefined ? eventLines(type, object) : encode(type, object)),
+    bookmark: (resourceVersion, isInitialEnd) =>
+      encode("BOOKMARK", {
+        kind: definition.kind,
+        apiVersion: formatApiVersion(definition),
+        metadata: { resourceVersion, ...(isInitialEnd ? { annotations: INITIAL_EVENTS_END } : {}) },
+      }),
+    error: (error) => Buffer.from(`{"type":"ERROR","object":${stringifyJson(error.toStatus())}}\n`),
+  };
+}
+
+function lineOf(type: WatchEventType, bytes: Uint8Array): Uint8Array {
+  const head = `{"type":"${type}","object":`;
+  const line = Buffer.allocUnsafe(head.length + bytes.length + 2);
+  line.write(head, 0, "latin1");
+  line.set(bytes, head.length);
+  line.write("}\n", head.length + bytes.length, "latin1");
+  return line;
+}

@@ -1,0 +1,188 @@
+// GET with watch=true: streams events as JSON lines until the client goes, the time is up, or the watch cannot be kept whole.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
+
+import { ApiError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { InstalledResource } from "../../registry/resource-registry.ts";
+import type { WatchEventObserver, WatchQuery } from "../../registry/resource-storage.ts";
+import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
+import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
+import { negotiateStream } from "../negotiation/negotiate-output.ts";
+import { readListOptions, watchQueryOf } from "./list-query.ts";
+import { createWatchEncoder, type WatchEncoder } from "./watch-encoder.ts";
+
+const BOOKMARK_INTERVAL_MS = 60_000;
+/** A last bookmark goes out this long before the deadline, so that the next watch starts close to where this one ended. */
+const LAST_BOOKMARK_LEAD_MS = 2_000;
+const MIN_TIMEOUT_SECONDS = 1_800;
+
+/** Events joined into one write while the initial state goes out. */
+const CHUNK_BYTES = 256 * 1024;
+
+export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
+  const { definition, storage } = resource;
+  if (storage.watch === undefined) {
+    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "watch");
+  }
+  const output = negotiateStream(context.request);
+  const options = readListOptions(context);
+  const query = watchQueryOf(options, context);
+  const encoder = createWatchEncoder(context, definition, output, {
+    clock: endpoint.runtime.clock,
+    eventLines: endpoint.eventLines,
+  });
+  const stream = new WatchStream(encoder, query, resource, endpoint);
+  try {
+    stream.attach(await storage.watch(context, query, stream));
+  } catch (error) {
+    // What a client would see as a broken list is told inside the stream: reflectors look for it there.
+    if (!isApiError(error, "Expired") && !isApiError(error, "Timeout")) throw error;
+    stream.error(error);
+  }
+  return watchResponse(stream, timeoutOf(options.timeoutSeconds, endpoint), context);
+};
+
+function watchResponse(stream: WatchStream, timeoutMs: number, context: RequestContext): ApiResponse {
+  return {
+    status: 200,
+    headers: { "cache-control": "no-cache, private", "content-type": "application/json" },
+    body: {
+      type: "stream",
+      run: (sink, signal) => stream.run(sink, AbortSignal.any([signal, context.signal]), timeoutMs),
+    },
+  };
+}
+
+/** Without a wish of the client's, ends are spread over half an hour, so that clients do not all come back at once. */
+function timeoutOf(timeoutSeconds: number | undefined, { runtime }: EndpointContext): number {
+  if (timeoutSeconds !== undefined && timeoutSeconds > 0) return timeoutSeconds * 1000;
+  const [random = 0] = runtime.random.bytes(1);
+  return MIN_TIMEOUT_SECONDS * 1000 * (1 + random / 256);
+}
+
+/** One watch of one client. Takes events from the moment it exists, and writes them once the response has begun. */
+class WatchStream implements WatchEventObserver {
+  readonly #encoder: WatchEncoder;
+  readonly #query: WatchQuery;
+  readonly #resource: InstalledResource;
+  readonly #endpoint: EndpointContext;
+  #subscription: Disposable | undefined;
+  #waiting: Uint8Array[] | undefined = [];
+  #sink: ByteSink | undefined;
+  #progress = "";
+  #isOver = false;
+  #finish: (() => void) | undefined;
+
+  constructor(encoder: WatchEncoder, query: WatchQuery, resource: InstalledResource, endpoint: EndpointContext) {
+    this.#encoder = encoder;
+    this.#query = query;
+    this.#resource = resource;
+    this.#endpoint = endpoint;
+  }
+
+  attach(subscription: Disposable): void {
+    this.#subscription = subscription;
+    if (this.#isOver) subscription[Symbol.dispose]();
+  }
+
+  event(type: "ADDED" | "MODIFIED" | "DELETED", object: CachedObject): void {
+    const line = this.#encoder.event(type, object);
+    this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
+    this.#progress = String(object.revision);
+    this.#send(line);
+  }
+
+  initialEventsEnd(resourceVersion: string): void {
+    this.#progress = resourceVersion;
+    if (this.#query.allowWatchBookmarks) this.#send(this.#encoder.bookmark(resourceVersion, true));
+  }
+
+  progress(resourceVersion: string): void {
+    this.#progress = resourceVersion;
+  }
+
+  error(error: Error): void {
+    this.#send(this.#encoder.error(error instanceof ApiError ? error : watchFailure(error)));
+    this.#end();
+  }
+
+  /** Resolves when the watch has ended, however it did. */
+  async run(sink: ByteSink, signal: AbortSignal, timeoutMs: number): Promise<void> {
+    const { scheduler } = this.#endpoint.runtime;
+    const finished = new Promise<void>((resolve) => {
+      this.#finish = resolve;
+    });
+    const stop = () => this.#end();
+    signal.addEventListener("abort", stop, { once: true });
+    await this.#drain(sink);
+    this.#sink = sink;
+    if (this.#isOver || signal.aborted) {
+      this.#end();
+      return;
+    }
+    using _deadline = scheduler.schedule(timeoutMs, stop);
+    using _bookmarks = this.#query.allowWatchBookmarks ? this.#scheduleBookmarks(timeoutMs) : undefined;
+    await finished;
+    signal.removeEventListener("abort", stop);
+  }
+
+  /** Writes what came before the response began, as fast as the client takes it; then events go straight through. */
+  async #drain(sink: ByteSink): Promise<void> {
+    for (let waiting = this.#waiting ?? []; waiting.length > 0; waiting = this.#waiting ?? []) {
+      this.#waiting = [];
+      for (const chunk of joinedChunks(waiting)) {
+        if (!(await sink.write(chunk))) this.#end();
+        if (this.#isOver && this.#waiting === undefined) return;
+      }
+    }
+    this.#waiting = undefined;
+  }
+
+  #send(line: Uint8Array): void {
+    if (this.#isOver) return;
+    if (this.#sink === undefined) {
+      this.#waiting?.push(line);
+      return;
+    }
+    void this.#sink.write(line);
+    // Whoever cannot keep up starts anew, rather than being fed from unbounded memory or missing events.
+    if (this.#sink.bufferedBytes > this.#endpoint.limits.watchBufferBytes) this.#end();
+  }
+
+  #scheduleBookmarks(timeoutMs: number): Disposable {
+    const { scheduler } = this.#endpoint.runtime;
+    let next: Disposable;
+    let sent = "";
+    const send = () => {
+      if (this.#progress !== "" && this.#progress !== sent) this.#send(this.#encoder.bookmark(this.#progress, false));
+      sent = this.#progress;
+      next = scheduler.schedule(BOOKMARK_INTERVAL_MS, send);
+    };
+    next = scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, Math.max(timeoutMs - LAST_BOOKMARK_LEAD_MS, 0)), send);
+    return { [Symbol.dispose]: () => next[Symbol.dispose]() };
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#subscription?.[Symbol.dispose]();
+    this.#finish?.();
+  }
+}
+
+function* joinedChunks(lines: readonly Uint8Array[]): Iterable<Uint8Array> {
+  let chunk: Uint8Array[] = [];
+  let size = 0;
+  for (const line of lines) {
+    chunk.push(line);
+    size += line.length;
+    if (size < CHUNK_BYTES) continue;
+    yield Buffer.concat(chunk);
+    chunk = [];
+    size = 0;
+  }
+  if (chunk.length > 0) yield Buffer.concat(chunk);
+}
+
+const watchFailure = (cause: Error): ApiError =>
+  new ApiError({ code: 500, reason: "InternalError", message: "the watch cannot be continued", cause });

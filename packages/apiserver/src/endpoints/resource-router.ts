@@ -1,0 +1,97 @@
+// Finds the resource that a request names and the handler of its verb.
+// Source: k8s.io/apiserver/pkg/endpoints/installer.go
+
+import {
+  badRequestError,
+  methodNotAllowedError,
+  resourceNotFoundError,
+  verbNotSupportedError,
+} from "@postern/apimachinery/meta/api-error";
+import type { Handler, RequestContext } from "../chain/handler.ts";
+import type { ResourceDefinition, ResourceVerb } from "../registry/resource-definition.ts";
+import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import type { EndpointContext, VerbHandler } from "./endpoint-context.ts";
+import { handleSubresource } from "./handlers/connect.ts";
+import { handleCreate } from "./handlers/create.ts";
+import { handleDelete } from "./handlers/delete.ts";
+import { handleDeleteCollection } from "./handlers/delete-collection.ts";
+import { handleGet } from "./handlers/get.ts";
+import { handleList } from "./handlers/list.ts";
+import { handlePatch } from "./handlers/patch.ts";
+import { handleScale } from "./handlers/scale.ts";
+import { handleUpdate } from "./handlers/update.ts";
+import { handleWatch } from "./handlers/watch.ts";
+
+const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
+  create: handleCreate,
+  get: handleGet,
+  list: handleList,
+  watch: handleWatch,
+  update: handleUpdate,
+  patch: handlePatch,
+  delete: handleDelete,
+  deletecollection: handleDeleteCollection,
+};
+
+const STATUS_VERBS = new Set(["get", "update", "patch"]);
+
+const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(HANDLERS, verb);
+
+/** Answers every request for a resource. Throws 404 and 405 as Kubernetes words them. */
+export function createResourceRouter(registry: ResourceRegistry, endpoint: EndpointContext): Handler {
+  return async (context) => {
+    const { apiGroup, apiVersion, resource: plural, subresource } = context.info;
+    const resource = registry.find(apiGroup, apiVersion, plural);
+    if (resource === undefined) throw resourceNotFoundError();
+    checkScope(resource.definition, context);
+    if (subresource !== "") return await routeSubresource(context, resource, subresource, endpoint);
+    return await routeVerb(context, resource, endpoint);
+  };
+}
+
+/** A cluster-scoped resource has no namespace in its path, and a namespaced object has one. */
+function checkScope({ namespaced }: ResourceDefinition, { info }: RequestContext): void {
+  const { namespace, name, verb } = info;
+  if (!namespaced && namespace !== "") throw resourceNotFoundError();
+  const acrossNamespaces = verb === "list" || verb === "watch";
+  if (namespaced && namespace === "" && (name !== "" || !acrossNamespaces)) throw resourceNotFoundError();
+}
+
+async function routeVerb(context: RequestContext, resource: InstalledResource, endpoint: EndpointContext) {
+  const { definition } = resource;
+  const { verb, name } = context.info;
+  const groupResource = { group: definition.group, resource: definition.plural };
+  if (verb === "create" && name !== "") throw methodNotAllowedError();
+  if ((verb === "update" || verb === "patch") && name === "") throw badRequestError("name must be provided");
+  if (!isResourceVerb(verb) || !isServed(definition, verb)) throw verbNotSupportedError(groupResource, knownVerb(verb));
+  return await HANDLERS[verb](context, resource, endpoint);
+}
+
+/** Unknown HTTP methods have no verb, and error texts show none. */
+const knownVerb = (verb: string): string => (isResourceVerb(verb) ? verb : "");
+
+const isServed = ({ verbs, submit }: ResourceDefinition, verb: ResourceVerb): boolean =>
+  verbs?.includes(verb) ?? (submit === undefined || verb === "create");
+
+async function routeSubresource(
+  context: RequestContext,
+  resource: InstalledResource,
+  name: string,
+  endpoint: EndpointContext,
+) {
+  const { definition } = resource;
+  const { verb, parts } = context.info;
+  const groupResource = { group: definition.group, resource: definition.plural };
+  const subresource = definition.subresources?.find((candidate) => candidate.name === name);
+  if (subresource !== undefined) return await handleSubresource(context, resource, subresource, endpoint);
+  const isLeaf = parts.length === 3;
+  if (isLeaf && name === "status" && definition.hasStatus === true) {
+    if (!STATUS_VERBS.has(verb) || !isResourceVerb(verb)) throw verbNotSupportedError(groupResource, knownVerb(verb));
+    return await HANDLERS[verb](context, resource, endpoint);
+  }
+  if (isLeaf && name === "scale" && definition.scale !== undefined)
+    return await handleScale(context, resource, endpoint);
+  // Upstream looks for the object first: an absent one is reported before an unknown subresource is.
+  await resource.storage.get?.(context, context.info.namespace, context.info.name, { resourceVersion: "0" });
+  throw resourceNotFoundError();
+}

@@ -1,0 +1,12 @@
+// Refuses source files past 400 lines: what grows beyond that holds more than one idea.
+
+import { readSource, reportGate, typeScriptFiles } from "./source-files.ts";
+
+const MAX_LINES = 400;
+
+const files = typeScriptFiles().filter((path) => !/\.test\.ts$|\/testing\//.test(path));
+const faults = files.flatMap((path) => {
+  const lines = readSource(path).split("\n").length - 1;
+  return lines > MAX_LINES ? [`${path}: ${lines} lines, at most ${MAX_LINES}`] : [];
+});
+reportGate("file sizes", files.length, faults);

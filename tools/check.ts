@@ -1,0 +1,25 @@
+// Runs every gate that a change must pass before it is committed, and says how long each took.
+
+import { spawnSync } from "node:child_process";
+import { performance } from "node:perf_hooks";
+
+const GATES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
+  ["format and lint", "biome", "check", "."],
+  ["layers", "tsx", "tools/check-layers.ts"],
+  ["file sizes", "tsx", "tools/check-file-sizes.ts"],
+  ["repository text", "tsx", "tools/check-text.ts"],
+  ["types", "tsc", "-p", "tsconfig.check.json"],
+  ["build", "tsc", "-b"],
+  ["unused code", "knip"],
+  ["unit tests", "vitest", "run", "--project", "unit", "--reporter", "dot"],
+];
+
+let failed = 0;
+for (const [name, command, ...args] of GATES) {
+  const started = performance.now();
+  const { status } = spawnSync("npx", ["--no-install", command, ...args], { stdio: "inherit" });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`${status === 0 ? "ok  " : "FAIL"} ${name} (${seconds} s)`);
+  if (status !== 0) failed++;
+}
+process.exitCode = failed === 0 ? 0 : 1;
