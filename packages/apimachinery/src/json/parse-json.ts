@@ -18,8 +18,11 @@ import { unexpectedCharacter } from "./json-syntax-error.ts";
 import type { JsonValue } from "./json-value.ts";
 import { type MutableJsonObject, setMember } from "./set-member.ts";
 
-/** How deep arrays and objects may nest before kube-apiserver refuses a body. */
-export const MAX_JSON_DEPTH = 10_000;
+/**
+ * How deep arrays and objects may nest. kube-apiserver's limit is 10,000, but from about 4,000 on JSON.stringify and
+ * any recursive walk overflow the stack; no real object comes near either.
+ */
+export const MAX_JSON_DEPTH = 1_000;
 
 /** Numbers that a double may round or overflow. Matches inside strings only cost the slower path. */
 const NEEDS_EXACT_NUMBERS = /\d{16}|\d[eE]\+?\d{3}/;
@@ -35,7 +38,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 export function parseJson(input: string | Uint8Array, options: { readonly maxDepth?: number } = {}): JsonValue {
   const text = typeof input === "string" ? input : utf8.decode(input);
   const maxDepth = options.maxDepth ?? MAX_JSON_DEPTH;
-  if (NEEDS_EXACT_NUMBERS.test(text) || nestsDeeper(text, maxDepth)) return parseExactly(text, maxDepth);
+  if (NEEDS_EXACT_NUMBERS.test(text) || textNestsDeeper(text, maxDepth)) return parseExactly(text, maxDepth);
   try {
     // JSON.parse returns `any`; every value it can make is a JsonValue.
     return JSON.parse(text) as JsonValue;
@@ -46,7 +49,7 @@ export function parseJson(input: string | Uint8Array, options: { readonly maxDep
 }
 
 /** Whether brackets outside strings nest deeper than the limit. Right for JSON; for other texts any answer will do. */
-function nestsDeeper(text: string, maxDepth: number): boolean {
+function textNestsDeeper(text: string, maxDepth: number): boolean {
   if (text.length <= maxDepth) return false;
   let depth = 0;
   let inString = false;

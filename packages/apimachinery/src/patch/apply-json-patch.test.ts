@@ -124,6 +124,20 @@ describe("applyJsonPatch", () => {
     );
   });
 
+  it("refuses to nest a document too deep", () => {
+    const nest = (at: string): JsonPatchOperation[] => [
+      { op: "add", path: "/b", value: {} },
+      { op: "move", from: "/a", path: `/b/${at}` },
+      { op: "move", from: "/b", path: "/a" },
+    ];
+    const deepen = (times: number) => Array.from({ length: times }, () => nest("x")).flat();
+    expect(() => applyJsonPatch({ a: 1 }, deepen(900))).not.toThrow();
+    const message = "the patched document exceeded max depth";
+    expect(() => applyJsonPatch({ a: 1 }, deepen(1_100))).toThrow(message);
+    const copied: JsonPatchOperation[] = [...deepen(100_000), { op: "copy", from: "/a", path: "/c" }];
+    expect(() => applyJsonPatch({ a: 1 }, copied)).toThrow(message);
+  });
+
   it("applies ten thousand insertions to a long list", () => {
     const patch = Array.from({ length: 10_000 }, (_, i) => ({ op: "add", path: "/a/0", value: i }));
     const doc = deepFreeze({ a: Array.from({ length: 100_000 }, (_, i) => i) });

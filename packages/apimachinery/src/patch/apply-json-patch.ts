@@ -3,6 +3,8 @@
 
 import { equalJson } from "../json/equal-json.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
+import { nestsDeeper } from "../json/nests-deeper.ts";
+import { MAX_JSON_DEPTH } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
 import type { JsonPatchOperation } from "./decode-json-patch.ts";
 import { JsonPatchError } from "./patch-errors.ts";
@@ -24,7 +26,22 @@ export function applyJsonPatch(
 ): JsonValue {
   if (operations.length === 0) return document;
   const target = createPatchTarget(document);
-  let copyBudget = options.maxCopySize ?? MAX_JSON_PATCH_COPY_SIZE;
+  try {
+    applyAll(target, operations, options.maxCopySize ?? MAX_JSON_PATCH_COPY_SIZE);
+  } catch (error) {
+    // Moves and copies can nest a document deeper than the walks of later operations can follow.
+    if (error instanceof RangeError) throw tooDeep();
+    throw error;
+  }
+  const patched = target.document();
+  if (nestsDeeper(patched, MAX_JSON_DEPTH)) throw tooDeep();
+  return patched;
+}
+
+const tooDeep = (): JsonPatchError => new JsonPatchError("the patched document exceeded max depth");
+
+function applyAll(target: PatchTarget, operations: readonly JsonPatchOperation[], maxCopySize: number): void {
+  let copyBudget = maxCopySize;
   for (const operation of operations) {
     switch (operation.op) {
       case "add":
@@ -49,7 +66,6 @@ export function applyJsonPatch(
         throw new JsonPatchError(`Unexpected kind: ${operation.op ?? "unknown"}`);
     }
   }
-  return target.document();
 }
 
 function applyAdd(target: PatchTarget, operation: JsonPatchOperation): void {
