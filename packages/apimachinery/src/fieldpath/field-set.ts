@@ -32,8 +32,7 @@ export function insertPath(draft: FieldSetDraft, path: FieldPath): void {
   let node = draft;
   const last = path.length - 1;
   for (let depth = 0; depth < last; depth++) {
-    // depth < path.length, so that the element is there
-    const element = path[depth] as PathElement;
+    const element = path[depth] as PathElement; // depth < path.length, so that it is there
     let child = node.children.get(element);
     if (child === undefined) {
       child = draftFieldSet();
@@ -55,8 +54,7 @@ export const isEmptyFieldSet = (set: FieldSet): boolean => set.members.size === 
 
 export function hasPath(set: FieldSet, path: FieldPath): boolean {
   const last = path.at(-1);
-  const parent = subsetAt(set, path.slice(0, -1));
-  return last !== undefined && parent !== undefined && parent.members.has(last);
+  return last !== undefined && subsetAt(set, path.slice(0, -1))?.members.has(last) === true;
 }
 
 /** What the set holds below `element`, with the prefix taken off. */

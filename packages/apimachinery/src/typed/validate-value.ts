@@ -38,19 +38,29 @@ function visit(walk: Walk, value: JsonValue, schema: TypedSchema): void {
 
 function visitMap(walk: Walk, value: JsonValue, map: MapSchema): void {
   if (value === null) return;
-  if (!isJsonObject(value)) return walk.log.report(walk.path, `expected map, got &{${formatGoPlain(value)}}`);
+  if (!isJsonObject(value)) {
+    walk.log.report(walk.path, `expected map, got &{${formatGoPlain(value)}}`);
+    return;
+  }
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) continue;
     const element = fieldElement(name);
     const schema = memberSchema(map, name);
-    if (schema === undefined) return walk.log.report([...walk.path, element], UNDECLARED_FIELD);
+    if (schema === undefined) {
+      // One fault of this kind is enough: upstream stops at the first as well.
+      walk.log.report([...walk.path, element], UNDECLARED_FIELD);
+      return;
+    }
     visitBelow(walk, element, member, schema);
   }
 }
 
 function visitList(walk: Walk, value: JsonValue, list: ListSchema): void {
   if (value === null) return;
-  if (!isJsonArray(value)) return walk.log.report(walk.path, `expected list, got &{${formatGoPlain(value)}}`);
+  if (!isJsonArray(value)) {
+    walk.log.report(walk.path, `expected list, got &{${formatGoPlain(value)}}`);
+    return;
+  }
   if (list.relationship === "atomic") {
     for (const [index, item] of value.entries()) visitBelow(walk, indexElement(index), item, list.element);
     return;
@@ -58,8 +68,11 @@ function visitList(walk: Walk, value: JsonValue, list: ListSchema): void {
   const seen = new Set<PathElement>();
   for (const [index, item] of value.entries()) {
     const { element, fault } = listItemElement(list, item);
-    // Without an element nothing below can be named, as upstream stops at the list here.
-    if (element === undefined) return walk.log.report(walk.path, `element ${index}: ${fault}`);
+    if (element === undefined) {
+      // Nothing below can be named without it.
+      walk.log.report(walk.path, `element ${index}: ${fault}`);
+      return;
+    }
     if (seen.has(element) && !walk.allowDuplicates) {
       walk.log.report(walk.path, `duplicate entries for key ${formatPathElement(element)}`);
     }

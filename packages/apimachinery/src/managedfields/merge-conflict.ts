@@ -1,0 +1,38 @@
+// The refusal of an apply that would change what others own.
+// Source: sigs.k8s.io/structured-merge-diff/merge/conflict.go, apimachinery/pkg/util/managedfields/internal/conflict.go
+
+import { type FieldPath, formatFieldPath } from "../fieldpath/field-path.ts";
+
+export type MergeConflict = { readonly manager: string; readonly path: FieldPath };
+
+/** Thrown by the merge engine; the field manager turns it into the 409 that clients see. */
+export class MergeConflictError extends Error {
+  override readonly name = "MergeConflictError";
+  readonly conflicts: readonly MergeConflict[];
+
+  constructor(conflicts: readonly MergeConflict[]) {
+    super(describeConflicts(conflicts, (manager) => JSON.stringify(manager)));
+    this.conflicts = conflicts;
+  }
+}
+
+/**
+ * `conflict with "m": .spec.user`, or one paragraph for each manager.
+ * @param describe how a manager is named, quotes included
+ */
+export function describeConflicts(conflicts: readonly MergeConflict[], describe: (manager: string) => string): string {
+  const [only] = conflicts;
+  if (conflicts.length === 1 && only !== undefined) {
+    return `conflict with ${describe(only.manager)}: ${formatFieldPath(only.path)}`;
+  }
+  const byManager = new Map<string, string[]>();
+  for (const { manager, path } of conflicts) {
+    const lines = byManager.get(manager) ?? [];
+    lines.push(`- ${formatFieldPath(path)}`);
+    byManager.set(manager, lines);
+  }
+  return [...byManager.keys()]
+    .sort()
+    .flatMap((manager) => [`conflicts with ${describe(manager)}:`, ...(byManager.get(manager) ?? [])])
+    .join("\n");
+}

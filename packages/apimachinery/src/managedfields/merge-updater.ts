@@ -1,0 +1,161 @@
+// Keeps up who owns which field when an object is written, and merges what is applied.
+// Source: sigs.k8s.io/structured-merge-diff/merge/update.go
+
+import {
+  difference,
+  EMPTY_FIELD_SET,
+  type FieldSet,
+  intersection,
+  isEmptyFieldSet,
+  pathsOf,
+  union,
+} from "../fieldpath/field-set.ts";
+import { equalJson } from "../json/equal-json.ts";
+import type { JsonValue } from "../json/json-value.ts";
+import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
+import { mergeValues } from "../typed/merge-values.ts";
+import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
+import { toFieldSet } from "../typed/to-field-set.ts";
+import type { TypedSchema } from "../typed/typed-schema.ts";
+import { type MergeConflict, MergeConflictError } from "./merge-conflict.ts";
+import { pruneGivenUp } from "./prune-given-up.ts";
+
+/** What one manager owns, as of which version of the API, and whether it got it by applying. */
+export type VersionedSet = { readonly set: FieldSet; readonly apiVersion: string; readonly applied: boolean };
+
+/** The owners by their identifiers. */
+export type Owners = ReadonlyMap<string, VersionedSet>;
+
+export type MergeUpdaterOptions = {
+  readonly schema: TypedSchema;
+  /** Takes the fields that nobody may own out of a set. Default: every field is tracked. */
+  readonly track?: (set: FieldSet) => FieldSet;
+  /** Owners of versions that are no longer served are dropped. Default: every version is served. */
+  readonly isServed?: (apiVersion: string) => boolean;
+};
+
+type WriteInput = {
+  readonly live: JsonValue;
+  readonly owners: Owners;
+  /** Identifier of the one who writes. */
+  readonly manager: string;
+  readonly apiVersion: string;
+};
+
+export type UpdateInput = WriteInput & { readonly next: JsonValue };
+
+export type ApplyInput = WriteInput & {
+  readonly applied: JsonValue;
+  /** Takes fields from those who own them, where it is a conflict otherwise. */
+  readonly force: boolean;
+};
+
+export type ApplyResult = {
+  /** Undefined when the apply leaves the live object as it is. */
+  readonly object: JsonValue | undefined;
+  readonly owners: Owners;
+};
+
+export type MergeUpdater = {
+  /**
+   * The owners after a write that is no apply: `manager` owns what it added or changed, beside what it had.
+   * @throws TypedValueError when the values cannot be compared under the schema.
+   */
+  update(input: UpdateInput): Owners;
+  /**
+   * Lays `applied` over `live`. `manager` owns what it applied, and nothing else any more: what it gave up is removed
+   * unless others own it.
+   * @throws MergeConflictError when others own what changes; TypedValueError when the schema does not allow the merge.
+   */
+  apply(input: ApplyInput): ApplyResult;
+};
+
+export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
+  const { schema, track = (set) => set, isServed = () => true } = options;
+  /** Sets that were found to fit the schema: both never change. */
+  const fitting = new WeakSet<FieldSet>();
+
+  const reconcile = (set: FieldSet, live: JsonValue): FieldSet => {
+    if (fitting.has(set)) return set;
+    const reconciled = reconcileFieldSet(set, live, schema);
+    fitting.add(reconciled);
+    return reconciled;
+  };
+
+  const reconcileOwners = (owners: Owners, live: JsonValue): Map<string, VersionedSet> => {
+    const reconciled = new Map<string, VersionedSet>();
+    for (const [id, owned] of owners) {
+      if (isServed(owned.apiVersion)) reconciled.set(id, withSet(owned, reconcile(owned.set, live)));
+    }
+    return reconciled;
+  };
+
+  const compare = (live: JsonValue, next: JsonValue): Comparison => {
+    const { added, removed, modified } = compareValues(live, next, schema);
+    return { added: track(added), removed: track(removed), modified: track(modified) };
+  };
+
+  return {
+    update({ live, next, owners, manager, apiVersion }) {
+      const comparison = compare(live, next);
+      const settled = settle(reconcileOwners(owners, live), comparison, manager);
+      const before = settled.get(manager)?.set ?? EMPTY_FIELD_SET;
+      const changed = union(comparison.modified, comparison.added);
+      return withOwner(settled, manager, {
+        set: track(union(difference(before, comparison.removed), changed)),
+        apiVersion,
+        applied: false,
+      });
+    },
+
+    apply({ live, applied, owners, manager, apiVersion, force }) {
+      const reconciled = reconcileOwners(owners, live);
+      const last = reconciled.get(manager);
+      const merged = mergeValues(live, applied, schema);
+      reconciled.set(manager, { set: track(toFieldSet(applied, schema)), apiVersion, applied: true });
+      const next = last === undefined ? merged : pruneGivenUp(merged, last.set, reconciled, manager, schema);
+
+      const comparison = compare(live, next);
+      if (!force) throwOnConflict(reconciled, comparison, manager);
+      return {
+        object: equalJson(live, next) ? undefined : next,
+        owners: settle(reconciled, comparison, manager),
+      };
+    },
+  };
+}
+
+const withSet = (owned: VersionedSet, set: FieldSet): VersionedSet => (set === owned.set ? owned : { ...owned, set });
+
+function withOwner(owners: Owners, id: string, owned: VersionedSet): Owners {
+  const next = new Map(owners);
+  if (isEmptyFieldSet(owned.set)) next.delete(id);
+  else next.set(id, owned);
+  return next;
+}
+
+/** What the others have left after `manager` changed and removed fields. Who owns nothing any more is dropped. */
+function settle(owners: Owners, comparison: Comparison, manager: string): Owners {
+  const settled = new Map<string, VersionedSet>();
+  const untouched = isUnchanged(comparison);
+  for (const [id, owned] of owners) {
+    const set = id === manager || untouched ? owned.set : withoutChanged(owned.set, comparison);
+    if (!isEmptyFieldSet(set)) settled.set(id, withSet(owned, set));
+  }
+  return settled;
+}
+
+const withoutChanged = (set: FieldSet, { added, removed, modified }: Comparison): FieldSet =>
+  difference(difference(difference(set, modified), added), removed);
+
+function throwOnConflict(owners: Owners, { added, modified }: Comparison, manager: string): void {
+  const changed = union(modified, added);
+  if (isEmptyFieldSet(changed)) return;
+  const conflicts: MergeConflict[] = [];
+  for (const id of [...owners.keys()].sort()) {
+    const owned = owners.get(id);
+    if (id === manager || owned === undefined) continue;
+    for (const path of pathsOf(intersection(owned.set, changed))) conflicts.push({ manager: id, path });
+  }
+  if (conflicts.length > 0) throw new MergeConflictError(conflicts);
+}
