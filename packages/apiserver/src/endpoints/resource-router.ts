@@ -33,7 +33,8 @@ const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
   deletecollection: handleDeleteCollection,
 };
 
-const STATUS_VERBS = new Set(["get", "update", "patch"]);
+/** What can be done with a part of an object, such as its status. */
+const PART_VERBS = new Set(["get", "update", "patch"]);
 
 const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(HANDLERS, verb);
 
@@ -83,10 +84,12 @@ async function routeSubresource(
   const { verb, parts } = context.info;
   const groupResource = { group: definition.group, resource: definition.plural };
   const subresource = definition.subresources?.find((candidate) => candidate.name === name);
-  if (subresource !== undefined) return await handleSubresource(context, resource, subresource, endpoint);
   const isLeaf = parts.length === 3;
-  if (isLeaf && name === "status" && definition.hasStatus === true) {
-    if (!STATUS_VERBS.has(verb) || !isResourceVerb(verb)) throw verbNotSupportedError(groupResource, knownVerb(verb));
+  if (subresource !== undefined && subresource.updates === undefined) {
+    return await handleSubresource(context, resource, subresource, endpoint);
+  }
+  if (isLeaf && (subresource !== undefined || (name === "status" && definition.hasStatus === true))) {
+    if (!PART_VERBS.has(verb) || !isResourceVerb(verb)) throw verbNotSupportedError(groupResource, knownVerb(verb));
     return await HANDLERS[verb](context, resource, endpoint);
   }
   if (isLeaf && name === "scale" && definition.scale !== undefined)

@@ -1,0 +1,21 @@
+// The port through which the server finds access keys: by the secret that a request carries, or by handle, owner and parent.
+
+import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+
+export type AccessKeyIndex = {
+  /** The live record of a presented key, whether or not it may be used now; undefined when there is none. O(1). */
+  find(presentedKey: string): AccessKeyState | undefined;
+  /** By public handle, as credentials carry it. */
+  byId(id: string): AccessKeyState | undefined;
+  byName(name: string): AccessKeyState | undefined;
+  byUid(uid: string): AccessKeyState | undefined;
+  ownedBy(owner: AccessKeyOwner): readonly AccessKeyState[];
+  childrenOf(uid: string): readonly AccessKeyState[];
+  /**
+   * Why a key is refused now: disabled, expired, its owner is locked or gone, or an ancestor is; undefined when it is good.
+   * For the audit log only.
+   */
+  refusalOf(key: AccessKeyState): string | undefined;
+  /** Calls back once when the key stops being good, or its restrictions change, until disposed. */
+  onRevoked(id: string, listener: () => void): Disposable;
+};

@@ -1,0 +1,28 @@
+// What the server knows of a live access key in memory: all that authentication and authorization need, and no secret.
+
+import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
+
+/** Whom a key speaks for. */
+export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
+
+export type AccessKeyState = {
+  /** metadata.name of the record. */
+  readonly name: string;
+  readonly uid: string;
+  /** The public handle that logs, audit events and leak reports use. */
+  readonly id: string;
+  readonly owner: AccessKeyOwner;
+  /** spec.groups: added to the owner's own. */
+  readonly groups: readonly string[];
+  /** spec.type, "" when absent. */
+  readonly type: string;
+  /** Undefined: the key may do all that its owner may. */
+  readonly restrictions: AccessKeyRestrictions | undefined;
+  readonly disabled: boolean;
+  /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
+  readonly expiresAt: number | undefined;
+  /** uids of the keys that this one was made with (owner references): it dies with them. */
+  readonly parentUids: readonly string[];
+  /** The revision of the record: changes with every change of it. */
+  readonly revision: number;
+};

@@ -1,0 +1,34 @@
+// The port through which the server knows its people: users, teams, and who is in which.
+
+export type DirectoryUser = {
+  readonly name: string;
+  readonly uid: string;
+  /** The user name of requests: spec.subject, or the object's name. */
+  readonly subject: string;
+  /** spec.groups. */
+  readonly groups: readonly string[];
+  readonly displayName: string;
+  readonly username: string;
+  readonly email: string;
+  /** A locked user's keys are refused until it is unlocked. */
+  readonly locked: boolean;
+};
+
+export type DirectoryTeam = {
+  readonly name: string;
+  readonly uid: string;
+  readonly displayName: string;
+  readonly groups: readonly string[];
+};
+
+export type Directory = {
+  /** Goes up with every change: for memoising what was derived from it. */
+  readonly version: number;
+  user(name: string): DirectoryUser | undefined;
+  userBySubject(subject: string): DirectoryUser | undefined;
+  team(name: string): DirectoryTeam | undefined;
+  /** Teams that a user is in, by its name. */
+  teamsOf(user: string): readonly DirectoryTeam[];
+  /** Calls back after every change until disposed. */
+  onChange(listener: () => void): Disposable;
+};

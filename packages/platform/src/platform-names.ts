@@ -1,0 +1,56 @@
+// Every name that follows from the platform's domain, so that no other file spells one out.
+
+export type PlatformNames = {
+  /** Such as `postern`, or `loft.sh`. */
+  readonly domain: string;
+  /** The prefix of groups and built-in roles: `postern`, or `loft`. */
+  readonly name: string;
+  /** `management.<domain>`. */
+  readonly managementGroup: string;
+  /** `storage.<domain>`. */
+  readonly storageGroup: string;
+  /** What the namespace of a project begins with. */
+  readonly projectNamespacePrefix: string;
+  /** The group of the administrators. */
+  readonly adminsGroup: string;
+  /** The group of everybody who came in with a key, beside system:authenticated. */
+  readonly authenticatedGroup: string;
+  userGroup(user: string): string;
+  teamGroup(team: string): string;
+  /** The group that stands for a ClusterRole inside a virtual cluster. */
+  insideRoleGroup(clusterRole: string): string;
+  /** A label or annotation key of the platform's own. */
+  key(name: string): string;
+  /** A built-in ClusterRole, such as `postern:project-user`. */
+  role(name: string): string;
+  projectNamespace(project: string): string;
+  /** The project that a namespace belongs to; undefined for other namespaces. */
+  projectOf(namespace: string): string | undefined;
+};
+
+export function createPlatformNames(options: {
+  readonly domain: string;
+  readonly name: string;
+  readonly projectNamespacePrefix: string;
+}): PlatformNames {
+  const { domain, name, projectNamespacePrefix } = options;
+  return {
+    domain,
+    name,
+    projectNamespacePrefix,
+    managementGroup: `management.${domain}`,
+    storageGroup: `storage.${domain}`,
+    adminsGroup: `${name}:admins`,
+    authenticatedGroup: `${name}:authenticated`,
+    userGroup: (user) => `${name}:user:${user}`,
+    teamGroup: (team) => `${name}:team:${team}`,
+    insideRoleGroup: (clusterRole) => `${name}:role:${clusterRole}`,
+    key: (suffix) => `${domain}/${suffix}`,
+    role: (suffix) => `${name}:${suffix}`,
+    projectNamespace: (project) => `${projectNamespacePrefix}${project}`,
+    projectOf: (namespace) =>
+      namespace.startsWith(projectNamespacePrefix) && namespace.length > projectNamespacePrefix.length
+        ? namespace.slice(projectNamespacePrefix.length)
+        : undefined,
+  };
+}
