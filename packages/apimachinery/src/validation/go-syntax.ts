@@ -25,3 +25,11 @@ export function formatGoTime(timestamp: string): string {
   if (Number.isNaN(time.getTime())) return quoteGo(timestamp);
   return `${time.toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
 }
+
+/** A float as Go's %v prints it: `0.5`, and with an exponent from a million on, `1e+06`. */
+export function formatGoFloat(value: number): string {
+  const [digits = "", exponentText = "0"] = value.toExponential().split("e");
+  const exponent = Number(exponentText);
+  if (value === 0 || (exponent >= -4 && exponent < 6)) return String(value);
+  return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}

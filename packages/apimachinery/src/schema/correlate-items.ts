@@ -1,0 +1,21 @@
+// Finds the item of a stored list that a new item continues: only lists keyed by members can tell.
+// Source: k8s.io/apiserver/pkg/cel/common/equality.go (CorrelatedObject)
+
+import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
+import { stringifyJson } from "../json/stringify-json.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+type OldItemOf = (item: JsonValue) => JsonValue | undefined;
+
+const UNKNOWN: OldItemOf = () => undefined;
+
+/** Looks old items up by key; always undefined for lists without keys. */
+export function correlateItems(schema: StructuralSchema, old: JsonValue | undefined): OldItemOf {
+  const keys = schema["x-kubernetes-list-map-keys"];
+  if (schema["x-kubernetes-list-type"] !== "map" || keys === undefined || !isJsonArray(old)) return UNKNOWN;
+  const identityOf = (item: JsonValue): string | undefined =>
+    isJsonObject(item) ? stringifyJson(keys.map((key) => item[key] ?? null)) : undefined;
+  const oldItems = new Map(old.map((item) => [identityOf(item), item]));
+  oldItems.delete(undefined);
+  return (item) => oldItems.get(identityOf(item));
+}

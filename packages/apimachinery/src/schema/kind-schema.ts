@@ -1,0 +1,46 @@
+// Completes the fields of a kind to the schema of its objects and of its lists.
+
+import type { KubeObject } from "../meta/object-meta.ts";
+import { type Field, type Infer, s } from "./builder.ts";
+import { listMetaSchema, objectMetaSchema } from "./object-meta-schema.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+/** A whole object of a kind, from the definition of its fields. */
+export type KindOf<F extends Field<unknown, boolean>> = KubeObject & Infer<F>;
+
+const apiVersionSchema = s
+  .string()
+  .describe("Group and version of this representation. The server may infer it from the endpoint.").schema;
+
+const kindNameSchema = s
+  .string()
+  .describe("The kind of this object, in CamelCase. The server may infer it from the endpoint.").schema;
+
+/** `fields` is the schema of `spec`, `status` and whatever else the kind has beside apiVersion, kind and metadata. */
+export function kindSchema(fields: StructuralSchema): StructuralSchema {
+  return {
+    ...fields,
+    type: "object",
+    properties: {
+      ...fields.properties,
+      apiVersion: apiVersionSchema,
+      kind: kindNameSchema,
+      metadata: objectMetaSchema,
+    },
+  };
+}
+
+/** `item` is a schema made by `kindSchema`. */
+export function listSchema(kind: string, item: StructuralSchema): StructuralSchema {
+  return {
+    type: "object",
+    description: `A list of ${kind}.`,
+    required: ["items"],
+    properties: {
+      apiVersion: apiVersionSchema,
+      kind: kindNameSchema,
+      metadata: listMetaSchema,
+      items: { type: "array", items: item, description: "The objects, sorted by namespace and name." },
+    },
+  };
+}

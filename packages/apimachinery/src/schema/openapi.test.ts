@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { s } from "./builder.ts";
+import { kindSchema, listSchema } from "./kind-schema.ts";
+import { META_COMPONENTS, objectMetaSchema } from "./object-meta-schema.ts";
+import { toOpenApiV2 } from "./openapi-v2.ts";
+import { toOpenApiV3 } from "./openapi-v3.ts";
+import { pruneUnknownFields } from "./prune.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+const widget = kindSchema(
+  s
+    .object({
+      spec: s.object({
+        size: s.int32().required().describe("How many."),
+        old: s.string().describe("The paint.").deprecated("use spec.color instead"),
+        tags: s.set(s.string()),
+      }),
+    })
+    .describe("A widget.").schema,
+);
+const groupVersionKinds = [{ group: "example.com", version: "v1", kind: "Widget" }];
+
+describe("OpenAPI v3", () => {
+  const written = toOpenApiV3(widget, { components: META_COMPONENTS, groupVersionKinds }) as any;
+
+  it("refers to shared schemas by name", () => {
+    expect(written.properties.metadata).toEqual({
+      description: expect.any(String),
+      allOf: [{ $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" }],
+    });
+  });
+
+  it("names the kind on the root and keeps the list markers", () => {
+    expect(written["x-kubernetes-group-version-kind"]).toEqual(groupVersionKinds);
+    expect(written.properties.spec.properties.tags).toEqual({
+      type: "array",
+      items: { type: "string" },
+      "x-kubernetes-list-type": "set",
+    });
+  });
+
+  it("announces a deprecation in the description, and nowhere else", () => {
+    expect(written.properties.spec.properties.old).toEqual({
+      type: "string",
+      description: "The paint. Deprecated: use spec.color instead.",
+    });
+  });
+
+  it("writes a component itself in full", () => {
+    const meta = toOpenApiV3(objectMetaSchema, { components: META_COMPONENTS }) as any;
+    expect(meta.properties.ownerReferences.items.allOf).toEqual([
+      { $ref: "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference" },
+    ]);
+    expect(meta.properties.finalizers["x-kubernetes-list-type"]).toBe("set");
+    expect(meta.properties.managedFields["x-kubernetes-list-type"]).toBe("atomic");
+  });
+
+  it("describes lists of a kind", () => {
+    const components = new Map([...META_COMPONENTS, [widget, "com.example.v1.Widget"] as const]);
+    const list = toOpenApiV3(listSchema("Widget", widget), { components }) as any;
+    expect(list.properties.items.items.allOf).toEqual([{ $ref: "#/components/schemas/com.example.v1.Widget" }]);
+    expect(list.required).toEqual(["items"]);
+  });
+
+  it("every field of metadata is described", () => {
+    const undescribed = (schema: StructuralSchema): string[] =>
+      Object.entries(schema.properties ?? {}).flatMap(([name, property]) => [
+        ...(property.description === undefined ? [name] : []),
+        ...undescribed(property.items ?? property),
+      ]);
+    expect(undescribed(objectMetaSchema)).toEqual([]);
+  });
+});
+
+describe("OpenAPI v2", () => {
+  it("leaves out what it cannot hold", () => {
+    const schema: StructuralSchema = {
+      type: "object",
+      required: ["nul", "kept"],
+      anyOf: [{ required: ["kept"] }],
+      properties: {
+        nul: { type: "string", nullable: true, description: "May be null." },
+        kept: { type: "integer", oneOf: [{ minimum: 1 }], not: { enum: [2] } },
+        free: { type: "object", "x-kubernetes-preserve-unknown-fields": true, properties: { a: { type: "string" } } },
+        map: { type: "object", additionalProperties: { type: "string", nullable: true } },
+      },
+    };
+    expect(toOpenApiV2(schema)).toEqual({
+      type: "object",
+      required: ["kept"],
+      properties: {
+        nul: { description: "May be null." },
+        kept: { type: "integer" },
+        free: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+        map: { type: "object", additionalProperties: {} },
+      },
+    });
+  });
+
+  it("refers to shared schemas by name", () => {
+    const written = toOpenApiV2(widget, { components: META_COMPONENTS, groupVersionKinds }) as any;
+    expect(written.properties.metadata.$ref).toBe("#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    expect(written["x-kubernetes-group-version-kind"]).toEqual(groupVersionKinds);
+  });
+});
+
+describe("the schema of a kind", () => {
+  it("knows metadata, so that unknown fields are found there too", () => {
+    const object = { apiVersion: "v1", kind: "Widget", metadata: { name: "a", bogus: 1 }, spec: { size: 1, x: 1 } };
+    expect(pruneUnknownFields(object, widget).unknownPaths).toEqual(["metadata.bogus", "spec.x"]);
+  });
+});
