@@ -11,6 +11,7 @@ import { removeItems } from "../typed/remove-items.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
 import type { TypedSchema } from "../typed/typed-schema.ts";
 import { validateValue } from "../typed/validate-value.ts";
+import { jsonOf } from "./object-managed-fields.ts";
 
 /** Where client-side apply keeps what it applied last, and the only manager that it is kept up for. */
 export const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration";
@@ -32,7 +33,7 @@ export function fieldsLastApplied(live: KubeObject, schema: TypedSchema, apiVers
     const lastApplied = parseJson(text);
     if (!isJsonObject(lastApplied) || lastApplied["apiVersion"] !== apiVersion) return EMPTY_FIELD_SET;
     validateValue(lastApplied, schema);
-    const { added, removed, modified } = compareValues(lastApplied, live as JsonValue, schema); // a KubeObject is JSON
+    const { added, removed, modified } = compareValues(lastApplied, jsonOf(live), schema);
     return difference(difference(difference(toFieldSet(lastApplied, schema), modified), added), removed);
   } catch {
     return EMPTY_FIELD_SET;
@@ -61,7 +62,7 @@ function configurationText(applied: KubeObject, schema: TypedSchema, secret: Fie
   const { [LAST_APPLIED_ANNOTATION]: _, ...others } = annotations ?? {};
   const bare = { ...applied, metadata: annotations === undefined ? metadata : { ...metadata, annotations: others } };
   // As written by Go: members sorted, with a newline at the end.
-  return `${stringifyJson(sorted(removeItems(bare as JsonValue, secret, schema)))}\n`; // a KubeObject is JSON
+  return `${stringifyJson(sorted(removeItems(jsonOf(bare), secret, schema)))}\n`;
 }
 
 function sorted(value: JsonValue): JsonValue {

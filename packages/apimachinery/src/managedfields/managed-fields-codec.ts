@@ -3,6 +3,7 @@
 
 import type { FieldSet } from "../fieldpath/field-set.ts";
 import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
+import { PathElementError } from "../fieldpath/path-element.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import type { ManagedFieldsEntry, Timestamp } from "../meta/object-meta.ts";
 import { quoteGo } from "../text/go-quote.ts";
@@ -21,74 +22,99 @@ export class ManagedFieldsError extends Error {
 
 export type ManagedFieldsCodec = {
   /**
-   * Takes anything that a client may have sent. `isCanonical` spares writing sets again that are known to be written
-   * canonically, as all stored ones are.
+   * Reads what the server itself has written.
    * @throws ManagedFieldsError or PathElementError when it is no list of valid entries.
    */
-  decode(managedFields: JsonValue | undefined, isCanonical: boolean): Managed;
+  decodeStored(managedFields: JsonValue | undefined): Managed;
+  /** As `decodeStored`, undefined instead of a fault. */
+  tryDecodeStored(managedFields: JsonValue | undefined): Managed | undefined;
+  /** Reads what a client has sent; undefined when any of it is invalid. */
+  tryDecode(managedFields: JsonValue | undefined): Managed | undefined;
   /** The entries in canonical order; undefined when nobody owns anything. */
   encode(managed: Managed): readonly ManagedFieldsEntry[] | undefined;
 };
 
-/** Remembers the text of the sets it has read, so that unchanged ones are not written again. */
+/** Remembers the stored lists and sets it has seen: most writes leave most of them as they are. */
 export function createManagedFieldsCodec(): ManagedFieldsCodec {
-  const written = new WeakMap<FieldSet, JsonObject>();
   const decoded = new WeakMap<object, Managed>();
+  const encoded = new WeakMap<FieldSet, JsonObject>();
 
-  const decode = (managedFields: JsonValue, isCanonical: boolean): Managed => {
-    if (!isJsonArray(managedFields)) throw new ManagedFieldsError("managedFields must be a list");
-    const owners = new Map<string, VersionedSet>();
-    const times = new Map<string, Timestamp>();
-    for (const [index, value] of managedFields.entries()) {
-      const entry = checkEntry(value, index);
-      const id = formatOwnerId(entry);
-      const set = parseFieldsV1(entry.fieldsV1);
-      if (isCanonical && isJsonObject(entry.fieldsV1)) written.set(set, entry.fieldsV1);
-      owners.set(id, { set, apiVersion: entry.apiVersion, applied: entry.operation === "Apply" });
-      if (entry.time === undefined) times.delete(id);
-      else times.set(id, entry.time);
+  const decodeStored = (managedFields: JsonValue | undefined): Managed => {
+    if (typeof managedFields !== "object" || managedFields === null) return decodeEntries(managedFields);
+    let managed = decoded.get(managedFields);
+    if (managed === undefined) {
+      // What is stored is canonical, so that its text need not be written again while the set stays the same.
+      managed = decodeEntries(managedFields, (set, fields) => encoded.set(set, fields));
+      decoded.set(managedFields, managed);
     }
-    return { owners, times };
+    return managed;
   };
 
   const encodeSet = (set: FieldSet): JsonObject => {
-    const known = written.get(set);
-    if (known !== undefined) return known;
-    const fields = toFieldsV1(set);
-    written.set(set, fields);
+    let fields = encoded.get(set);
+    if (fields === undefined) {
+      fields = toFieldsV1(set);
+      encoded.set(set, fields);
+    }
     return fields;
   };
 
   return {
-    decode(managedFields, isCanonical) {
-      if (managedFields === undefined || managedFields === null) return NOTHING_MANAGED;
-      if (!isCanonical || typeof managedFields !== "object") return decode(managedFields, isCanonical);
-      let managed = decoded.get(managedFields);
-      if (managed === undefined) {
-        managed = decode(managedFields, isCanonical);
-        decoded.set(managedFields, managed);
-      }
-      return managed;
-    },
-
-    encode({ owners, times }) {
+    decodeStored,
+    tryDecodeStored: (managedFields) => undefinedOnFault(() => decodeStored(managedFields)),
+    tryDecode: (managedFields) => undefinedOnFault(() => decodeEntries(managedFields)),
+    encode: ({ owners, times }) => {
       if (owners.size === 0) return undefined;
-      const entries: ManagedFieldsEntry[] = [];
-      for (const [id, { set, apiVersion, applied }] of owners) {
-        const { manager, subresource } = parseOwnerId(id);
-        const time = times.get(id);
-        entries.push({
-          apiVersion,
-          fieldsType: "FieldsV1",
-          fieldsV1: encodeSet(set),
-          manager,
-          operation: applied ? "Apply" : "Update",
-          ...(subresource === undefined ? {} : { subresource }),
-          ...(time === undefined ? {} : { time }),
-        });
-      }
+      const entries = [...owners].map(([id, owned]) => encodeEntry(id, owned, encodeSet(owned.set), times.get(id)));
       return entries.sort(compareEntries);
     },
+  };
+}
+
+function undefinedOnFault(decode: () => Managed): Managed | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof ManagedFieldsError || error instanceof PathElementError) return undefined;
+    throw error;
+  }
+}
+
+function decodeEntries(
+  managedFields: JsonValue | undefined,
+  onSet?: (set: FieldSet, fields: JsonObject) => void,
+): Managed {
+  if (managedFields === undefined || managedFields === null) return NOTHING_MANAGED;
+  if (!isJsonArray(managedFields)) throw new ManagedFieldsError("managedFields must be a list");
+  const owners = new Map<string, VersionedSet>();
+  const times = new Map<string, Timestamp>();
+  for (const [index, value] of managedFields.entries()) {
+    const entry = checkEntry(value, index);
+    const id = formatOwnerId(entry);
+    const set = parseFieldsV1(entry.fieldsV1);
+    if (isJsonObject(entry.fieldsV1)) onSet?.(set, entry.fieldsV1);
+    owners.set(id, { set, apiVersion: entry.apiVersion, applied: entry.operation === "Apply" });
+    if (entry.time === undefined) times.delete(id);
+    else times.set(id, entry.time);
+  }
+  return { owners, times };
+}
+
+function encodeEntry(
+  id: string,
+  { apiVersion, applied }: VersionedSet,
+  fieldsV1: JsonObject,
+  time: Timestamp | undefined,
+): ManagedFieldsEntry {
+  const { manager, subresource } = parseOwnerId(id);
+  return {
+    apiVersion,
+    fieldsType: "FieldsV1",
+    fieldsV1,
+    manager,
+    operation: applied ? "Apply" : "Update",
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(time === undefined ? {} : { time }),
   };
 }
 

@@ -12,8 +12,8 @@ import { TypedValueError } from "../typed/typed-value-error.ts";
 import { validateValue } from "../typed/validate-value.ts";
 import { MergeConflictError } from "./merge-conflict.ts";
 import { createMergeUpdater, type MergeUpdater, type Owners } from "./merge-updater.ts";
+import schemas from "./testdata/merge-scenario-schemas.json" with { type: "json" };
 import scenarios from "./testdata/merge-scenarios.json" with { type: "json" };
-import schemas from "./testdata/merge-schemas.json" with { type: "json" };
 
 type Scenario = any;
 

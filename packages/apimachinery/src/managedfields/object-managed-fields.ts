@@ -4,6 +4,9 @@ import { equalJson } from "../json/equal-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import type { KubeObject, ManagedFieldsEntry } from "../meta/object-meta.ts";
 
+/** An object as the JSON it is. */
+export const jsonOf = (object: KubeObject): JsonValue => object as JsonValue; // only its named types hide it
+
 /** Whatever the client has sent for them: the types of object metadata hold for stored objects only. */
 export const rawManagedFields = (object: KubeObject): JsonValue | undefined =>
   object.metadata.managedFields as JsonValue | undefined; // entries are JSON
@@ -41,7 +44,7 @@ export function keepTimesOfNoop(live: KubeObject, next: KubeObject): KubeObject 
   if (equalJson(before, after) || !equalJson(withoutTimes(before), withoutTimes(after))) return next;
   const bareLive = withoutManagedFields(live);
   const bareNext = withoutManagedFields(next);
-  if (!equalJson(bareLive as JsonValue, bareNext as JsonValue)) return next; // a KubeObject is JSON
+  if (!equalJson(jsonOf(bareLive), jsonOf(bareNext))) return next;
   return withManagedFields(bareNext, live.metadata.managedFields);
 }
 

@@ -1,0 +1,92 @@
+// Keeps managedFields up after a write that is no apply.
+// Source: k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go (Update), managedfieldsupdater.go, skipnonapplied.go
+
+import { EMPTY_FIELD_SET, isEmptyFieldSet, union } from "../fieldpath/field-set.ts";
+import { equalJson } from "../json/equal-json.ts";
+import type { JsonValue } from "../json/json-value.ts";
+import type { KubeObject, Timestamp } from "../meta/object-meta.ts";
+import { TypedValueError } from "../typed/typed-value-error.ts";
+import { capUpdateOwners } from "./cap-update-owners.ts";
+import type { FieldManagerUpdate } from "./field-manager.ts";
+import type { FieldManagerCore } from "./field-manager-core.ts";
+import { type Managed, NOTHING_MANAGED } from "./managed-fields-codec.ts";
+import { UNKNOWN_MANAGER } from "./manager-from-user-agent.ts";
+import { isReset, jsonOf, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
+import { formatOwnerId } from "./owner-id.ts";
+import { withoutUntracked } from "./untracked-fields.ts";
+
+export function updateManagedFields(core: FieldManagerCore, input: FieldManagerUpdate): KubeObject {
+  const { live, next, manager, subresource = "", now } = input;
+  const bare = withoutManagedFields(next);
+  const managed = managedBefore(core, live, next, subresource);
+  // Once nobody is recorded, only an apply starts the record again.
+  if (live !== undefined && managed.owners.size === 0) return bare;
+  const before = live === undefined ? {} : jsonOf(withoutManagedFields(live));
+  try {
+    const kept = trackUpdate(core, { before, after: jsonOf(bare), managed, manager, subresource, now });
+    return withManagedFields(bare, core.codec.encode(kept));
+  } catch (error) {
+    // Who owns what is unknown for an object that does not fit its schema; validation is about to refuse it.
+    if (error instanceof TypedValueError) return bare;
+    throw error;
+  }
+}
+
+/**
+ * Clients may write managedFields through the main resource: `[{}]` drops them all, and valid entries replace them.
+ * Absent, empty and malformed ones leave what is stored.
+ */
+function managedBefore(
+  { codec }: FieldManagerCore,
+  live: KubeObject | undefined,
+  next: KubeObject,
+  subresource: string,
+): Managed {
+  if (live === undefined) return NOTHING_MANAGED;
+  const stored = rawManagedFields(live);
+  const sent = rawManagedFields(next);
+  if (subresource === "" && !equalJson(sent, stored)) {
+    if (isReset(sent)) return NOTHING_MANAGED;
+    const managed = codec.tryDecode(sent);
+    if (managed !== undefined && managed.owners.size > 0) return managed;
+  }
+  return codec.tryDecodeStored(stored) ?? NOTHING_MANAGED;
+}
+
+export type TrackedUpdate = {
+  readonly before: JsonValue;
+  readonly after: JsonValue;
+  readonly managed: Managed;
+  readonly manager: string;
+  readonly subresource: string;
+  readonly now: Timestamp;
+};
+
+/** Owns what an update changes while it is under way, so that it can be told from what the manager had before. */
+const CURRENT_OPERATION = "current-operation";
+
+/**
+ * Records `manager` as the owner of what changed. Its entry takes the time only when something did.
+ * @throws TypedValueError when the values do not fit the schema.
+ */
+export function trackUpdate(core: FieldManagerCore, update: TrackedUpdate): Managed {
+  const { before, after, managed, manager, subresource, now } = update;
+  const { apiVersion } = core;
+  const settled = new Map(
+    core.updaterFor(subresource).update({
+      live: before,
+      next: after,
+      owners: managed.owners,
+      manager: CURRENT_OPERATION,
+      apiVersion,
+    }),
+  );
+  const changed = withoutUntracked(settled.get(CURRENT_OPERATION)?.set ?? EMPTY_FIELD_SET);
+  settled.delete(CURRENT_OPERATION);
+  if (isEmptyFieldSet(changed)) return capUpdateOwners({ owners: settled, times: managed.times });
+
+  const id = formatOwnerId({ manager: manager || UNKNOWN_MANAGER, operation: "Update", apiVersion, subresource });
+  const owned = union(settled.get(id)?.set ?? EMPTY_FIELD_SET, changed);
+  settled.set(id, { set: owned, apiVersion, applied: false });
+  return capUpdateOwners({ owners: settled, times: new Map(managed.times).set(id, now) });
+}
