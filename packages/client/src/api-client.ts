@@ -1,0 +1,129 @@
+// Sends requests to a Kubernetes API: signs in, reads JSON, raises refusals, and waits when the server says so.
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { type Delay, systemDelay } from "./delay.ts";
+import { responseError } from "./response-error.ts";
+import type { Transport, TransportRequest, TransportResponse } from "./transport/transport.ts";
+
+export type ApiRequest = {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Starts with a slash; segments are escaped already. */
+  readonly path: string;
+  /** Absent and undefined members are left out. */
+  readonly query?: Query;
+  readonly body?: JsonValue;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+};
+
+export type Query = { readonly [name: string]: string | number | boolean | undefined };
+
+export type ApiClientOptions = {
+  readonly transport: Transport;
+  /** The bearer token, or where to ask for it before each request. */
+  readonly token?: string | (() => string | Promise<string>);
+  readonly userAgent?: string;
+  /** Texts of `Warning` headers, which servers use for deprecated fields and suspicious values. */
+  readonly onWarning?: (text: string) => void;
+  readonly delay?: Delay;
+};
+
+export type ApiClient = {
+  /** The answer's body; undefined when it is empty. Throws ApiError for every answer that is no success. */
+  request(request: ApiRequest): Promise<JsonValue | undefined>;
+  /** The answer while its body arrives. Throws as `request` does. */
+  stream(request: ApiRequest): Promise<TransportResponse>;
+};
+
+/** A server that is busy names a time; after so many times it is given up on. The same as in client-go. */
+const MAX_RETRIES = 10;
+
+export function createApiClient(options: ApiClientOptions): ApiClient {
+  const { transport, token, userAgent = "postern-client", onWarning, delay = systemDelay } = options;
+
+  async function stream(request: ApiRequest): Promise<TransportResponse> {
+    for (let attempt = 0; ; attempt++) {
+      const bearer = typeof token === "function" ? await token() : token;
+      const response = await transport.send(toTransportRequest(request, userAgent, bearer));
+      for (const text of warningTexts(response.header("warning"))) onWarning?.(text);
+      if (response.status >= 200 && response.status < 300) return response;
+      const error = responseError(response.status, parseOrUndefined(await readText(response)));
+      const waitSeconds = retryAfterSeconds(response);
+      if (waitSeconds === undefined || attempt >= MAX_RETRIES) throw error;
+      await delay(waitSeconds * 1000, request.signal);
+    }
+  }
+
+  return {
+    stream,
+    async request(request) {
+      const text = await readText(await stream(request));
+      return text === "" ? undefined : parseJson(text);
+    },
+  };
+}
+
+function toTransportRequest(request: ApiRequest, userAgent: string, token: string | undefined): TransportRequest {
+  const {
+    method,
+    path,
+    query = {},
+    body,
+    contentType = "application/json",
+    accept = "application/json",
+    signal,
+  } = request;
+  return {
+    method,
+    path: path + formatQuery(query),
+    headers: {
+      accept,
+      "user-agent": userAgent,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": contentType }),
+    },
+    ...(body === undefined ? {} : { body: stringifyJson(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+function formatQuery(query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.append(name, String(value));
+  }
+  return parameters.size === 0 ? "" : `?${parameters}`;
+}
+
+async function readText({ body }: TransportResponse): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
+
+function parseOrUndefined(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Only 429 and 503 promise that the request was not carried out, so that sending it again is safe for every verb. */
+function retryAfterSeconds(response: TransportResponse): number | undefined {
+  if (response.status !== 429 && response.status !== 503) return undefined;
+  const header = response.header("retry-after") ?? "";
+  return /^\d{1,4}$/.test(header) ? Number(header) : undefined;
+}
+
+/** The texts of RFC 7234 warnings, `299 - "text"`, of which several may stand in one header. */
+function warningTexts(header: string | undefined): readonly string[] {
+  if (header === undefined) return [];
+  return [...header.matchAll(/\b\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) =>
+    text.replaceAll(/\\(.)/g, "$1"),
+  );
+}

@@ -1,0 +1,162 @@
+// Kube config files as data: reads them, merges several, and picks what one context says.
+// Source: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go)
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parse } from "yaml";
+
+/** Bytes that a kube config holds itself, as PEM text, or names by a file. Data outweighs the file, as in kubectl. */
+export type PemSource = { readonly pem: string } | { readonly file: string };
+
+export type KubeConfigCluster = {
+  readonly server: string;
+  readonly certificateAuthority?: PemSource;
+  readonly insecureSkipTlsVerify: boolean;
+  readonly tlsServerName?: string;
+};
+
+export type KubeConfigUser = {
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly clientCertificate?: PemSource;
+  readonly clientKey?: PemSource;
+  /** Ways to sign in that this client does not have, such as `exec`. */
+  readonly unsupported: readonly string[];
+};
+
+export type KubeConfigContext = { readonly cluster: string; readonly user: string; readonly namespace: string };
+
+export type KubeConfig = {
+  readonly clusters: ReadonlyMap<string, KubeConfigCluster>;
+  readonly users: ReadonlyMap<string, KubeConfigUser>;
+  readonly contexts: ReadonlyMap<string, KubeConfigContext>;
+  readonly currentContext: string;
+};
+
+/** The message is one line for a person: what is wrong with which file or context. It never holds a credential. */
+export class KubeConfigError extends Error {
+  override readonly name = "KubeConfigError";
+}
+
+const UNSUPPORTED_CREDENTIALS = ["exec", "auth-provider", "username"];
+
+/** Reads one file's text. `origin` names it in errors; `resolveFile` makes the paths in it absolute. */
+export function parseKubeConfig(
+  text: string,
+  origin: string,
+  resolveFile: (path: string) => string = (path) => path,
+): KubeConfig {
+  const document = readYaml(text, origin);
+  if (!isJsonObject(document)) throw new KubeConfigError(`${origin} is not a kube config: a mapping is expected`);
+  const pemSource = (member: JsonObject, name: string): PemSource | undefined => {
+    const data = textOf(member[`${name}-data`]);
+    if (data !== undefined) return { pem: decodeBase64(data, `${origin}: ${name}-data`) };
+    const file = textOf(member[name]);
+    return file === undefined ? undefined : { file: resolveFile(file) };
+  };
+
+  return {
+    currentContext: textOf(document["current-context"]) ?? "",
+    clusters: namedMembers(document, "clusters", "cluster", (cluster) => ({
+      server: textOf(cluster["server"]) ?? "",
+      insecureSkipTlsVerify: cluster["insecure-skip-tls-verify"] === true,
+      ...optional("certificateAuthority", pemSource(cluster, "certificate-authority")),
+      ...optional("tlsServerName", textOf(cluster["tls-server-name"])),
+    })),
+    users: namedMembers(document, "users", "user", (user) => {
+      const tokenFile = textOf(user["tokenFile"]);
+      return {
+        ...optional("token", textOf(user["token"])),
+        ...optional("tokenFile", tokenFile === undefined ? undefined : resolveFile(tokenFile)),
+        ...optional("clientCertificate", pemSource(user, "client-certificate")),
+        ...optional("clientKey", pemSource(user, "client-key")),
+        unsupported: UNSUPPORTED_CREDENTIALS.filter((name) => user[name] !== undefined),
+      };
+    }),
+    contexts: namedMembers(document, "contexts", "context", (context) => ({
+      cluster: textOf(context["cluster"]) ?? "",
+      user: textOf(context["user"]) ?? "",
+      namespace: textOf(context["namespace"]) ?? "default",
+    })),
+  };
+}
+
+/** Several files as one: of entries with one name, and of current contexts, the first counts. */
+export function mergeKubeConfigs(configs: readonly KubeConfig[]): KubeConfig {
+  const merged = <T>(maps: readonly ReadonlyMap<string, T>[]) =>
+    new Map(maps.toReversed().flatMap((map) => [...map.entries()]));
+  return {
+    clusters: merged(configs.map(({ clusters }) => clusters)),
+    users: merged(configs.map(({ users }) => users)),
+    contexts: merged(configs.map(({ contexts }) => contexts)),
+    currentContext: configs.find(({ currentContext }) => currentContext !== "")?.currentContext ?? "",
+  };
+}
+
+export type ResolvedContext = {
+  readonly name: string;
+  readonly cluster: KubeConfigCluster;
+  readonly user: KubeConfigUser;
+  readonly namespace: string;
+};
+
+/** What a context stands for; the current one when none is named. A context without user is anonymous. */
+export function resolveContext(config: KubeConfig, contextName?: string): ResolvedContext {
+  const name = contextName ?? config.currentContext;
+  if (name === "") throw new KubeConfigError("the kube config has no current context: name one with --context");
+  const context = config.contexts.get(name);
+  if (context === undefined) throw new KubeConfigError(`the kube config has no context ${JSON.stringify(name)}`);
+  const cluster = config.clusters.get(context.cluster);
+  if (cluster === undefined || cluster.server === "") {
+    throw new KubeConfigError(`context ${JSON.stringify(name)} names no cluster with a server`);
+  }
+  const user = context.user === "" ? { unsupported: [] } : config.users.get(context.user);
+  if (user === undefined) throw new KubeConfigError(`context ${JSON.stringify(name)} names a user that is not there`);
+  return { name, cluster, user, namespace: context.namespace };
+}
+
+function readYaml(text: string, origin: string): JsonValue {
+  try {
+    // No aliases, no tags beyond the JSON ones: a kube config needs neither, and both have been attacked with. What is
+    // left are JSON values.
+    return parse(text, { maxAliasCount: 0, schema: "core", prettyErrors: false }) as JsonValue;
+  } catch (cause) {
+    throw new KubeConfigError(`${origin} is not valid YAML`, { cause });
+  }
+}
+
+function namedMembers<T>(
+  document: JsonObject,
+  listName: string,
+  memberName: string,
+  read: (member: JsonObject) => T,
+): ReadonlyMap<string, T> {
+  const entries = new Map<string, T>();
+  const list = document[listName];
+  for (const item of isJsonArray(list) ? list : []) {
+    if (!isJsonObject(item)) continue;
+    const name = textOf(item["name"]);
+    const member = item[memberName];
+    if (name !== undefined && !entries.has(name)) entries.set(name, read(isJsonObject(member) ? member : {}));
+  }
+  return entries;
+}
+
+/** A scalar as text; undefined for "" too, which kube configs use for absent. */
+function textOf(value: JsonValue | undefined): string | undefined {
+  if (typeof value === "number" || typeof value === "bigint") return String(value);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function decodeBase64(data: string, origin: string): string {
+  try {
+    // `atob` gives one character an octet, and PEM is ASCII.
+    return atob(data);
+  } catch (cause) {
+    throw new KubeConfigError(`${origin} is not base64`, { cause });
+  }
+}
+
+/** A member that is left out when it has no value. */
+const optional = <Name extends string, T>(name: Name, value: T | undefined): { readonly [_ in Name]?: T } =>
+  // A computed member widens to an index signature; the name is known.
+  value === undefined ? {} : ({ [name]: value } as { readonly [_ in Name]?: T });

@@ -1,0 +1,176 @@
+// The verbs of one resource: get, list, create, replace, patch, apply, delete and watch.
+
+import type { JsonArray, JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { formatApiVersion, type GroupVersionResource } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject, ListMeta } from "@postern/apimachinery/meta/object-meta";
+import type { ApiClient, ApiRequest, Query } from "./api-client.ts";
+import { readWatchEvents, type WatchEvent } from "./watch-events.ts";
+
+export type ResourceAddress = GroupVersionResource & {
+  /** Absent for a cluster-scoped resource, and for all namespaces in lists and watches. */
+  readonly namespace?: string;
+};
+
+export type CallOptions = { readonly signal?: AbortSignal };
+export type WriteOptions = CallOptions & {
+  readonly dryRun?: boolean;
+  readonly fieldManager?: string;
+  readonly fieldValidation?: "Ignore" | "Warn" | "Strict";
+};
+export type ApplyOptions = WriteOptions & { readonly fieldManager: string; readonly force?: boolean };
+export type ListOptions = CallOptions & {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
+};
+export type WatchOptions = CallOptions & {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion?: string;
+  readonly allowWatchBookmarks?: boolean;
+  readonly timeoutSeconds?: number;
+};
+export type DeleteOptions = CallOptions & {
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
+  readonly gracePeriodSeconds?: number;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun?: boolean;
+};
+export type Patch =
+  | { readonly type: "json"; readonly operations: JsonArray }
+  | { readonly type: "merge"; readonly patch: JsonObject };
+
+export type ObjectList<T> = { readonly metadata: ListMeta; readonly items: readonly T[] };
+
+export type ResourceClient<T extends KubeObject> = {
+  get(name: string, options?: CallOptions): Promise<T>;
+  /** One page; `metadata.continue` tells whether there are more. */
+  list(options?: ListOptions): Promise<ObjectList<T>>;
+  create(object: JsonObject, options?: WriteOptions): Promise<T>;
+  /** Replaces the object of its `metadata.name`. Throws Conflict when its resourceVersion is no longer current. */
+  replace(object: T, options?: WriteOptions): Promise<T>;
+  patch(name: string, patch: Patch, options?: WriteOptions): Promise<T>;
+  /** Server-side apply of a whole or partial object. */
+  apply(name: string, configuration: JsonObject, options: ApplyOptions): Promise<T>;
+  delete(name: string, options?: DeleteOptions): Promise<void>;
+  /** Ends when the server ends it, the signal aborts, or the loop is left. Throws ApiError for an ERROR event. */
+  watch(options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  /** Creates through a subresource: `subresource("demo", "kubeconfig", body)`. The answer is of its own kind. */
+  createSubresource(name: string, subresource: string, body: JsonObject, options?: CallOptions): Promise<JsonValue>;
+  getSubresource(name: string, subresource: string, options?: CallOptions): Promise<JsonValue>;
+};
+
+/** Pages that `listAll` asks for, as kubectl does. */
+const PAGE_SIZE = 500;
+
+/** The caller names the type that the server serves at this address. */
+export function createResourceClient<T extends KubeObject = KubeObject>(
+  client: ApiClient,
+  address: ResourceAddress,
+): ResourceClient<T> {
+  const collection = collectionPath(address);
+  const pathOf = (name: string, subresource?: string) =>
+    `${collection}/${encodeURIComponent(name)}${subresource === undefined ? "" : `/${subresource}`}`;
+  /** Every success of these requests has a body, of the type that the caller named. */
+  const send = async <Answer>(request: ApiRequest): Promise<Answer> => (await client.request(request)) as Answer;
+
+  return {
+    get: (name, options) => send({ method: "GET", path: pathOf(name), ...signalOf(options) }),
+    async list(options = {}) {
+      const { signal, ...query } = options;
+      const list = await send<ObjectList<T>>({ method: "GET", path: collection, query, ...signalOf(options) });
+      return { metadata: list.metadata, items: list.items ?? [] };
+    },
+    create: (object, options) =>
+      send({ method: "POST", path: collection, body: object, query: writeQuery(options), ...signalOf(options) }),
+    replace: (object, options) =>
+      send({
+        method: "PUT",
+        path: pathOf(object.metadata.name ?? ""),
+        body: object as JsonValue,
+        query: writeQuery(options),
+        ...signalOf(options),
+      }),
+    patch: (name, patch, options) =>
+      send({
+        method: "PATCH",
+        path: pathOf(name),
+        query: writeQuery(options),
+        ...(patch.type === "json"
+          ? { body: patch.operations, contentType: "application/json-patch+json" }
+          : { body: patch.patch, contentType: "application/merge-patch+json" }),
+        ...signalOf(options),
+      }),
+    apply: (name, configuration, options) =>
+      send({
+        method: "PATCH",
+        path: pathOf(name),
+        // JSON is YAML.
+        contentType: "application/apply-patch+yaml",
+        body: configuration,
+        query: { ...writeQuery(options), force: options.force },
+        ...signalOf(options),
+      }),
+    async delete(name, options = {}) {
+      const { signal, dryRun, ...body } = options;
+      await client.request({
+        method: "DELETE",
+        path: pathOf(name),
+        body: { kind: "DeleteOptions", apiVersion: "v1", ...body, ...(dryRun === true ? { dryRun: ["All"] } : {}) },
+        ...signalOf(options),
+      });
+    },
+    async *watch(options = {}) {
+      const { signal, ...query } = options;
+      const response = await client.stream({
+        method: "GET",
+        path: collection,
+        query: { ...query, watch: true },
+        ...signalOf(options),
+      });
+      yield* readWatchEvents<T>(response.body);
+    },
+    createSubresource: (name, subresource, body, options) =>
+      send({ method: "POST", path: pathOf(name, subresource), body, ...signalOf(options) }),
+    getSubresource: (name, subresource, options) =>
+      send({ method: "GET", path: pathOf(name, subresource), ...signalOf(options) }),
+  };
+}
+
+/** Every object of a list, page by page. `metadata` is that of the first page, whose version all pages share. */
+export async function listAll<T extends KubeObject>(
+  resource: ResourceClient<T>,
+  options: Omit<ListOptions, "limit" | "continue"> = {},
+): Promise<ObjectList<T>> {
+  const first = await resource.list({ ...options, limit: PAGE_SIZE });
+  const items = [...first.items];
+  let next = first.metadata.continue;
+  while (next !== undefined && next !== "") {
+    // The token holds the version already; a second one is refused.
+    const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
+    const page = await resource.list({ ...rest, limit: PAGE_SIZE, continue: next });
+    items.push(...page.items);
+    next = page.metadata.continue;
+  }
+  return { metadata: first.metadata, items };
+}
+
+/** `/api/v1/…` for the core group, `/apis/<group>/<version>/…` for the others. */
+export function collectionPath({ group, version, resource, namespace }: ResourceAddress): string {
+  const root = `/${group === "" ? "api" : "apis"}/${formatApiVersion({ group, version })}`;
+  return namespace === undefined
+    ? `${root}/${resource}`
+    : `${root}/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+}
+
+const signalOf = (options: CallOptions | undefined): CallOptions =>
+  options?.signal === undefined ? {} : { signal: options.signal };
+
+const writeQuery = ({ dryRun, fieldManager, fieldValidation }: WriteOptions = {}): Query => ({
+  dryRun: dryRun === true ? "All" : undefined,
+  fieldManager,
+  fieldValidation,
+});

@@ -1,0 +1,46 @@
+// Sends requests through `fetch`, which leaves trust and certificates to the browser.
+
+import type { Transport } from "./transport.ts";
+
+export type BrowserTransportOptions = {
+  /** Base URL or path, such as `/kubernetes/management`. */
+  readonly server: string;
+  readonly fetch: typeof globalThis.fetch;
+};
+
+export function createBrowserTransport({ server, fetch }: BrowserTransportOptions): Transport {
+  const base = server.replace(/\/+$/, "");
+  return {
+    async send({ method, path, headers, body, signal }) {
+      const response = await fetch(base + path, {
+        method,
+        headers: { ...headers },
+        // Redirects would carry the credential to another place.
+        redirect: "error",
+        ...(body === undefined ? {} : { body }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      return {
+        status: response.status,
+        header: (name) => response.headers.get(name) ?? undefined,
+        body: readChunks(response.body),
+      };
+    },
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+/** Not every browser can iterate over a stream itself. */
+async function* readChunks(stream: ReadableStream<Uint8Array> | null): AsyncIterable<Uint8Array> {
+  if (stream === null) return;
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel();
+  }
+}

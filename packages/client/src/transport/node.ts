@@ -1,0 +1,66 @@
+// Sends requests over Node's own HTTPS and HTTP, where trust and client certificates are ours to set.
+
+import http from "node:http";
+import https from "node:https";
+import type { Transport } from "./transport.ts";
+
+export type NodeTransportOptions = {
+  /** Base URL; a path in it comes before every request's path. */
+  readonly server: string;
+  /** PEM bundle to trust instead of the public authorities. */
+  readonly certificateAuthorityPem?: string;
+  readonly insecureSkipTlsVerify?: boolean;
+  /** The name to check the server's certificate against instead of the URL's host. */
+  readonly tlsServerName?: string;
+  readonly clientCertificatePem?: string;
+  readonly clientKeyPem?: string;
+};
+
+/** A transport that keeps connections open between requests, until it is disposed. */
+export function createNodeTransport(options: NodeTransportOptions): Transport {
+  const base = new URL(options.server.includes("://") ? options.server : `https://${options.server}`);
+  const basePath = base.pathname.replace(/\/+$/, "");
+  const isSecure = base.protocol === "https:";
+  const agent = isSecure
+    ? new https.Agent({
+        keepAlive: true,
+        rejectUnauthorized: options.insecureSkipTlsVerify !== true,
+        ca: options.certificateAuthorityPem,
+        cert: options.clientCertificatePem,
+        key: options.clientKeyPem,
+        servername: options.tlsServerName,
+      })
+    : new http.Agent({ keepAlive: true });
+  const { request: open } = isSecure ? https : http;
+
+  return {
+    send: ({ method, path, headers, body, signal }) =>
+      new Promise((resolve, reject) => {
+        const request = open(
+          {
+            agent,
+            method,
+            host: base.hostname.replace(/^\[(.*)\]$/, "$1"),
+            port: base.port === "" ? undefined : base.port,
+            path: basePath + path,
+            headers: body === undefined ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
+            signal,
+          },
+          (response) =>
+            resolve({
+              status: response.statusCode ?? 0,
+              header: (name) => {
+                const value = response.headers[name];
+                return Array.isArray(value) ? value.join(", ") : value;
+              },
+              body: response,
+            }),
+        );
+        request.once("error", reject);
+        request.end(body);
+      }),
+    async [Symbol.asyncDispose]() {
+      agent.destroy();
+    },
+  };
+}
