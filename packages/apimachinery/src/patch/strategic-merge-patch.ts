@@ -1,0 +1,216 @@
+// Strategic merge patch: a merge patch that also merges lists, by the merge keys that the schema names.
+// Source: k8s.io/apimachinery/pkg/util/strategicpatch/patch.go
+
+import { equalJson } from "../json/equal-json.ts";
+import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { getMember, type MutableJsonObject, setMember } from "../json/set-member.ts";
+import { stringifyJson } from "../json/stringify-json.ts";
+import type { StructuralSchema } from "../schema/structural-schema.ts";
+import { orderLikePatch } from "./order-like-patch.ts";
+import {
+  DELETE_FROM_PRIMITIVE_LIST,
+  isDirective,
+  PATCH_DIRECTIVE,
+  RETAIN_KEYS,
+  SET_ELEMENT_ORDER,
+  StrategicMergePatchError,
+  withoutDirectives,
+} from "./strategic-patch-directives.ts";
+
+type Schema = StructuralSchema | undefined;
+
+/**
+ * The merged document; the inputs stay as they are. Objects merge, lists merge where the schema says
+ * `x-kubernetes-patch-strategy: merge` and are replaced elsewhere, also where the schema does not know the field.
+ * Directives: `$patch`, `$retainKeys`, `$setElementOrder/<list>`, `$deleteFromPrimitiveList/<list>`.
+ * @throws StrategicMergePatchError, to be answered with 400
+ */
+export function applyStrategicMergePatch(document: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
+  return mergeObjects(document, patch, schema);
+}
+
+function mergeObjects(original: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
+  const directive = getMember(patch, PATCH_DIRECTIVE);
+  if (directive === "replace") {
+    const { [PATCH_DIRECTIVE]: _, ...rest } = patch;
+    return rest;
+  }
+  if (directive === "delete") return {};
+  if (directive !== undefined) throw badPatchType(directive, patch);
+
+  const merged = retainKeys(original, patch);
+  const ordered = mergeOrderedLists(merged, patch, schema);
+  for (const [name, change] of Object.entries(patch)) {
+    if (change === undefined || ordered.has(name)) continue;
+    if (name.startsWith(DELETE_FROM_PRIMITIVE_LIST)) {
+      deleteFromPrimitiveList(merged, name.slice(DELETE_FROM_PRIMITIVE_LIST.length), change);
+    } else if (!isDirective(name)) mergeMember(merged, name, change, memberSchema(schema, name));
+  }
+  return merged;
+}
+
+function mergeMember(merged: MutableJsonObject, name: string, change: JsonValue, schema: Schema): void {
+  const current = getMember(merged, name);
+  if (change === null) delete merged[name];
+  else if (isJsonObject(current) && isJsonObject(change)) {
+    const replaces = strategyOf(schema) === "replace";
+    setMember(merged, name, replaces ? change : mergeObjects(current, change, schema));
+  } else if (isJsonArray(current) && isJsonArray(change)) {
+    const merges = strategyOf(schema) === "merge";
+    setMember(merged, name, merges ? mergeLists(current, change, schema) : change);
+  } else setMember(merged, name, withoutDirectives(change));
+}
+
+/** A map gives all its members one schema. */
+function memberSchema(schema: Schema, name: string): Schema {
+  const { properties, additionalProperties } = schema ?? {};
+  if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
+  return typeof additionalProperties === "object" ? additionalProperties : undefined;
+}
+
+/** `merge`, `replace` or "". `retainKeys` beside it only tells clients to send that directive. */
+function strategyOf(schema: Schema): string {
+  const strategies = (schema?.["x-kubernetes-patch-strategy"] ?? "").split(",");
+  return strategies.find((strategy) => strategy !== "retainKeys") ?? "";
+}
+
+const mergeKeyOf = (schema: Schema): string => schema?.["x-kubernetes-patch-merge-key"] ?? "";
+
+const badPatchType = (directive: JsonValue, patch: JsonObject): StrategicMergePatchError =>
+  new StrategicMergePatchError(`unknown patch type: ${String(directive)} in map: ${stringifyJson(patch)}`);
+
+/** A copy of the original with only the members that `$retainKeys` lists, or with all where it is absent. */
+function retainKeys(original: JsonObject, patch: JsonObject): MutableJsonObject {
+  const copy: MutableJsonObject = { ...original };
+  const kept = getMember(patch, RETAIN_KEYS);
+  if (kept === undefined) return copy;
+  const malformed = () => new StrategicMergePatchError("invalid patch format of retainKeys");
+  if (!isJsonArray(kept)) throw malformed();
+  const names = new Set(kept);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value !== undefined && value !== null && !isDirective(name) && !names.has(name)) throw malformed();
+  }
+  for (const name of Object.keys(copy)) if (!names.has(name)) delete copy[name];
+  return copy;
+}
+
+/** Merges the lists that come with a `$setElementOrder`, and returns their names. */
+function mergeOrderedLists(merged: MutableJsonObject, patch: JsonObject, schema: Schema): ReadonlySet<string> {
+  const done = new Set<string>();
+  for (const [directive, order] of Object.entries(patch)) {
+    if (!directive.startsWith(SET_ELEMENT_ORDER)) continue;
+    const name = directive.slice(SET_ELEMENT_ORDER.length);
+    const current = getMember(merged, name);
+    const change = getMember(patch, name);
+    if (current === undefined && change === undefined) continue;
+    if (!isJsonArray(order)) throw new StrategicMergePatchError("invalid patch format of setElementOrder list");
+    const before = current === undefined ? [] : current;
+    const changes = change === undefined ? [] : change;
+    if (!isJsonArray(before) || !isJsonArray(changes)) {
+      throw new StrategicMergePatchError(`expected a list in field ${name} because of its setElementOrder`);
+    }
+    const listSchema = memberSchema(schema, name);
+    checkOrder(changes, order, mergeKeyOf(listSchema));
+    const elements = mergeListsByStrategy(before, changes, listSchema, change);
+    setMember(merged, name, orderLikePatch(elements, order, before, mergeKeyOf(listSchema)));
+    done.add(name);
+  }
+  return done;
+}
+
+/** What the patch sets must stand in the order that it gives. */
+function checkOrder(changes: JsonArray, order: JsonArray, mergeKey: string): void {
+  const set = changes.filter((item) => !isJsonObject(item) || getMember(item, PATCH_DIRECTIVE) === undefined);
+  if (set.length === 0 || order.length === 0) return;
+  const identityOf = (item: JsonValue | undefined) =>
+    mergeKey !== "" && item !== undefined && isJsonObject(item) ? keyOf(item, mergeKey) : item;
+  let next = 0;
+  for (const item of order) if (equalJson(identityOf(set[next]), identityOf(item))) next++;
+  if (next < set.length) {
+    throw new StrategicMergePatchError(
+      `The order in patch list:\n${stringifyJson(changes)}\n doesn't match $setElementOrder list:\n${stringifyJson(order)}\n`,
+    );
+  }
+}
+
+function mergeListsByStrategy(
+  before: JsonArray,
+  changes: JsonArray,
+  schema: Schema,
+  change: JsonValue | undefined,
+): JsonArray {
+  if (change === undefined) return before;
+  return strategyOf(schema) === "merge" ? mergeLists(before, changes, schema) : changes;
+}
+
+function deleteFromPrimitiveList(merged: MutableJsonObject, name: string, values: JsonValue): void {
+  const current = getMember(merged, name);
+  if (!isJsonArray(current) || !isJsonArray(values)) return;
+  setMember(
+    merged,
+    name,
+    current.filter((element) => !values.some((value) => equalJson(value, element))),
+  );
+}
+
+function mergeLists(original: JsonArray, patch: JsonArray, schema: Schema): JsonArray {
+  if (original.length === 0 && patch.length === 0) return original;
+  const objects = [...original, ...patch].filter(isJsonObject).length;
+  if (objects === 0) return orderLikePatch(withoutRepeats([...original, ...patch]), patch, original, "");
+  if (objects < original.length + patch.length) {
+    throw new StrategicMergePatchError("list element types are not identical");
+  }
+  const mergeKey = mergeKeyOf(schema);
+  if (mergeKey === "") throw new StrategicMergePatchError("cannot merge lists without merge key");
+  return mergeObjectLists(original.filter(isJsonObject), patch.filter(isJsonObject), mergeKey, schema?.items);
+}
+
+function mergeObjectLists(
+  original: readonly JsonObject[],
+  patch: readonly JsonObject[],
+  mergeKey: string,
+  itemSchema: Schema,
+): JsonArray {
+  const changes = patch.filter((item) => getMember(item, PATCH_DIRECTIVE) === undefined);
+  let remaining = original;
+  let replaces = false;
+  for (const item of patch) {
+    const directive = getMember(item, PATCH_DIRECTIVE);
+    if (directive === undefined) continue;
+    if (directive === "replace") replaces = true;
+    else if (directive === "delete") {
+      const key = keyOf(item, mergeKey);
+      remaining = remaining.filter((element) => !equalJson(getMember(element, mergeKey), key));
+    } else if (directive === "merge") {
+      throw new StrategicMergePatchError("merging lists cannot yet be specified in the patch");
+    } else throw badPatchType(directive, item);
+  }
+  if (replaces) return changes;
+
+  const elements = [...remaining];
+  for (const change of changes) {
+    const key = keyOf(change, mergeKey);
+    const index = elements.findIndex((element) => equalJson(getMember(element, mergeKey), key));
+    const element = elements[index];
+    if (element === undefined) elements.push(mergeObjects({}, change, itemSchema));
+    else elements[index] = mergeObjects(element, change, itemSchema);
+  }
+  return orderLikePatch(elements, changes, remaining, mergeKey);
+}
+
+function keyOf(item: JsonObject, mergeKey: string): JsonValue {
+  const key = getMember(item, mergeKey);
+  if (key !== undefined) return key;
+  throw new StrategicMergePatchError(`map: ${stringifyJson(item)} does not contain declared merge key: ${mergeKey}`);
+}
+
+function withoutRepeats(values: JsonArray): JsonArray {
+  const kept: JsonValue[] = [];
+  const seen = new Set<string>();
+  for (const value of values) {
+    const text = stringifyJson(value);
+    if (!seen.has(text)) kept.push(value);
+    seen.add(text);
+  }
+  return kept;
+}
