@@ -4,6 +4,7 @@ import type { FieldManager } from "@postern/apimachinery/managedfields/field-man
 import { createFieldManager } from "@postern/apimachinery/managedfields/field-manager";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { createSchemaValidator } from "@postern/apimachinery/schema/validate-schema";
 import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
@@ -101,6 +102,7 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     definition,
     strategy: definition.strategy ?? {},
     keys,
+    validator: createSchemaValidator(definition.schema),
     storage,
     cache,
     view,

@@ -7,6 +7,7 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validateCreateOptions } from "@postern/apimachinery/validation/request-options";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
@@ -41,7 +42,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
     next: object,
     manager,
     subresource: "",
-    now: endpoint.runtime.clock.now(),
+    now: formatTimestamp(endpoint.runtime.clock.now()),
   });
   const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
   const created = await storage.create(context, context.info.namespace, owned, { dryRun });

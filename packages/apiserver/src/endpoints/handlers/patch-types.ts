@@ -11,7 +11,7 @@ import {
   requestEntityTooLargeError,
 } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
 import { decodeJsonPatch, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
 import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/merge-patch";
@@ -41,8 +41,7 @@ export type PatchInput = {
   readonly fieldValidation: string | undefined;
   readonly force: boolean;
   readonly manager: string;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
+  readonly now: Timestamp;
 };
 
 /** A patch read once, to be applied as often as it takes. */

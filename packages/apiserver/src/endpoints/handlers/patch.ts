@@ -6,6 +6,7 @@ import {
   unsupportedMediaTypeError,
   verbNotSupportedError,
 } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validatePatchOptions } from "@postern/apimachinery/validation/request-options";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { patchOptionsOf } from "../../request/query-options.ts";
@@ -47,7 +48,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     fieldValidation: options.fieldValidation,
     force: options.force ?? false,
     manager: fieldManagerOf(options.fieldManager, context.request),
-    now: endpoint.runtime.clock.now(),
+    now: formatTimestamp(endpoint.runtime.clock.now()),
   };
   const request = patchType === APPLY_PATCH ? applyRequest(input) : patchRequest(input);
   const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;

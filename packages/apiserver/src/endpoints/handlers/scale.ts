@@ -16,6 +16,7 @@ import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/m
 import { PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../../chain/handler.ts";
 import { splitFieldPath, valueAtPath, withValueAtPath } from "../../registry/field-path.ts";
@@ -37,14 +38,17 @@ const scaleKind: BodyKind = {
   group: "autoscaling",
   version: "v1",
   kind: "Scale",
-  schema: kindSchema({
-    description: "How many replicas a resource is to have, and how many it has.",
-    spec: s.object({ replicas: s.int32({ minimum: 0 }).describe("The wanted number of replicas.") }),
-    status: s.object({
-      replicas: s.int32().describe("The number of replicas that there are."),
-      selector: s.string().describe("The label selector of the replicas, as text."),
-    }),
-  }),
+  schema: kindSchema(
+    s
+      .object({
+        spec: s.object({ replicas: s.int32({ minimum: 0 }).describe("The wanted number of replicas.") }),
+        status: s.object({
+          replicas: s.int32().describe("The number of replicas that there are."),
+          selector: s.string().describe("The label selector of the replicas, as text."),
+        }),
+      })
+      .describe("How many replicas a resource is to have, and how many it has.").schema,
+  ),
 };
 
 export const handleScale: VerbHandler = async (context, resource, endpoint) => {
@@ -61,7 +65,7 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   if (verb !== "update" && verb !== "patch") throw unsupported(resource, verb);
   const options = updateOptionsOf(context.request.query);
   const manager = fieldManagerOf(options.fieldManager, context.request);
-  const now = endpoint.runtime.clock.now();
+  const now = formatTimestamp(endpoint.runtime.clock.now());
   const body =
     verb === "update" ? await readScale(context, endpoint) : await readScalePatch(context, endpoint.limits.bodyBytes);
   const outcome = await storage.update(

@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/update.go
 
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
 import { updateOptionsOf } from "../../request/query-options.ts";
 import { checkNameOfPath, readObject } from "../decode/read-object.ts";
@@ -28,7 +29,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
   checkNameOfPath(object, context);
   addDeprecationWarnings(resource, object, context.warnings);
   const manager = fieldManagerOf(options.fieldManager, context.request);
-  const now = endpoint.runtime.clock.now();
+  const now = formatTimestamp(endpoint.runtime.clock.now());
   const allowsCreate = definition.strategy?.allowCreateOnUpdate === true && subresource === "";
   const outcome = await storage.update(
     context,

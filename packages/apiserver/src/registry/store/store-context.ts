@@ -1,6 +1,7 @@
 // What every operation of the generic store works with.
 
 import type { GroupKind, GroupResource } from "@postern/apimachinery/meta/group-version";
+import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
 import type { AdmissionPlugin } from "../../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
 import type { Runtime } from "../../runtime/clock.ts";
@@ -15,6 +16,7 @@ export type StoreContext = {
   readonly definition: ResourceDefinition;
   readonly strategy: Strategy;
   readonly keys: ResourceKeys;
+  readonly validator: SchemaValidator;
   readonly storage: Storage;
   readonly cache: WatchCache;
   readonly view: CacheView;

@@ -3,7 +3,6 @@
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
-import { validateAgainstSchema, validateUpdateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { validateObjectMeta, validateObjectMetaUpdate } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
@@ -18,7 +17,7 @@ export async function validateNewObject(
 ): Promise<void> {
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
-    ...validateAgainstSchema(object, store.definition.schema, ""),
+    ...store.validator.validate(object),
     ...validateListTypes(object, store.definition.schema, ""),
     ...((await store.strategy.validate?.(object, context)) ?? []),
   ];
@@ -35,7 +34,7 @@ export async function validateChangedObject(
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
     ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
-    ...validateUpdateAgainstSchema(object, old, store.definition.schema, ""),
+    ...store.validator.validateUpdate(object, old),
     ...validateListTypes(object, store.definition.schema, ""),
     ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
   ];
