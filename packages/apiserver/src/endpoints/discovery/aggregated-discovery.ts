@@ -1,0 +1,61 @@
+// Discovery of everything in one document.
+// Source: k8s.io/apiserver/pkg/endpoints/discovery/aggregated
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { OutputRestrictions } from "../negotiation/negotiate-output.ts";
+import type { ApiGroup, ApiVersion } from "./api-groups.ts";
+import { servedSubresources, servedVerbs } from "./served-resource.ts";
+
+/** The two versions are the same document under different names. */
+export type AggregatedVersion = "v2" | "v2beta1";
+
+const GROUP = "apidiscovery.k8s.io";
+const KIND = "APIGroupDiscoveryList";
+
+const isAggregated = ({ group, version, kind }: GroupVersionKind): boolean =>
+  group === GROUP && kind === KIND && (version === "v2" || version === "v2beta1");
+
+/** `/api` and `/apis` can be asked for as aggregated documents. */
+export const AGGREGATED_OUTPUT: OutputRestrictions = { allowsConversion: isAggregated, allowsStream: () => false };
+
+/** The parameters that the Content-Type must echo, or client-go takes the answer for a legacy document. */
+export const aggregatedParameters = (version: AggregatedVersion): string => `g=${GROUP};v=${version};as=${KIND}`;
+
+export const aggregatedDiscovery = (groups: readonly ApiGroup[], version: AggregatedVersion): JsonObject => ({
+  kind: KIND,
+  apiVersion: `${GROUP}/${version}`,
+  metadata: {},
+  items: groups.map(({ name, versions }) => ({
+    metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
+    versions: versions.map(versionDiscovery),
+  })),
+});
+
+const versionDiscovery = ({ version, resources }: ApiVersion): JsonObject => ({
+  version,
+  resources: resources.map(resourceDiscovery),
+  freshness: "Current",
+});
+
+function resourceDiscovery(resource: ResourceDefinition): JsonObject {
+  const { group, version, kind, plural, singular, namespaced, shortNames = [], categories = [] } = resource;
+  const subresources = servedSubresources(resource).map(({ name, kind: responseKind, verbs }) => ({
+    subresource: name,
+    responseKind: kindMembers(responseKind),
+    verbs,
+  }));
+  return {
+    resource: plural,
+    responseKind: kindMembers({ group, version, kind }),
+    scope: namespaced ? "Namespaced" : "Cluster",
+    singularResource: singular,
+    verbs: servedVerbs(resource),
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(subresources.length === 0 ? {} : { subresources }),
+  };
+}
+
+const kindMembers = ({ group, version, kind }: GroupVersionKind): JsonObject => ({ group, version, kind });

@@ -1,0 +1,66 @@
+// Every discovery document of one set of resources, each prepared when it is first asked for.
+
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { type AggregatedVersion, aggregatedDiscovery } from "./aggregated-discovery.ts";
+import { type ApiGroup, apiGroups } from "./api-groups.ts";
+import { apiGroup, apiGroupList, apiResourceList } from "./legacy-discovery.ts";
+import { lazily } from "./per-revision.ts";
+import { type PreparedDocument, prepareDocument } from "./prepared-document.ts";
+
+export type DiscoveryDocuments = {
+  readonly groups: readonly ApiGroup[];
+  readonly core: ApiGroup | undefined;
+  readonly groupList: () => PreparedDocument;
+  /** `prefix` says which groups: `api` the core one, `apis` all others. */
+  aggregated(prefix: "api" | "apis", version: AggregatedVersion): PreparedDocument;
+  /** Undefined for a group that is not served; "" is the core group, which has no such document. */
+  group(name: string): PreparedDocument | undefined;
+  /** Undefined for a version that is not served. */
+  resourceList(group: string, version: string): PreparedDocument | undefined;
+  /** The paths of these documents. */
+  readonly paths: readonly string[];
+};
+
+export function discoveryDocuments(resources: readonly ResourceDefinition[]): DiscoveryDocuments {
+  const groups = apiGroups(resources);
+  const core = groups.find(({ name }) => name === "");
+  const named = groups.filter(({ name }) => name !== "");
+  const groupsOf = { api: core === undefined ? [] : [core], apis: named };
+
+  const aggregate = (prefix: "api" | "apis", version: AggregatedVersion) =>
+    lazily(() => prepareDocument(aggregatedDiscovery(groupsOf[prefix], version)));
+  const aggregated = {
+    api: { v2: aggregate("api", "v2"), v2beta1: aggregate("api", "v2beta1") },
+    apis: { v2: aggregate("apis", "v2"), v2beta1: aggregate("apis", "v2beta1") },
+  };
+  const groupDocuments = new Map(named.map((group) => [group.name, lazily(() => prepareDocument(apiGroup(group)))]));
+  const resourceLists = new Map(
+    groups
+      .flatMap(({ versions }) => versions)
+      .map((version) => [
+        `${version.group}/${version.version}`,
+        lazily(() => prepareDocument(apiResourceList(version))),
+      ]),
+  );
+
+  return {
+    groups,
+    core,
+    groupList: lazily(() => prepareDocument(apiGroupList(groups))),
+    aggregated: (prefix, version) => aggregated[prefix][version](),
+    group: (name) => groupDocuments.get(name)?.(),
+    resourceList: (group, version) => resourceLists.get(`${group}/${version}`)?.(),
+    paths: documentPaths(groups),
+  };
+}
+
+const documentPaths = (groups: readonly ApiGroup[]): readonly string[] => [
+  "/api",
+  "/apis",
+  "/apis/",
+  ...groups.flatMap(({ name, versions }) =>
+    name === ""
+      ? versions.map(({ version }) => `/api/${version}`)
+      : [`/apis/${name}`, ...versions.map(({ version }) => `/apis/${name}/${version}`)],
+  ),
+];

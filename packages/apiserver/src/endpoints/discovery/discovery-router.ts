@@ -1,0 +1,113 @@
+// Answers what clients ask to find out what this server has: discovery, OpenAPI documents, the list of paths.
+// Source: k8s.io/apiserver/pkg/endpoints/discovery, k8s.io/apiserver/pkg/server/routes
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { ApiRequest } from "../../transport/api-request.ts";
+import { type ApiResponse, textResponse } from "../../transport/api-response.ts";
+import { encodeObject } from "../negotiation/encode-object.ts";
+import { negotiateOutput, type OutputMedia, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
+import { contentTypeOf, encodedResponse } from "../negotiation/object-response.ts";
+import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts";
+import { AGGREGATED_OUTPUT, type AggregatedVersion, aggregatedParameters } from "./aggregated-discovery.ts";
+import { type DiscoveryDocuments, discoveryDocuments } from "./discovery-documents.ts";
+import { apiVersions } from "./legacy-discovery.ts";
+import { perRevision } from "./per-revision.ts";
+import { type PreparedDocument, prepareDocument, preparedResponse } from "./prepared-document.ts";
+
+export type DiscoveryOptions = {
+  /** The resources served now. */
+  readonly resources: () => readonly ResourceDefinition[];
+  /** Moves whenever the set of resources changes. */
+  readonly revision: () => number;
+  /** Paths served elsewhere that `GET /` names too, such as `/healthz`. */
+  readonly otherPaths?: readonly string[];
+  /** What OpenAPI documents call this API. */
+  readonly info?: { readonly title: string; readonly version: string };
+};
+
+/** Undefined for paths that are not discovery's. Every method is answered as GET, as for custom resources upstream. */
+export type DiscoveryRouter = (context: RequestContext) => Promise<ApiResponse> | undefined;
+
+export function createDiscoveryRouter({
+  resources,
+  revision,
+  otherPaths = [],
+  info = { title: "Kubernetes", version: "unversioned" },
+}: DiscoveryOptions): DiscoveryRouter {
+  const documents = perRevision(revision, () => discoveryDocuments(resources()));
+  const root = perRevision(revision, () => prepareDocument(rootPaths(documents(), otherPaths)));
+  const openApi = createOpenApiRouter({ groups: perRevision(revision, () => documents().groups), revision, info });
+
+  return (context) => {
+    const [first = "", second, third, ...rest] = segmentsOf(context.info.path);
+    if (first === "openapi") return openApi(context);
+    if (rest.length > 0) return undefined;
+    if (first === "" && second === undefined) return plain(context.request, root());
+    if (first === "api" && third === undefined) {
+      return second === undefined
+        ? groupDocument(context, documents(), "api")
+        : resourceListDocument(context.request, documents(), "", second);
+    }
+    if (first !== "apis") return undefined;
+    if (second === undefined) return groupDocument(context, documents(), "apis");
+    const group = documents().group(second);
+    if (group === undefined) return Promise.resolve(textResponse(404, "404 page not found\n"));
+    return third === undefined
+      ? plain(context.request, group)
+      : resourceListDocument(context.request, documents(), second, third);
+  };
+}
+
+/** One trailing slash makes no difference. */
+const segmentsOf = (path: string): readonly string[] => path.replace(/^\//, "").replace(/\/$/, "").split("/");
+
+function rootPaths({ paths }: DiscoveryDocuments, otherPaths: readonly string[]): JsonObject {
+  return { paths: [...new Set([...paths, ...OPENAPI_PATHS, ...otherPaths])].sort() };
+}
+
+/** `/api` and `/apis`: aggregated when the client can read that. */
+async function groupDocument(
+  context: RequestContext,
+  documents: DiscoveryDocuments,
+  prefix: "api" | "apis",
+): Promise<ApiResponse> {
+  const { request } = context;
+  const output = negotiateOutput(request, AGGREGATED_OUTPUT);
+  if (output.convert !== undefined) {
+    // The restrictions let no other version through.
+    const version = output.convert.version as AggregatedVersion;
+    return preparedResponse(request, documents.aggregated(prefix, version)(output), {
+      "content-type": `application/${output.format};${aggregatedParameters(version)}`,
+      "cache-control": "public",
+      vary: "Accept",
+    });
+  }
+  if (prefix === "apis") return preparedPlain(request, documents.groupList(), output);
+  const document = apiVersions(documents.core, request.host);
+  return encodedResponse(context, 200, encodeObject(document, output), contentTypeOf(output));
+}
+
+async function resourceListDocument(
+  request: ApiRequest,
+  documents: DiscoveryDocuments,
+  group: string,
+  version: string,
+): Promise<ApiResponse> {
+  const document = documents.resourceList(group, version);
+  if (document === undefined) throw resourceNotFoundError();
+  return plain(request, document);
+}
+
+const plain = async (request: ApiRequest, document: PreparedDocument): Promise<ApiResponse> =>
+  preparedPlain(request, document, negotiateOutput(request, PLAIN_OUTPUT));
+
+const preparedPlain = (request: ApiRequest, document: PreparedDocument, output: OutputMedia): Promise<ApiResponse> =>
+  preparedResponse(
+    request,
+    document(output),
+    { "content-type": `application/${output.format}`, "cache-control": "no-cache, private" },
+    { etag: false },
+  );

@@ -1,0 +1,80 @@
+// A document that does not depend on the caller: encoded once per encoding, with an ETag, for as long as it is current.
+
+import { createHash } from "node:crypto";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
+import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.ts";
+import { encodeObject } from "../negotiation/encode-object.ts";
+import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "../negotiation/gzip.ts";
+import type { OutputMedia } from "../negotiation/negotiate-output.ts";
+
+/** Bytes with their strong validator. */
+export type PreparedBody = {
+  readonly bytes: Uint8Array;
+  /** Upper-case hex of a digest over the bytes. */
+  readonly hash: string;
+  /** Compressed when first asked for, and kept. */
+  gzipped(): Promise<Uint8Array>;
+};
+
+export function prepareBody(content: Uint8Array | string): PreparedBody {
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  let compressed: Promise<Uint8Array> | undefined;
+  return {
+    bytes,
+    hash: createHash("sha512").update(bytes).digest("hex").toUpperCase(),
+    gzipped: () => {
+      compressed ??= gzipBytes(bytes);
+      return compressed;
+    },
+  };
+}
+
+/** A document's body in the encoding that was negotiated. */
+export type PreparedDocument = (output: Pick<OutputMedia, "format" | "pretty">) => PreparedBody;
+
+export function prepareDocument(document: JsonObject): PreparedDocument {
+  // The text is kept, not the value, as the source of every encoding.
+  const bytes = Buffer.from(stringifyJson(document));
+  const encoded = new Map<string, PreparedBody>();
+  return ({ format, pretty }) => {
+    const encoding = format === "json" && pretty ? "pretty" : format;
+    const known = encoded.get(encoding) ?? prepareBody(encodeObject({ bytes }, { format, pretty }));
+    encoded.set(encoding, known);
+    return known;
+  };
+}
+
+/** 304 when the client has this very body, else the body; compressed when large, left out for HEAD. */
+export async function preparedResponse(
+  request: Pick<ApiRequest, "method" | "headers">,
+  body: PreparedBody,
+  headers: ResponseHeaders,
+  options: { readonly etag?: boolean } = {},
+): Promise<ApiResponse> {
+  const tagged = options.etag === false ? headers : { ...headers, etag: `"${body.hash}"` };
+  if (options.etag !== false && matchesEtag(headerOf(request, "if-none-match"), body.hash)) {
+    const { "content-type": _, ...unchanged } = tagged;
+    return bytesResponse(304, unchanged, "");
+  }
+  if (request.method === "HEAD") return bytesResponse(200, tagged, "");
+  if (body.bytes.length <= GZIP_THRESHOLD_BYTES || !acceptsGzip(request)) return bytesResponse(200, tagged, body.bytes);
+  const vary = [headers["vary"] ?? [], GZIP_HEADERS.vary].flat().join(", ");
+  return bytesResponse(200, { ...tagged, ...GZIP_HEADERS, vary }, await body.gzipped());
+}
+
+const bytesResponse = (status: number, headers: ResponseHeaders, bytes: Uint8Array | string): ApiResponse => ({
+  status,
+  headers,
+  body: { type: "bytes", bytes },
+});
+
+/** If-None-Match holds one validator, several, or `*`. */
+function matchesEtag(ifNoneMatch: string, hash: string): boolean {
+  if (ifNoneMatch === "") return false;
+  return ifNoneMatch.split(",").some((tag) => {
+    const validator = tag.trim().replace(/^W\//, "");
+    return validator === "*" || validator === `"${hash}"`;
+  });
+}

@@ -1,0 +1,24 @@
+// Answers a refused request with its Status, in an encoding the client reads if there is one.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go (ErrorNegotiated)
+
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
+import { type ApiResponse, jsonResponse } from "../../transport/api-response.ts";
+import { encodeObject } from "./encode-object.ts";
+import { negotiateMediaType, OUTPUT_MEDIA_TYPES, type OutputMedia, RESOURCE_OUTPUT } from "./negotiate-output.ts";
+import { contentTypeOf } from "./object-response.ts";
+import { wantsPretty } from "./pretty.ts";
+
+/** Never refuses by itself: JSON is the answer to clients that take nothing we write. */
+export function errorResponse(request: Pick<ApiRequest, "method" | "query" | "headers">, error: ApiError): ApiResponse {
+  const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, RESOURCE_OUTPUT);
+  const output: OutputMedia = {
+    format: choice?.mediaType === "application/yaml" ? "yaml" : "json",
+    pretty: choice?.pretty === true || wantsPretty(request),
+  };
+  const retryAfter = error.details?.retryAfterSeconds ?? 0;
+  return jsonResponse(error.code, request.method === "HEAD" ? "" : encodeObject(error.toStatus(), output), {
+    ...contentTypeOf(output),
+    ...(retryAfter > 0 ? { "retry-after": String(retryAfter) } : {}),
+  });
+}

@@ -1,0 +1,67 @@
+// Writes a list element by element, so that a large one is never a single text and never holds the event loop.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
+import type { OutputMedia } from "./negotiate-output.ts";
+import { decodeValue, isKept, jsonTextOf, type ObjectValue } from "./object-value.ts";
+import { indentJson } from "./pretty.ts";
+
+/** The member of a list that holds its elements. */
+export type ElementsMember = "items" | "rows";
+
+/** The text around and between the elements of a list, and the form of each. */
+export type ListEncoding = {
+  readonly open: string;
+  readonly separator: string;
+  readonly close: string;
+  /** The whole text of a list without elements. */
+  readonly empty: string;
+  element(value: ObjectValue): Uint8Array | string;
+};
+
+/** `head` is everything of the list but its elements. */
+export function listEncoding(head: JsonObject, member: ElementsMember, { format, pretty }: OutputMedia): ListEncoding {
+  if (format === "yaml") return yamlList(head, member);
+  return pretty ? prettyList(head, member) : compactList(head, member);
+}
+
+function compactList(head: JsonObject, member: ElementsMember): ListEncoding {
+  const open = `${stringifyJson(head).slice(0, -"}".length)},"${member}":[`;
+  return {
+    open,
+    separator: ",",
+    close: "]}\n",
+    empty: `${open}]}\n`,
+    element: (value) => (isKept(value) ? value.bytes : stringifyJson(value)),
+  };
+}
+
+function prettyList(head: JsonObject, member: ElementsMember): ListEncoding {
+  const open = `${indentJson(stringifyJson(head)).slice(0, -"\n}".length)},\n  "${member}": [`;
+  return {
+    open: `${open}\n    `,
+    separator: ",\n    ",
+    close: "\n  ]\n}",
+    empty: `${open}]\n}`,
+    element: (value) => indentJson(jsonTextOf(value), 2),
+  };
+}
+
+/** Members are sorted, and elements stand at the column of their member, as in all YAML that the server writes. */
+function yamlList(head: JsonObject, member: ElementsMember): ListEncoding {
+  const before = yamlMembers(head, (name) => name < member);
+  const after = yamlMembers(head, (name) => name > member);
+  return {
+    open: `${before}${member}:\n`,
+    separator: "",
+    close: after,
+    empty: `${before}${member}: []\n${after}`,
+    element: (value) => encodeYaml([decodeValue(value)]),
+  };
+}
+
+function yamlMembers(head: JsonObject, wanted: (name: string) => boolean): string {
+  const members = Object.entries(head).filter(([name]) => wanted(name));
+  return members.length === 0 ? "" : encodeYaml(Object.fromEntries(members));
+}

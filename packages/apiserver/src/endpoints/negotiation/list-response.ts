@@ -1,0 +1,123 @@
+// Answers with a list: kept objects are joined, not parsed, and large lists go out in bounded steps.
+
+import { setImmediate } from "node:timers/promises";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { ListPage } from "../../registry/resource-storage.ts";
+import { type ApiResponse, type ByteSink, jsonResponse } from "../../transport/api-response.ts";
+import { type ConversionContext, tableConverter } from "./convert-object.ts";
+import { acceptsGzip, GZIP_HEADERS, gzipParts } from "./gzip.ts";
+import { type ElementsMember, type ListEncoding, listEncoding } from "./list-encoding.ts";
+import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
+import { contentTypeOf, encodedResponse } from "./object-response.ts";
+import type { ObjectValue } from "./object-value.ts";
+import { partialMetadataOfListError, partialObjectMetadata } from "./partial-object-metadata.ts";
+
+/** How much of a list is read or written in one turn of the event loop. */
+const PART_BYTES = 256 * 1024;
+
+type ListOutput = {
+  readonly head: JsonObject;
+  readonly member: ElementsMember;
+  element(object: CachedObject): ObjectValue;
+};
+
+/**
+ * The response for a page of a resource.
+ * @throws ApiError 406 or 400 when the client asks for a form that does not exist
+ */
+export async function listResponse(
+  context: ConversionContext,
+  page: ListPage,
+  resource: ResourceDefinition,
+  output: OutputMedia = negotiateOutput(context.request),
+): Promise<ApiResponse> {
+  const { head, member, element } = listOutput(context, page, resource, output);
+  const parts = encodeParts(page.items, element, listEncoding(head, member, output));
+  const headers = contentTypeOf(output);
+  const { request } = context;
+  if (request.method === "HEAD" || sizeOf(page.items) <= PART_BYTES) {
+    return encodedResponse(context, 200, request.method === "HEAD" ? "" : Buffer.concat([...parts]), headers);
+  }
+  const gzip = acceptsGzip(request);
+  return {
+    ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
+    body: { type: "stream", run: (sink, signal) => writeParts(sink, signal, gzip ? gzipParts(parts) : parts) },
+  };
+}
+
+function listOutput(
+  context: ConversionContext,
+  page: ListPage,
+  resource: ResourceDefinition,
+  { convert }: OutputMedia,
+): ListOutput {
+  const metadata = listMetaOf(page);
+  if (convert === undefined) {
+    const kind = resource.listKind ?? `${resource.kind}List`;
+    const head = { kind, apiVersion: formatApiVersion(resource), metadata };
+    return { head, member: "items", element: (object) => object };
+  }
+  if (convert.kind === "PartialObjectMetadata") throw partialMetadataOfListError();
+  if (convert.kind === "Table") {
+    const converter = tableConverter(context, convert, resource);
+    const element = (object: CachedObject) => converter.row(object.decode());
+    return { head: converter.head(metadata), member: "rows", element };
+  }
+  const apiVersion = formatApiVersion(convert);
+  return {
+    head: { kind: convert.kind, apiVersion, metadata },
+    member: "items",
+    element: (object) => partialObjectMetadata(object.decode(), apiVersion),
+  };
+}
+
+const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount }: ListPage): ListMeta => ({
+  resourceVersion,
+  ...(token === "" ? {} : { continue: token }),
+  ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+});
+
+const sizeOf = (items: readonly CachedObject[]): number => items.reduce((size, { bytes }) => size + bytes.length, 0);
+
+/** Each part is made when it is asked for, from about PART_BYTES of kept objects. */
+function* encodeParts(
+  items: readonly CachedObject[],
+  element: (object: CachedObject) => ObjectValue,
+  encoding: ListEncoding,
+): Generator<Buffer> {
+  const separator = Buffer.from(encoding.separator);
+  let pieces: Uint8Array[] = [Buffer.from(items.length === 0 ? encoding.empty : encoding.open)];
+  let read = 0;
+  for (const [i, object] of items.entries()) {
+    const encoded = encoding.element(element(object));
+    const piece = typeof encoded === "string" ? Buffer.from(encoded) : encoded;
+    const cost = Math.max(piece.length, object.bytes.length) + separator.length;
+    if (read > 0 && read + cost > PART_BYTES) {
+      yield Buffer.concat(pieces);
+      pieces = [];
+      read = 0;
+    }
+    if (i > 0) pieces.push(separator);
+    pieces.push(piece);
+    read += cost;
+  }
+  if (items.length > 0) pieces.push(Buffer.from(encoding.close));
+  yield Buffer.concat(pieces);
+}
+
+/** One part per turn, so that other requests get theirs. Rejects when the request is over, which cuts the response. */
+async function writeParts(
+  sink: ByteSink,
+  signal: AbortSignal,
+  parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<void> {
+  for await (const part of parts) {
+    signal.throwIfAborted();
+    if (!(await sink.write(part))) return;
+    await setImmediate();
+  }
+}

@@ -1,0 +1,34 @@
+// Reads a request's Content-Type: what its body is decoded as.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
+
+import { unsupportedMediaTypeError } from "@postern/apimachinery/meta/api-error";
+
+export type InputFormat = "json" | "yaml" | "protobuf";
+
+const FORMATS: ReadonlyMap<string, InputFormat> = new Map([
+  ["application/json", "json"],
+  ["application/yaml", "yaml"],
+  ["application/vnd.kubernetes.protobuf", "protobuf"],
+]);
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const MEDIA_TYPE = new RegExp(
+  `^\\s*(${TOKEN}/${TOKEN})\\s*((?:;\\s*${TOKEN}=(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")\\s*)*);?\\s*$`,
+);
+
+/** The media type in lower case without its parameters; undefined when the header does not parse. */
+export function mediaTypeOf(contentType: string): string | undefined {
+  return MEDIA_TYPE.exec(contentType)?.[1]?.toLowerCase();
+}
+
+/**
+ * What a body is to be decoded as; JSON when the header is absent or empty. Protobuf is taken where `protobuf` is set.
+ * @throws ApiError 415 that lists what is taken
+ */
+export function negotiateInput(contentType: string, options: { readonly protobuf?: boolean } = {}): InputFormat {
+  if (contentType === "" || contentType === "application/json") return "json";
+  const format = FORMATS.get(mediaTypeOf(contentType) ?? "");
+  if (format !== undefined && (format !== "protobuf" || options.protobuf === true)) return format;
+  const taken = [...FORMATS].filter(([, known]) => known !== "protobuf" || options.protobuf === true);
+  throw unsupportedMediaTypeError(taken.map(([mediaType]) => mediaType));
+}

@@ -1,0 +1,52 @@
+// Answers with one document: as it is kept, or in the form and encoding the client asked for.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
+
+import type { Status } from "@postern/apimachinery/meta/status";
+import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
+import { type ConversionContext, convertObject, type ResourceColumns } from "./convert-object.ts";
+import { encodeObject } from "./encode-object.ts";
+import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "./gzip.ts";
+import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
+import type { ObjectValue } from "./object-value.ts";
+
+/**
+ * The response for one object, converted to what `as=` names. `output` comes from before the work began, so that a
+ * client that takes nothing we write is refused before anything has happened.
+ * @throws ApiError 500 or 400 when the client asks for a form that does not exist
+ */
+export async function objectResponse(
+  context: ConversionContext,
+  code: number,
+  value: ObjectValue,
+  resource: ResourceColumns,
+  output: OutputMedia = negotiateOutput(context.request),
+): Promise<ApiResponse> {
+  const converted = convertObject(context, value, output, resource);
+  return encodedResponse(context, code, encodeObject(converted, output), contentTypeOf(output));
+}
+
+/** The response for a Status, which `as=` never converts. */
+export async function statusResponse(
+  context: Pick<ConversionContext, "request">,
+  code: number,
+  status: Status,
+  output: OutputMedia,
+): Promise<ApiResponse> {
+  return encodedResponse(context, code, encodeObject(status, output), contentTypeOf(output));
+}
+
+/** The Content-Type where it is not the usual JSON. */
+export const contentTypeOf = ({ format }: OutputMedia): ResponseHeaders =>
+  format === "yaml" ? { "content-type": "application/yaml" } : {};
+
+/** A finished body, compressed when that is worth it, left out for HEAD. */
+export async function encodedResponse(
+  { request }: Pick<ConversionContext, "request">,
+  status: number,
+  body: Uint8Array | string,
+  headers: ResponseHeaders,
+): Promise<ApiResponse> {
+  if (request.method === "HEAD") return jsonResponse(status, "", headers);
+  if (body.length <= GZIP_THRESHOLD_BYTES || !acceptsGzip(request)) return jsonResponse(status, body, headers);
+  return jsonResponse(status, await gzipBytes(body), { ...headers, ...GZIP_HEADERS });
+}

@@ -1,0 +1,265 @@
+// The paths of a resource with their operations, before they are written in one version of OpenAPI or the other.
+// Source: k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
+
+import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { type ServedSubresource, servedSubresources, servedVerbs } from "../discovery/served-resource.ts";
+import {
+  capitalize,
+  definitionName,
+  META_PREFIX,
+  operationGroupVersion,
+  operationTag,
+  withArticle,
+} from "./openapi-names.ts";
+import {
+  DELETE_PARAMETERS,
+  LIST_PARAMETERS,
+  PATCH_PARAMETERS,
+  type ParameterName,
+  WRITE_PARAMETERS,
+} from "./parameters.ts";
+
+export type OperationBody =
+  | { readonly type: "object"; readonly definition: string; readonly required: boolean }
+  | { readonly type: "patch"; readonly strategic: boolean };
+
+export type ApiOperation = {
+  readonly method: "get" | "put" | "post" | "delete" | "patch";
+  /** `x-kubernetes-action`; absent outside the resource tree. */
+  readonly action?: string;
+  readonly id: string;
+  readonly description: string;
+  readonly tag: string;
+  readonly kind?: GroupVersionKind;
+  readonly parameters: readonly ParameterName[];
+  readonly body?: OperationBody;
+  /** Definitions by status code; undefined where the body is not described. */
+  readonly responses: ReadonlyMap<number, string | undefined>;
+};
+
+export type ApiPath = {
+  readonly path: string;
+  /** The kind that the `{name}` in the path names; absent when there is none. */
+  readonly named?: string;
+  readonly namespaced: boolean;
+  readonly parameters: readonly ParameterName[];
+  readonly operations: readonly ApiOperation[];
+};
+
+const STATUS = `${META_PREFIX}Status`;
+const DELETE_OPTIONS = `${META_PREFIX}DeleteOptions`;
+
+/** Paths without an operation are left out. */
+export function apiPaths(resource: ResourceDefinition): readonly ApiPath[] {
+  const prefix = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const collection = `${prefix}${resource.namespaced ? "/namespaces/{namespace}" : ""}/${resource.plural}`;
+  const { namespaced, kind: named } = resource;
+  const paths: readonly ApiPath[] = [
+    { path: collection, namespaced, parameters: ["pretty"], operations: collectionOperations(resource) },
+    { path: `${collection}/{name}`, named, namespaced, parameters: ["pretty"], operations: objectOperations(resource) },
+    ...servedSubresources(resource).map((subresource) => ({
+      path: `${collection}/{name}/${subresource.name}`,
+      named,
+      namespaced,
+      parameters: ["pretty" as const],
+      operations: subresourceOperations(resource, subresource),
+    })),
+    ...(namespaced ? [allNamespacesPath(resource, `${prefix}/${resource.plural}`)] : []),
+  ];
+  return paths.filter(({ operations }) => operations.length > 0);
+}
+
+/** What the operations of one resource share. */
+function naming({ group, version, kind, namespaced }: ResourceDefinition) {
+  const gvk = { group, version, kind };
+  return {
+    kind: gvk,
+    tag: operationTag(gvk),
+    definition: definitionName(gvk),
+    list: definitionName({ ...gvk, kind: `${kind}List` }),
+    id: (verb: string, what = "", suffix = "") =>
+      `${verb}${operationGroupVersion(gvk)}${what}${namespaced ? "Namespaced" : ""}${kind}${suffix}`,
+  };
+}
+
+const answers = (definition: string | undefined, ...codes: readonly number[]): ApiOperation["responses"] =>
+  new Map([...codes.map((code) => [code, definition] as const), [401, undefined]]);
+
+const bodyOf = (definition: string, required = true): OperationBody => ({ type: "object", definition, required });
+
+function collectionOperations(resource: ResourceDefinition): readonly ApiOperation[] {
+  const { kind, tag, definition, list, id } = naming(resource);
+  const verbs = servedVerbs(resource);
+  const all: readonly (ApiOperation & { readonly verb: string })[] = [
+    {
+      verb: "list",
+      method: "get",
+      action: "list",
+      id: id("list"),
+      description: `list objects of kind ${kind.kind}`,
+      parameters: LIST_PARAMETERS,
+      responses: answers(list, 200),
+      kind,
+      tag,
+    },
+    {
+      verb: "create",
+      method: "post",
+      action: "post",
+      id: id("create"),
+      description: `create ${withArticle(kind.kind)}`,
+      parameters: WRITE_PARAMETERS,
+      body: bodyOf(definition),
+      responses: answers(definition, 200, 201, 202),
+      kind,
+      tag,
+    },
+    {
+      verb: "deletecollection",
+      method: "delete",
+      action: "deletecollection",
+      id: id("delete", "Collection"),
+      description: `delete collection of ${kind.kind}`,
+      parameters: LIST_PARAMETERS,
+      responses: answers(STATUS, 200),
+      kind,
+      tag,
+    },
+  ];
+  return served(all, verbs);
+}
+
+function objectOperations(resource: ResourceDefinition): readonly ApiOperation[] {
+  const { kind, tag, definition, id } = naming(resource);
+  const remove: ApiOperation & { readonly verb: string } = {
+    verb: "delete",
+    method: "delete",
+    action: "delete",
+    id: id("delete"),
+    description: `delete ${withArticle(kind.kind)}`,
+    parameters: DELETE_PARAMETERS,
+    body: bodyOf(DELETE_OPTIONS, false),
+    responses: answers(STATUS, 200, 202),
+    kind,
+    tag,
+  };
+  return served([...updatableOperations(resource, definition, ""), remove], servedVerbs(resource));
+}
+
+/** Reading, replacing and patching an object (`part` "") or its status or scale. */
+function updatableOperations(
+  resource: ResourceDefinition,
+  definition: string,
+  part: string,
+): readonly (ApiOperation & { readonly verb: string })[] {
+  const { kind, tag, id } = naming(resource);
+  const what = `${part === "" ? "" : `${part} of `}the specified ${kind.kind}`;
+  const suffix = capitalize(part);
+  return [
+    {
+      verb: "get",
+      method: "get",
+      action: "get",
+      id: id("read", "", suffix),
+      description: `read ${what}`,
+      parameters: ["resourceVersion"],
+      responses: answers(definition, 200),
+      kind,
+      tag,
+    },
+    {
+      verb: "update",
+      method: "put",
+      action: "put",
+      id: id("replace", "", suffix),
+      description: `replace ${what}`,
+      parameters: WRITE_PARAMETERS,
+      body: bodyOf(definition),
+      responses: answers(definition, 200, 201),
+      kind,
+      tag,
+    },
+    {
+      verb: "patch",
+      method: "patch",
+      action: "patch",
+      id: id("patch", "", suffix),
+      description: `partially update ${what}`,
+      parameters: PATCH_PARAMETERS,
+      body: { type: "patch", strategic: resource.strategicMergePatch === true },
+      responses: answers(definition, 200),
+      kind,
+      tag,
+    },
+  ];
+}
+
+function served(
+  operations: readonly (ApiOperation & { readonly verb: string })[],
+  verbs: readonly string[],
+): readonly ApiOperation[] {
+  return operations.filter(({ verb }) => verbs.includes(verb)).map(({ verb: _, ...operation }) => operation);
+}
+
+function subresourceOperations(resource: ResourceDefinition, subresource: ServedSubresource): readonly ApiOperation[] {
+  const definition = definitionName(subresource.kind);
+  const own = subresource.definition;
+  if (own === undefined) return updatableOperations(resource, definition, subresource.name).map(withoutVerb);
+  const { tag, id } = naming(resource);
+  const { name, kind } = subresource;
+  const shared = { tag, kind, parameters: [] };
+  const of = `${name} of the specified ${resource.kind}`;
+  if (own.connect !== undefined) {
+    return (["get", "put", "post", "delete", "patch"] as const).map((method) => ({
+      ...shared,
+      method,
+      action: "connect",
+      id: id("connect", capitalize(method), capitalize(name)),
+      description: own.description ?? `connect ${method.toUpperCase()} requests to ${of}`,
+      responses: answers(undefined, 200),
+    }));
+  }
+  const read: ApiOperation = {
+    ...shared,
+    method: "get",
+    action: "get",
+    id: id("read", "", capitalize(name)),
+    description: own.description ?? `read ${of}`,
+    responses: answers(definition, 200),
+  };
+  const create: ApiOperation = {
+    ...shared,
+    method: "post",
+    action: "post",
+    id: id("create", "", capitalize(name)),
+    description: own.description ?? `create ${of}`,
+    parameters: WRITE_PARAMETERS,
+    body: bodyOf(definition),
+    responses: answers(definition, 200, 201, 202),
+  };
+  return [...(own.get === undefined ? [] : [read]), ...(own.create === undefined ? [] : [create])];
+}
+
+const withoutVerb = ({ verb: _, ...operation }: ApiOperation & { readonly verb: string }): ApiOperation => operation;
+
+/** Its parameters stand at the path, as upstream has it. */
+function allNamespacesPath(resource: ResourceDefinition, path: string): ApiPath {
+  const { kind, tag, list } = naming(resource);
+  const operation: ApiOperation = {
+    method: "get",
+    action: "list",
+    id: `list${operationGroupVersion(kind)}${kind.kind}ForAllNamespaces`,
+    description: `list objects of kind ${kind.kind}`,
+    parameters: [],
+    responses: answers(list, 200),
+    kind,
+    tag,
+  };
+  return {
+    path,
+    namespaced: false,
+    parameters: [...LIST_PARAMETERS, "pretty" as const].sort(),
+    operations: servedVerbs(resource).includes("list") ? [operation] : [],
+  };
+}

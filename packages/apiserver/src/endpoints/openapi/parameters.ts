@@ -1,0 +1,123 @@
+// The parameters of operations, each described once.
+
+export type ParameterName = keyof typeof QUERY_PARAMETERS;
+
+export type Parameter = {
+  readonly type: "string" | "boolean" | "integer";
+  readonly description: string;
+};
+
+const QUERY_PARAMETERS = {
+  allowWatchBookmarks: {
+    type: "boolean",
+    description: "Lets a watch send BOOKMARK events, which tell how far it has got. Ignored by other requests.",
+  },
+  continue: {
+    type: "string",
+    description:
+      "The token that the previous page of this list came with; everything else must be asked as for that page. An expired token is refused with 410 and a new one that goes on from the same place in the newest state. Not for watches.",
+  },
+  dryRun: {
+    type: "string",
+    description: "`All`: the request goes through every check, and nothing is stored.",
+  },
+  fieldManager: {
+    type: "string",
+    description:
+      "The name under which the changed fields are owned: at most 128 bytes, printable. Required for apply requests; other writes default to the user agent.",
+  },
+  fieldSelector: {
+    type: "string",
+    description: "Selects objects by the value of fields, such as `metadata.name=example`. Default: all.",
+  },
+  fieldValidation: {
+    type: "string",
+    description:
+      "What happens to unknown and duplicate fields. `Ignore`: they are dropped. `Warn`, the default: they are dropped, and a warning names each. `Strict`: the request is refused.",
+  },
+  force: {
+    type: "boolean",
+    description: "Takes over fields that other managers own. For apply requests only.",
+  },
+  gracePeriodSeconds: {
+    type: "integer",
+    description: "How long the object may take to end, in seconds; 0 means at once. Default: what the kind says.",
+  },
+  ignoreStoreReadErrorWithClusterBreakingPotential: {
+    type: "boolean",
+    description: "Deletes an object that can no longer be read from the store. Not supported here.",
+  },
+  labelSelector: {
+    type: "string",
+    description: "Selects objects by their labels, such as `app=web,tier!=cache`. Default: all.",
+  },
+  limit: {
+    type: "integer",
+    description:
+      "At most this many objects are returned; when there are more, the list carries a `continue` token for the next page, which shows the state as of the first page. Not for watches.",
+  },
+  orphanDependents: {
+    type: "boolean",
+    description: "Deprecated, use `propagationPolicy`. True leaves the objects that this one owns in place.",
+  },
+  pretty: {
+    type: "string",
+    description: "`true`: the answer is indented. Default: only for curl, wget and browsers.",
+  },
+  propagationPolicy: {
+    type: "string",
+    description:
+      "What happens to the objects that this one owns. `Orphan`: they stay. `Background`: they are deleted afterwards. `Foreground`: they are deleted first.",
+  },
+  resourceVersion: {
+    type: "string",
+    description:
+      "How fresh the answer must be: absent for the newest state, `0` for any, another value for at least or exactly that version, see `resourceVersionMatch`.",
+  },
+  resourceVersionMatch: {
+    type: "string",
+    description: "`NotOlderThan` or `Exact`: how `resourceVersion` is meant for a list.",
+  },
+  sendInitialEvents: {
+    type: "boolean",
+    description:
+      "Lets a watch begin with an ADDED event for every object there is, ended by a bookmark with the annotation `k8s.io/initial-events-end`. Needs `resourceVersionMatch=NotOlderThan`.",
+  },
+  timeoutSeconds: {
+    type: "integer",
+    description: "Ends the list or watch after this many seconds.",
+  },
+  watch: {
+    type: "boolean",
+    description: "Answers with a stream of changes from `resourceVersion` on instead of a list.",
+  },
+} as const satisfies { readonly [name: string]: Parameter };
+
+export const queryParameter = (name: ParameterName): Parameter => QUERY_PARAMETERS[name];
+
+export const LIST_PARAMETERS: readonly ParameterName[] = [
+  "allowWatchBookmarks",
+  "continue",
+  "fieldSelector",
+  "labelSelector",
+  "limit",
+  "resourceVersion",
+  "resourceVersionMatch",
+  "sendInitialEvents",
+  "timeoutSeconds",
+  "watch",
+];
+
+export const WRITE_PARAMETERS: readonly ParameterName[] = ["dryRun", "fieldManager", "fieldValidation"];
+
+export const PATCH_PARAMETERS: readonly ParameterName[] = [...WRITE_PARAMETERS, "force"];
+
+export const DELETE_PARAMETERS: readonly ParameterName[] = [
+  "dryRun",
+  "gracePeriodSeconds",
+  "ignoreStoreReadErrorWithClusterBreakingPotential",
+  "orphanDependents",
+  "propagationPolicy",
+];
+
+export const NAMESPACE_DESCRIPTION = "The namespace of the objects.";

@@ -1,0 +1,99 @@
+// Turns printer columns into the column definitions and cells of a Table.
+// Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
+import { compileJsonPath } from "./json-path.ts";
+
+export type TableColumnDefinition = {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+};
+
+export type TableColumns = {
+  readonly definitions: readonly TableColumnDefinition[];
+  /** One per definition; `now` in milliseconds since the epoch. */
+  cells(object: KubeObject, now: number): readonly JsonValue[];
+};
+
+const NAME_COLUMN: TableColumnDefinition = {
+  name: "Name",
+  type: "string",
+  format: "name",
+  description: "The name of the object, unique among the objects of its kind in its namespace; it never changes.",
+  priority: 0,
+};
+
+const DEFAULT_COLUMNS: readonly PrinterColumn[] = [
+  {
+    name: "Age",
+    type: "date",
+    description: "The time since the server created the object.",
+    value: ".metadata.creationTimestamp",
+  },
+];
+
+type Cell = (object: KubeObject, now: number) => JsonValue;
+
+/** The name first, then the resource's own columns, or the age when it has none. */
+export function tableColumns({ columns = DEFAULT_COLUMNS }: Pick<ResourceDefinition, "columns">): TableColumns {
+  const own = columns.map(cellOf);
+  return {
+    definitions: [NAME_COLUMN, ...columns.map(definitionOf)],
+    cells: (object, now) => [object.metadata.name ?? "", ...own.map((cell) => cell(object, now))],
+  };
+}
+
+const definitionOf = ({ name, type, format = "", description, priority = 0, value }: PrinterColumn) => ({
+  name,
+  type,
+  format,
+  description:
+    description ??
+    (typeof value === "string" ? `Custom resource definition column (in JSONPath format): ${value}` : ""),
+  priority,
+});
+
+function cellOf({ type, value }: PrinterColumn): Cell {
+  if (typeof value === "function") {
+    return (object, now) => {
+      const cell = value(object, now);
+      // What the function has worded itself stays as it is.
+      return type === "date" && typeof cell === "string" ? (ageOf(cell, now) ?? cell) : cell;
+    };
+  }
+  const path = compileJsonPath(value);
+  if (path === undefined) return () => null;
+  return (object, now) => formatCell(type, path(object)[0] ?? null, now);
+}
+
+/** Values of another type than the column's are left out, as kubectl would refuse to print them. */
+function formatCell(type: PrinterColumn["type"], value: JsonValue, now: number): JsonValue {
+  if (value === null) return null;
+  switch (type) {
+    case "string":
+      return typeof value === "string" ? value : stringifyJson(value);
+    case "integer":
+      if (typeof value === "bigint") return value;
+      return typeof value === "number" ? Math.trunc(value) : null;
+    case "number":
+      return typeof value === "number" || typeof value === "bigint" ? value : null;
+    case "boolean":
+      return typeof value === "boolean" ? value : null;
+    case "date":
+      return typeof value === "string" ? (ageOf(value, now) ?? "<invalid>") : null;
+  }
+}
+
+/** Undefined for text that is no timestamp. */
+function ageOf(timestamp: string, now: number): string | undefined {
+  const time = parseTimestamp(timestamp);
+  return time === undefined ? undefined : humanDuration(now - time);
+}

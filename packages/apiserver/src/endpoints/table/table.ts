@@ -1,0 +1,71 @@
+// Answers `as=Table`: objects as rows of the columns that kubectl prints.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/response.go (asTable)
+
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject, ListMeta } from "@postern/apimachinery/meta/object-meta";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { partialObjectMetadata } from "../negotiation/partial-object-metadata.ts";
+import { tableColumns } from "./table-cells.ts";
+
+/** Which form of the object a row carries. */
+export type IncludeObject = "Metadata" | "Object" | "None";
+
+export type TableConverter = {
+  /** Everything of a Table but its rows. `columns: false` leaves the definitions out, as later watch events do. */
+  head(metadata: ListMeta, options?: { readonly columns?: boolean }): JsonObject;
+  row(object: KubeObject): JsonObject;
+};
+
+export type TableOptions = {
+  /** `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`. */
+  readonly apiVersion: string;
+  readonly includeObject: IncludeObject;
+  /** Milliseconds since the epoch that ages are counted to. */
+  readonly now: number;
+};
+
+/**
+ * Reads the query parameter `includeObject`.
+ * @throws ApiError 400 for an unknown value
+ */
+export function parseIncludeObject(query: URLSearchParams): IncludeObject {
+  const value = query.get("includeObject") ?? "";
+  if (value === "" || value === "Metadata") return "Metadata";
+  if (value === "Object" || value === "None") return value;
+  throw badRequestError(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${quoteGo(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
+}
+
+export function createTableConverter(
+  resource: Pick<ResourceDefinition, "columns">,
+  { apiVersion, includeObject, now }: TableOptions,
+): TableConverter {
+  const columns = tableColumns(resource);
+  const included = (object: KubeObject): JsonValue => {
+    if (includeObject === "None") return null;
+    return includeObject === "Object" ? object : partialObjectMetadata(object, apiVersion);
+  };
+  return {
+    head: (metadata, options = {}) => ({
+      kind: "Table",
+      apiVersion,
+      metadata,
+      columnDefinitions: options.columns === false ? null : columns.definitions,
+    }),
+    row: (object) => ({ cells: columns.cells(object, now), object: included(object) }),
+  };
+}
+
+/** A Table of one object. */
+export function tableOfObject(
+  converter: TableConverter,
+  object: KubeObject,
+  options?: { readonly columns?: boolean },
+): JsonObject {
+  const { resourceVersion } = object.metadata;
+  const metadata = resourceVersion === undefined ? {} : { resourceVersion };
+  return { ...converter.head(metadata, options), rows: [converter.row(object)] };
+}
