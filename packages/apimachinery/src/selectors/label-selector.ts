@@ -23,7 +23,7 @@ export type ParsedLabelSelector = {
   readonly empty: boolean;
   /** The canonical text, which parses to the same selector. "" for the selector that matches nothing, too. */
   readonly text: string;
-  /** Does not allocate. Absent labels are no labels. */
+  /** Allocates nothing but for `>` and `<`. Absent labels are no labels. */
   readonly matches: (labels: Labels | undefined) => boolean;
 };
 
