@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "../json/json-value.ts";
 import { type OpenApiOptions, writeRoot } from "./openapi-v3.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 export function toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = {}): JsonObject {
   const { components = new Map<StructuralSchema, string>() } = options;
@@ -31,7 +31,7 @@ function reduce(schema: StructuralSchema, reducePart: (part: StructuralSchema) =
   const { allOf, anyOf, oneOf, not, nullable, type, properties, items, additionalProperties, required, ...rest } =
     schema;
   const isFree = nullable === true || schema["x-kubernetes-preserve-unknown-fields"] === true;
-  const stillRequired = (required ?? []).filter((name) => properties?.[name]?.nullable !== true);
+  const stillRequired = (required ?? []).filter((name) => propertyOf(schema, name)?.nullable !== true);
   return {
     ...rest,
     ...(type === undefined || nullable === true ? {} : { type }),

@@ -47,16 +47,26 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
   };
 }
 
-/** For a single value. Prefer `createSchemaValidator` where the schema is used again. */
+/** Schemas never change, so that a compiled one can be kept for as long as its schema is. */
+const validators = new WeakMap<StructuralSchema, SchemaValidator>();
+
+function validatorOf(schema: StructuralSchema): SchemaValidator {
+  const known = validators.get(schema);
+  if (known !== undefined) return known;
+  const validator = createSchemaValidator(schema);
+  validators.set(schema, validator);
+  return validator;
+}
+
 export const validateAgainstSchema = (value: JsonValue, schema: StructuralSchema, path = ""): readonly FieldError[] =>
-  createSchemaValidator(schema).validate(value, path);
+  validatorOf(schema).validate(value, path);
 
 export const validateUpdateAgainstSchema = (
   newValue: JsonValue,
   oldValue: JsonValue,
   schema: StructuralSchema,
   path = "",
-): readonly FieldError[] => createSchemaValidator(schema).validateUpdate(newValue, oldValue, path);
+): readonly FieldError[] => validatorOf(schema).validateUpdate(newValue, oldValue, path);
 
 /** `old` is what stood here before; undefined on create, and where that cannot be told. */
 function check(compiled: CompiledSchema, value: JsonValue, old: JsonValue | undefined, walk: Walk): void {

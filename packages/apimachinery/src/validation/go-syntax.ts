@@ -4,14 +4,23 @@
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
 import { quoteGo } from "../text/go-quote.ts";
 
+/** Values nested deeper print as `...`: no message needs them, and they could exhaust the stack. */
+const MAX_DEPTH = 100;
+
 /** A decoded JSON value, such as `map[string]interface {}{"a":[]interface {}{"b", 42}}`. Keys are sorted. */
-export function formatGoValue(value: JsonValue | undefined): string {
+export const formatGoValue = (value: JsonValue | undefined): string => formatNested(value, 0);
+
+function formatNested(value: JsonValue | undefined, depth: number): string {
   if (value === null || value === undefined) return "interface {}(nil)";
   if (typeof value === "string") return quoteGo(value);
-  if (isJsonArray(value)) return `[]interface {}{${value.map(formatGoValue).join(", ")}}`;
+  if (depth > MAX_DEPTH) return "...";
+  if (isJsonArray(value)) {
+    return `[]interface {}{${value.map((item) => formatNested(item, depth + 1)).join(", ")}}`;
+  }
   if (isJsonObject(value)) {
-    const keys = Object.keys(value).sort();
-    return `map[string]interface {}{${keys.map((key) => `${quoteGo(key)}:${formatGoValue(value[key])}`).join(", ")}}`;
+    const members = Object.keys(value).sort();
+    const texts = members.map((name) => `${quoteGo(name)}:${formatNested(value[name], depth + 1)}`);
+    return `map[string]interface {}{${texts.join(", ")}}`;
   }
   return String(value);
 }

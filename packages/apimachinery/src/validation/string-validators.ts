@@ -97,11 +97,8 @@ function check(value: string, maxLength: number, pattern: RegExp, rule: string):
 
 /** A DNS label that may begin with a digit: namespaces. */
 export const isDNS1123Label: StringValidator = (value) =>
-  check(
-    value,
-    DNS_1123_LABEL_MAX_LENGTH,
-    dns1123Label,
-    dns1123Subdomain.test(value) ? "must not contain dots" : DNS_1123_LABEL_RULE,
+  check(value, DNS_1123_LABEL_MAX_LENGTH, dns1123Label, DNS_1123_LABEL_RULE).map((fault) =>
+    fault === DNS_1123_LABEL_RULE && dns1123Subdomain.test(value) ? "must not contain dots" : fault,
   );
 
 /** Labels joined by dots: the names of most kinds, API groups, key prefixes. */

@@ -11,6 +11,17 @@ export type Pattern = {
   readonly test: (text: string) => boolean;
 };
 
+/** What is wrong with a pattern, in Go's words; undefined when it can be compiled. */
+export function findPatternFault(source: string): string | undefined {
+  try {
+    compilePattern(source);
+    return undefined;
+  } catch (error) {
+    if (error instanceof PatternSyntaxError) return error.message;
+    throw error;
+  }
+}
+
 type Instruction =
   | { readonly kind: "character"; readonly set: CharacterSet; readonly next: number }
   | { readonly kind: "assertion"; readonly assertion: Assertion; readonly next: number }

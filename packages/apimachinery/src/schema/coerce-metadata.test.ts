@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import type { JsonValue } from "../json/json-value.ts";
+import { isApiError } from "../meta/api-error.ts";
+import { coerceMetadata } from "./coerce-metadata.ts";
+
+const coerce = (metadata: JsonValue | undefined) => coerceMetadata(metadata, "OwnedAccessKey", "v1");
+
+describe("received metadata", () => {
+  it.each<[string, JsonValue | undefined, object]>([
+    ["nothing", undefined, {}],
+    ["null", null, {}],
+    ["null and empty members", { name: "a", labels: null, annotations: {}, finalizers: [], uid: "" }, { name: "a" }],
+    ["a null label", { labels: { a: null, b: "c" } }, { labels: { a: "", b: "c" } }],
+    ["no creation time", { creationTimestamp: null }, {}],
+    [
+      "a time elsewhere",
+      { creationTimestamp: "2024-01-01T02:00:00.5+02:00" },
+      { creationTimestamp: "2024-01-01T00:00:00Z" },
+    ],
+    ["a self link", { selfLink: "/x" }, {}],
+    ["a grace period of none", { deletionGracePeriodSeconds: 0, generation: 0 }, { deletionGracePeriodSeconds: 0 }],
+    ["the request to clear managed fields", { managedFields: [{}] }, { managedFields: [{}] }],
+  ])("with %s becomes what is kept", (_, metadata, kept) => {
+    expect(coerce(metadata)).toEqual({ metadata: kept, unknownPaths: [] });
+  });
+
+  it("loses unknown fields, which are named", () => {
+    const metadata = { name: "a", bogus: 1, ownerReferences: [{ uid: "u", x: 1 }] };
+    expect(coerce(metadata)).toEqual({
+      metadata: { name: "a", ownerReferences: [{ uid: "u" }] },
+      unknownPaths: ["metadata.bogus", "metadata.ownerReferences[0].x"],
+    });
+  });
+
+  it("is kept as it is when it is clean", () => {
+    const metadata = {
+      name: "a",
+      labels: { a: "b" },
+      managedFields: [{ manager: "m", time: "2024-01-01T00:00:00Z", fieldsV1: { "f:spec": {} } }],
+    };
+    expect(coerce(metadata).metadata).toBe(metadata);
+  });
+
+  it("of a wrong type is a bad request", () => {
+    const attempt = () => coerce({ labels: { a: 1 } });
+    expect(attempt).toThrow(
+      'OwnedAccessKey in version "v1" cannot be handled as a OwnedAccessKey: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+    );
+    try {
+      attempt();
+    } catch (error) {
+      expect(isApiError(error, "BadRequest")).toBe(true);
+    }
+  });
+});
