@@ -1,0 +1,237 @@
+// The revisions in the database: appending with compare-and-swap, reading the state at a revision, reading history, forgetting it.
+
+import { compareKeys, prefixEnd } from "@postern/apiserver/storage/key-order";
+import type { Revision } from "@postern/apiserver/storage/storage";
+import type { SqliteDatabase, SqliteRow, SqliteStatement } from "./sqlite-driver.ts";
+
+export type Row = { readonly key: string; readonly revision: Revision; readonly value: Uint8Array };
+
+export type HistoryRow = {
+  readonly key: string;
+  readonly revision: Revision;
+  /** Undefined: the key was deleted. */
+  readonly value: Uint8Array | undefined;
+  readonly previous: Row | undefined;
+};
+
+export type Write = {
+  readonly key: string;
+  /** Undefined: the key must be absent. */
+  readonly expected: Revision | undefined;
+  /** Undefined: delete it. */
+  readonly value: Uint8Array | undefined;
+};
+
+/** `before` is what the write replaced, or what made it be refused. */
+export type WriteResult =
+  | { readonly written: true; readonly revision: Revision; readonly before: Row | undefined }
+  | { readonly written: false; readonly before: Row | undefined };
+
+export type Range = {
+  readonly prefix: string;
+  readonly startAfter: string | undefined;
+  readonly revision: Revision;
+};
+
+/** Reading stops when `take` returns false. */
+export type Take<Item> = (item: Item) => boolean;
+
+const HIGHEST_KEY = "\u{10ffff}";
+
+/** A row is the state of its key at ?3 if it was written by then and its successor was not. */
+const ALIVE = `r.key < ?2 AND r.revision <= ?3 AND r.deleted = 0 AND NOT EXISTS (
+  SELECT 1 FROM revisions AS next WHERE next.key = r.key AND next.previous = r.revision AND next.revision <= ?3)`;
+
+export class RevisionTable {
+  readonly #database: SqliteDatabase;
+  readonly #newest: SqliteStatement;
+  readonly #insert: SqliteStatement;
+  readonly #listFrom: SqliteStatement;
+  readonly #listAfter: SqliteStatement;
+  readonly #countAfter: SqliteStatement;
+  readonly #history: SqliteStatement;
+  readonly #sweepable: SqliteStatement;
+  readonly #remove: SqliteStatement;
+  readonly #setCompacted: SqliteStatement;
+  readonly #setSwept: SqliteStatement;
+  #revision: Revision;
+  #compacted: Revision;
+  #swept: Revision;
+
+  constructor(database: SqliteDatabase) {
+    this.#database = database;
+    this.#newest = database.prepare(
+      "SELECT key, revision, deleted, value FROM revisions WHERE key = ? ORDER BY previous DESC LIMIT 1",
+    );
+    this.#insert = database.prepare(
+      "INSERT INTO revisions (revision, key, previous, deleted, value) VALUES (?, ?, ?, ?, ?)",
+    );
+    const list = (from: string) =>
+      `SELECT r.key, r.revision, r.value FROM revisions AS r WHERE ${from} AND ${ALIVE} ORDER BY r.key`;
+    this.#listFrom = database.prepare(list("r.key >= ?1"));
+    this.#listAfter = database.prepare(list("r.key > ?1"));
+    this.#countAfter = database.prepare(
+      `SELECT count(*) AS count, max(key) AS last
+       FROM (SELECT r.key FROM revisions AS r WHERE r.key > ?1 AND ${ALIVE} ORDER BY r.key LIMIT ?4)`,
+    );
+    // Unary plus: the rows are wanted in the order of revisions, so the index on keys is of no use.
+    this.#history = database.prepare(
+      `SELECT r.key, r.revision, r.deleted, r.value,
+              p.revision AS previous_revision, p.deleted AS previous_deleted, p.value AS previous_value
+       FROM revisions AS r LEFT JOIN revisions AS p ON p.revision = r.previous
+       WHERE r.revision > ? AND r.revision <= ? AND +r.key >= ? AND +r.key < ? ORDER BY r.revision`,
+    );
+    this.#sweepable = database.prepare(
+      "SELECT revision, previous, deleted FROM revisions WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?",
+    );
+    this.#remove = database.prepare("DELETE FROM revisions WHERE revision = ?");
+    this.#setCompacted = database.prepare("UPDATE compaction SET compacted = ?");
+    this.#setSwept = database.prepare("UPDATE compaction SET swept = ?");
+    const bounds = database
+      .prepare("SELECT compacted, swept, (SELECT max(revision) FROM revisions) AS newest FROM compaction")
+      .get();
+    this.#compacted = Number(bounds?.["compacted"]);
+    this.#swept = Number(bounds?.["swept"]);
+    // The newest revision may have been a deletion that is gone.
+    this.#revision = Math.max(Number(bounds?.["newest"] ?? 0), this.#compacted);
+  }
+
+  /** The newest one. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  /** The oldest one that can be read. */
+  get compacted(): Revision {
+    return this.#compacted;
+  }
+
+  /** Everything in one transaction, which is on disk when this returns; when it throws, nothing is. */
+  append(writes: readonly Write[]): WriteResult[] {
+    const before = this.#revision;
+    try {
+      return this.#transaction(() => writes.map((write) => this.#appendOne(write)));
+    } catch (error) {
+      this.#revision = before;
+      throw error;
+    }
+  }
+
+  get(key: string): Row | undefined {
+    const row = this.#newest.get(key);
+    return row === undefined || row["deleted"] === 1 ? undefined : toRow(row);
+  }
+
+  /** The state at a revision, in the order of keys. */
+  list({ prefix, startAfter, revision }: Range, take: Take<Row>): void {
+    const end = prefixEnd(prefix) ?? HIGHEST_KEY;
+    const rows =
+      startAfter === undefined || compareKeys(startAfter, prefix) < 0
+        ? this.#listFrom.iterate(prefix, end, revision)
+        : this.#listAfter.iterate(startAfter, end, revision);
+    for (const row of rows) if (!take(toRow(row))) return;
+  }
+
+  /** Counts at most `limit` keys; `last` is where to go on, undefined at the end. */
+  countAfter({ prefix, revision }: Range, after: string, limit: number): { count: number; last: string | undefined } {
+    const row = this.#countAfter.get(after, prefixEnd(prefix) ?? HIGHEST_KEY, revision, limit);
+    const count = Number(row?.["count"]);
+    const last = row?.["last"];
+    return { count, last: count === limit && typeof last === "string" ? last : undefined };
+  }
+
+  /** What happened under `prefix` after one revision and up to another, in order. */
+  history(prefix: string, after: Revision, upTo: Revision, take: Take<HistoryRow>): void {
+    const rows = this.#history.iterate(after, upTo, prefix, prefixEnd(prefix) ?? HIGHEST_KEY);
+    for (const row of rows) if (!take(toHistoryRow(row))) return;
+  }
+
+  /** From now on nothing older than `revision` can be read; the rows go with `sweep`. */
+  compact(revision: Revision): void {
+    if (revision <= this.#compacted) return;
+    this.#transaction(() => this.#setCompacted.run(revision));
+    this.#compacted = revision;
+  }
+
+  get swept(): boolean {
+    return this.#swept >= this.#compacted;
+  }
+
+  /**
+   * Removes some of what can no longer be read, looking at `limit` rows: each row up to the compaction takes the row it replaced
+   * with it, and itself when it is a deletion.
+   */
+  sweep(limit: number): void {
+    const rows = [...this.#sweepable.iterate(this.#swept, this.#compacted, limit)];
+    const last = rows.length < limit ? this.#compacted : Number(rows.at(-1)?.["revision"]);
+    this.#transaction(() => {
+      for (const row of rows) {
+        this.#remove.run(Number(row["previous"]));
+        if (row["deleted"] === 1) this.#remove.run(Number(row["revision"]));
+      }
+      this.#setSwept.run(last);
+    });
+    this.#swept = last;
+  }
+
+  /** Copies the write-ahead log into the database file, as far as that goes without waiting. */
+  checkpoint(): void {
+    this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #appendOne({ key, expected, value }: Write): WriteResult {
+    const newest = this.#newest.get(key);
+    const before = newest === undefined || newest["deleted"] === 1 ? undefined : toRow(newest);
+    if (before?.revision !== expected) return { written: false, before };
+    const revision = this.#revision + 1;
+    this.#insert.run(revision, key, Number(newest?.["revision"] ?? 0), value === undefined ? 1 : 0, value ?? null);
+    this.#revision = revision;
+    return { written: true, revision, before };
+  }
+
+  #transaction<Result>(work: () => Result): Result {
+    this.#database.exec("BEGIN");
+    try {
+      const result = work();
+      this.#database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      this.#rollBack();
+      throw error;
+    }
+  }
+
+  // SQLite has already rolled back by itself after some errors, and says so with an error of its own.
+  #rollBack(): void {
+    try {
+      this.#database.exec("ROLLBACK");
+    } catch {}
+  }
+}
+
+function toRow(row: SqliteRow): Row {
+  return { key: String(row["key"]), revision: Number(row["revision"]), value: toBytes(row["value"]) };
+}
+
+function toHistoryRow(row: SqliteRow): HistoryRow {
+  const key = String(row["key"]);
+  const previous =
+    row["previous_revision"] === null || row["previous_deleted"] === 1
+      ? undefined
+      : { key, revision: Number(row["previous_revision"]), value: toBytes(row["previous_value"]) };
+  return {
+    key,
+    revision: Number(row["revision"]),
+    value: row["deleted"] === 1 ? undefined : toBytes(row["value"]),
+    previous,
+  };
+}
+
+// An empty blob comes back as null from some drivers.
+function toBytes(value: SqliteRow[string] | undefined): Uint8Array {
+  return value instanceof Uint8Array ? value : new Uint8Array();
+}

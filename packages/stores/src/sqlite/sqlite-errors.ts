@@ -1,0 +1,68 @@
+// Why a SQLite store cannot be opened, and what SQLite's result codes mean for a caller.
+
+import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+
+/** Another process, or another store of this one, has the file open. */
+export class StoreLockedError extends Error {
+  override readonly name = "StoreLockedError";
+}
+
+/** The file is no SQLite database, is damaged, or belongs to another program. Nothing has been written to it. */
+export class StoreCorruptError extends Error {
+  override readonly name = "StoreCorruptError";
+}
+
+/** A newer release wrote the file. */
+export class StoreVersionError extends Error {
+  override readonly name = "StoreVersionError";
+}
+
+/** What went wrong, in words that survive the way from one thread to another. */
+export type StoreFailureKind = "locked" | "corrupt" | "version" | "full" | "unavailable";
+
+export type StoreFailure = { readonly kind: StoreFailureKind; readonly message: string };
+
+// https://www.sqlite.org/rescode.html
+const RESULT_CODES: { readonly [code: number]: StoreFailureKind } = {
+  5: "locked", // SQLITE_BUSY
+  6: "locked", // SQLITE_LOCKED
+  11: "corrupt", // SQLITE_CORRUPT
+  13: "full", // SQLITE_FULL
+  26: "corrupt", // SQLITE_NOTADB
+};
+
+/** Extended result codes carry the primary one in their low byte. */
+export function failureKind(error: unknown): StoreFailureKind {
+  if (error instanceof StoreLockedError) return "locked";
+  if (error instanceof StoreCorruptError) return "corrupt";
+  if (error instanceof StoreVersionError) return "version";
+  if (error instanceof Error && "errcode" in error && typeof error.errcode === "number") {
+    return RESULT_CODES[error.errcode & 0xff] ?? "unavailable";
+  }
+  return "unavailable";
+}
+
+/** The error of `openSqliteStorage` for what its thread has said. */
+export function toOpenError({ kind, message }: StoreFailure): Error {
+  switch (kind) {
+    case "locked":
+      return new StoreLockedError(message);
+    case "corrupt":
+      return new StoreCorruptError(message);
+    case "version":
+      return new StoreVersionError(message);
+    default:
+      return new StorageUnavailableError(message);
+  }
+}
+
+/** The error of a read or write for what the thread has said. */
+export function toStorageError({ kind, message }: StoreFailure): Error {
+  if (kind === "full")
+    return new StorageFullError("the disk, or the store's quota, is full", { cause: new Error(message) });
+  return new StorageUnavailableError("the store cannot serve now", { cause: new Error(message) });
+}
+
+export function toFailure(error: unknown): StoreFailure {
+  return { kind: failureKind(error), message: error instanceof Error ? error.message : String(error) };
+}

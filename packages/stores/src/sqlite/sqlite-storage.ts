@@ -1,0 +1,110 @@
+// The SQLite store as the main thread sees it: the storage port in front of the thread that owns the database.
+
+import { Worker } from "node:worker_threads";
+import type {
+  ListOptions,
+  ListResult,
+  Revision,
+  Storage,
+  StoredEntry,
+  WatchObserver,
+} from "@postern/apiserver/storage/storage";
+import { StorageUnavailableError, ValueTooLargeError } from "@postern/apiserver/storage/storage-errors";
+import { toOpenError } from "./sqlite-errors.ts";
+import { StoreClient } from "./store-client.ts";
+import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
+
+export type SqliteStorageOptions = {
+  /** The database file. It and its folder are made, readable by this user alone, where they do not exist. */
+  readonly path: string;
+  /** Beyond this size of the file writes are refused with StorageFullError; absent means as much as the disk holds. */
+  readonly maxBytes?: number;
+  /** In bytes; 8 MiB when absent. */
+  readonly maxValueBytes?: number;
+};
+
+const DEFAULT_MAX_VALUE_BYTES = 8 << 20;
+
+/** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
+export async function openSqliteStorage(options: SqliteStorageOptions): Promise<Storage> {
+  const { path, maxBytes, maxValueBytes = DEFAULT_MAX_VALUE_BYTES } = options;
+  const worker = startWorker({ path, ...(maxBytes !== undefined && { maxBytes }) });
+  const first = await firstMessage(worker);
+  if (first.type === "opened") return new SqliteStorage(new StoreClient(worker, first.revision), maxValueBytes);
+  await worker.terminate();
+  throw first.type === "openFailed"
+    ? toOpenError(first.failure)
+    : new StorageUnavailableError(`unexpected ${first.type}`);
+}
+
+// The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript.
+function startWorker(workerData: WorkerOptions): Worker {
+  const file = new URL("../../dist/sqlite/sqlite-worker.js", import.meta.url);
+  return new Worker(file, { workerData, name: "sqlite", execArgv: ["--disable-warning=ExperimentalWarning"] });
+}
+
+function firstMessage(worker: Worker): Promise<FromWorker> {
+  return new Promise((resolve, reject) => {
+    worker.once("message", (message: FromWorker) => {
+      worker.off("error", fail);
+      resolve(message);
+    });
+    const fail = (error: unknown) => {
+      reject(new StorageUnavailableError("the thread of the database did not start", { cause: error }));
+    };
+    worker.once("error", fail);
+  });
+}
+
+class SqliteStorage implements Storage {
+  readonly #client: StoreClient;
+  readonly #maxValueBytes: number;
+
+  constructor(client: StoreClient, maxValueBytes: number) {
+    this.#client = client;
+    this.#maxValueBytes = maxValueBytes;
+  }
+
+  async get(key: string, options?: { readonly signal?: AbortSignal }): Promise<StoredEntry | undefined> {
+    return this.#client.get(key, options?.signal);
+  }
+
+  async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
+    return this.#client.list(prefix, options);
+  }
+
+  async create(key: string, value: Uint8Array): Promise<Revision> {
+    this.#assertSize(value);
+    return this.#client.write({ key, value });
+  }
+
+  async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+    this.#assertSize(value);
+    return this.#client.write({ key, value, expected });
+  }
+
+  async delete(key: string, expected: Revision): Promise<Revision> {
+    return this.#client.write({ key, expected });
+  }
+
+  watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
+    return this.#client.watch(prefix, fromRevision, observer);
+  }
+
+  async currentRevision(): Promise<Revision> {
+    return this.#client.currentRevision();
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    await this.#client.compact(revision);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#client.close();
+  }
+
+  #assertSize(value: Uint8Array): void {
+    if (value.byteLength <= this.#maxValueBytes) return;
+    throw new ValueTooLargeError(`the value has ${value.byteLength} bytes, more than ${this.#maxValueBytes}`);
+  }
+}

@@ -1,0 +1,290 @@
+// The main thread's side of the conversation with the database thread: gathers requests, hands out answers and events.
+
+import type { Worker } from "node:worker_threads";
+import type {
+  ListOptions,
+  ListResult,
+  Revision,
+  StorageEvent,
+  StoredEntry,
+  WatchObserver,
+} from "@postern/apiserver/storage/storage";
+import {
+  FutureRevisionError,
+  KeyExistsError,
+  RevisionCompactedError,
+  RevisionConflictError,
+  StorageUnavailableError,
+} from "@postern/apiserver/storage/storage-errors";
+import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
+import { BytePacker } from "./byte-packer.ts";
+import { toStorageError } from "./sqlite-errors.ts";
+import { unpackEntry, unpackEvent } from "./unpack-entries.ts";
+import type { FromWorker, ReadRequest, ToWorker, WriteOutcome, WriteRequest } from "./worker-protocol.ts";
+
+type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
+
+type PendingWrite = {
+  readonly key: string;
+  readonly expected?: Revision;
+  readonly value?: Uint8Array;
+  readonly resolve: (revision: Revision) => void;
+  readonly reject: (error: Error) => void;
+};
+
+/** `receive` is given answers until it has had its last; errors go to `reject`. */
+type PendingRead = {
+  readonly receive: (answer: FromWorker) => void;
+  readonly reject: (error: Error) => void;
+};
+
+/** Distributes over the union, as Omit does not. */
+type WithoutId<Request> = Request extends unknown ? Omit<Request, "id"> : never;
+
+export class StoreClient {
+  readonly #worker: Worker;
+  readonly #watchers = new WatcherSet();
+  /** Sent or about to be, in order; the thread answers in the same order. */
+  readonly #pendingWrites: PendingWrite[] = [];
+  readonly #pendingReads = new Map<number, PendingRead>();
+  /** The newest revision whose commit has been answered. */
+  #revision: Revision;
+  #nextId = 1;
+  #unsentWrites: WriteRequest[] = [];
+  #unsentReads: ReadRequest[] = [];
+  #unsentBytes = new BytePacker();
+  #flushing = false;
+  /** Why nothing more is accepted. */
+  #over: StorageUnavailableError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(worker: Worker, revision: Revision) {
+    this.#worker = worker;
+    this.#revision = revision;
+    worker.on("message", (message: FromWorker) => this.#receive(message));
+    worker.on("error", (error) => {
+      this.#end(new StorageUnavailableError("the thread of the database has failed", { cause: error }));
+    });
+    worker.on("exit", () => this.#end(closedError()));
+  }
+
+  get(key: string, signal: AbortSignal | undefined): Promise<StoredEntry | undefined> {
+    return this.#read({ type: "get", key }, signal, (answer, resolve) => {
+      if (answer.type === "entry") resolve(answer.entry && unpackEntry(answer.bytes, key, answer.entry));
+    });
+  }
+
+  list(prefix: string, options: ListOptions): Promise<ListResult> {
+    const { limit, startAfter, revision, remaining = "exact", signal } = options;
+    const entries: StoredEntry[] = [];
+    const request = {
+      type: "list" as const,
+      prefix,
+      countRemaining: remaining === "exact",
+      ...(limit !== undefined && { limit }),
+      ...(startAfter !== undefined && { startAfter }),
+      ...(revision !== undefined && { revision }),
+    };
+    return this.#read(request, signal, (answer, resolve) => {
+      if (answer.type !== "entries") return;
+      for (const entry of answer.entries) entries.push(unpackEntry(answer.bytes, entry.key, entry));
+      if (answer.end !== undefined) resolve({ entries, ...answer.end });
+    });
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.#read({ type: "compact", revision }, undefined, (answer, resolve) => {
+      if (answer.type === "compacted") resolve();
+    });
+  }
+
+  currentRevision(): Revision {
+    if (this.#over !== undefined) throw this.#over;
+    return this.#revision;
+  }
+
+  write(write: Pick<PendingWrite, "key" | "expected" | "value">): Promise<Revision> {
+    const { key, expected, value } = write;
+    return new Promise((resolve, reject) => {
+      if (this.#over !== undefined) return reject(this.#over);
+      this.#pendingWrites.push({ ...write, resolve, reject });
+      this.#unsentWrites.push({
+        key,
+        ...(expected !== undefined && { expected }),
+        ...(value !== undefined && { value: this.#unsentBytes.add(value) }),
+      });
+      this.#flushSoon();
+    });
+  }
+
+  watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
+    const live = fromRevision >= this.#revision;
+    const watcher = this.#watchers.add(prefix, fromRevision, live, observer);
+    const over = this.#over;
+    if (over !== undefined) queueMicrotask(() => this.#watchers.fail(watcher, over));
+    else if (!live) this.#catchUp(watcher);
+    return { [Symbol.dispose]: () => this.#watchers.remove(watcher) };
+  }
+
+  /** What has been asked for is still done; then the file is closed. */
+  close(): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      const alreadyOver = this.#over !== undefined;
+      this.#over ??= closedError();
+      this.#flush();
+      this.#worker.once("exit", () => resolve());
+      this.#post({ type: "close" });
+      // A thread that has failed exits by itself, and may have done so.
+      if (alreadyOver) void this.#worker.terminate().then(() => resolve());
+    });
+    return this.#closing;
+  }
+
+  #read<Result>(
+    request: WithoutId<ReadRequest>,
+    signal: AbortSignal | undefined,
+    receive: (answer: FromWorker, resolve: (result: Result) => void) => void,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#over !== undefined) throw this.#over;
+      const id = this.#nextId++;
+      const settle = (action: () => void) => {
+        this.#pendingReads.delete(id);
+        signal?.removeEventListener("abort", abort);
+        action();
+      };
+      const abort = () => settle(() => reject(signal?.reason));
+      signal?.addEventListener("abort", abort);
+      this.#pendingReads.set(id, {
+        receive: (answer) => receive(answer, (result) => settle(() => resolve(result))),
+        reject: (error) => settle(() => reject(error)),
+      });
+      this.#unsentReads.push({ ...request, id });
+      this.#flushSoon();
+    });
+  }
+
+  /** The answer brings the watcher to where this side is: the thread has sent every commit before it. */
+  #catchUp(watcher: Watcher): void {
+    const { prefix, covered } = watcher;
+    const answered = this.#read<Answer<"events">>(
+      { type: "events", prefix, after: covered },
+      undefined,
+      (answer, resolve) => {
+        if (answer.type !== "events") return;
+        const { bytes, upTo } = answer;
+        watcher.live = answer.caughtUp;
+        watcher.offer({ events: answer.events.map((event) => unpackEvent(bytes, event)), revision: upTo });
+        resolve(answer);
+      },
+    );
+    answered.then(
+      ({ caughtUp }) => {
+        if (!caughtUp && !watcher.disposed && this.#over === undefined) this.#catchUp(watcher);
+      },
+      (error) => this.#watchers.fail(watcher, error),
+    );
+  }
+
+  #receive(message: FromWorker): void {
+    switch (message.type) {
+      case "committed":
+        this.#committed(message);
+        break;
+      case "notCommitted": {
+        const error = toStorageError(message.failure);
+        for (const write of this.#pendingWrites.splice(0, message.count)) write.reject(error);
+        break;
+      }
+      case "recovered":
+        this.#deliver(message.events.map((event) => unpackEvent(message.bytes, event)));
+        break;
+      case "outOfRange":
+        this.#pendingReads.get(message.id)?.reject(rangeError(message));
+        break;
+      case "readFailed":
+        this.#pendingReads.get(message.id)?.reject(toStorageError(message.failure));
+        break;
+      case "opened":
+      case "openFailed":
+        break;
+      default:
+        this.#pendingReads.get(message.id)?.receive(message);
+    }
+  }
+
+  #committed({ outcomes, bytes }: Answer<"committed">): void {
+    const writes = this.#pendingWrites.splice(0, outcomes.length);
+    const events: StorageEvent[] = [];
+    for (const [index, write] of writes.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.type === "written") events.push(toEvent(write, outcome, bytes));
+    }
+    this.#deliver(events);
+    for (const [index, write] of writes.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.type === "written") write.resolve(outcome.revision);
+      else write.reject(refusal(write, outcome?.current && unpackEntry(bytes, write.key, outcome.current)));
+    }
+  }
+
+  #deliver(events: readonly StorageEvent[]): void {
+    const last = events[events.length - 1];
+    if (last === undefined) return;
+    this.#revision = revisionOf(last);
+    this.#watchers.deliver({ events, revision: this.#revision });
+  }
+
+  // What arrives in one turn of the event loop goes in one message.
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    if (this.#unsentWrites.length === 0 && this.#unsentReads.length === 0) return;
+    const writes = this.#unsentWrites;
+    const reads = this.#unsentReads;
+    this.#unsentWrites = [];
+    this.#unsentReads = [];
+    this.#post({ type: "requests", writes, reads, bytes: this.#unsentBytes.take() });
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message, message.type === "requests" ? [message.bytes] : []);
+  }
+
+  #end(error: StorageUnavailableError): void {
+    this.#over ??= error;
+    for (const write of this.#pendingWrites.splice(0)) write.reject(error);
+    for (const read of [...this.#pendingReads.values()]) read.reject(error);
+    this.#watchers.failAll(error);
+  }
+}
+
+function toEvent(
+  { key, value }: PendingWrite,
+  outcome: WriteOutcome & { type: "written" },
+  bytes: ArrayBuffer,
+): StorageEvent {
+  const { revision } = outcome;
+  const previous = outcome.previous && unpackEntry(bytes, key, outcome.previous);
+  if (value !== undefined) return { type: "put", entry: { key, value, revision }, previous };
+  // Only what is there can be deleted.
+  return { type: "delete", key, revision, previous: previous ?? { key, value: new Uint8Array(), revision } };
+}
+
+function refusal({ key, expected }: PendingWrite, current: StoredEntry | undefined): Error {
+  return expected === undefined ? new KeyExistsError(key, current) : new RevisionConflictError(key, expected, current);
+}
+
+function rangeError({ revision, oldest, newest }: Answer<"outOfRange">): Error {
+  return revision > newest ? new FutureRevisionError(revision, newest) : new RevisionCompactedError(revision, oldest);
+}
+
+function closedError(): StorageUnavailableError {
+  return new StorageUnavailableError("the store is closed");
+}

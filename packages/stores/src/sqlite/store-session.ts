@@ -1,0 +1,173 @@
+// The work of the database thread: commits what has gathered, then gives every read a turn, then tidies up a little.
+
+import type { Revision } from "@postern/apiserver/storage/storage";
+import { BytePacker, unpack } from "./byte-packer.ts";
+import { packEvent, packRow } from "./pack-rows.ts";
+import { createReadJob, type ReadJob } from "./read-jobs.ts";
+import { RevisionTable, type Write, type WriteResult } from "./revision-table.ts";
+import type { SqliteDatabase } from "./sqlite-driver.ts";
+import { failureKind, toFailure } from "./sqlite-errors.ts";
+import type { FromWorker, PackedEvent, ToWorker, WriteOutcome } from "./worker-protocol.ts";
+
+export type Send = (message: FromWorker) => void;
+
+/** A commit takes at most so many writes, so that the first of them does not wait for too many others. */
+const COMMIT_LIMIT = 1_024;
+/** Reads may produce so many bytes before it is the writes' turn again. */
+const READ_BYTES_PER_TURN = 512 << 10;
+const SWEEP_ROWS_PER_TURN = 256;
+/** About 4 MiB of log: copying it takes a few milliseconds. */
+const CHECKPOINT_PAGES = 1_000;
+const PAGE_BYTES = 4_096;
+/** Rows go to the end of the table, but index entries to a page anywhere. */
+const PAGES_PER_WRITE = 1;
+
+export class StoreSession {
+  readonly #open: () => SqliteDatabase;
+  readonly #send: Send;
+  /** Undefined after a failure that leaves it unclear what is on disk: opened anew before the next use. */
+  #table: RevisionTable | undefined;
+  /** The newest revision that the other side knows. */
+  #toldRevision: Revision;
+  #writes: Write[] = [];
+  #jobs: ReadJob[] = [];
+  #logPages = 0;
+  #closing = false;
+
+  /** Opens the database; throws as `open` does. */
+  constructor(open: () => SqliteDatabase, send: Send) {
+    this.#open = open;
+    this.#send = send;
+    this.#table = new RevisionTable(open());
+    this.#toldRevision = this.#table.revision;
+    send({ type: "opened", revision: this.#table.revision, compacted: this.#table.compacted });
+  }
+
+  receive(message: ToWorker): void {
+    if (message.type === "close") {
+      this.#closing = true;
+      return;
+    }
+    for (const { key, expected, value } of message.writes) {
+      this.#writes.push({ key, expected, value: value && unpack(message.bytes, value) });
+    }
+    for (const request of message.reads) this.#jobs.push(createReadJob(request));
+  }
+
+  /** One turn. False when there is nothing left to do until the next message. */
+  turn(): boolean {
+    this.#commit();
+    if (this.#closing) return this.#writes.length > 0;
+    this.#read();
+    const tidying = this.#tidyUp();
+    return this.#writes.length > 0 || this.#jobs.length > 0 || tidying;
+  }
+
+  get closing(): boolean {
+    return this.#closing;
+  }
+
+  close(): void {
+    const table = this.#table;
+    this.#table = undefined;
+    table?.close();
+  }
+
+  #commit(): void {
+    if (this.#writes.length === 0) return;
+    const batch = this.#writes.splice(0, COMMIT_LIMIT);
+    try {
+      const table = this.#usableTable();
+      const results = table.append(batch);
+      this.#toldRevision = table.revision;
+      this.#send(committed(results));
+      this.#countPages(batch);
+    } catch (error) {
+      this.#drop(error);
+      this.#send({ type: "notCommitted", count: batch.length, failure: toFailure(error) });
+    }
+  }
+
+  #read(): void {
+    let bytes = 0;
+    // Those who are not done go to the end of the queue; nobody gets two turns.
+    for (let left = this.#jobs.length; left > 0 && bytes < READ_BYTES_PER_TURN; left--) {
+      const job = this.#jobs.shift();
+      if (job === undefined) return;
+      try {
+        const step = job.step(this.#usableTable(), READ_BYTES_PER_TURN);
+        bytes += "bytes" in step.message ? step.message.bytes.byteLength : 0;
+        if (!step.done) this.#jobs.push(job);
+        this.#send(step.message);
+      } catch (error) {
+        this.#drop(error);
+        this.#send({ type: "readFailed", id: job.id, failure: toFailure(error) });
+      }
+    }
+  }
+
+  /** True while there is more to tidy up. A failure here concerns nobody: it is tried again after the next commit. */
+  #tidyUp(): boolean {
+    const table = this.#table;
+    if (table === undefined) return false;
+    try {
+      if (this.#logPages >= CHECKPOINT_PAGES) {
+        this.#logPages = 0;
+        table.checkpoint();
+      } else if (!table.swept) {
+        table.sweep(SWEEP_ROWS_PER_TURN);
+        this.#logPages += SWEEP_ROWS_PER_TURN;
+        return true;
+      }
+    } catch (error) {
+      this.#drop(error);
+    }
+    return false;
+  }
+
+  #countPages(batch: readonly Write[]): void {
+    let bytes = 0;
+    for (const { value } of batch) bytes += value?.byteLength ?? 0;
+    this.#logPages += batch.length * PAGES_PER_WRITE + Math.ceil(bytes / PAGE_BYTES);
+  }
+
+  /** After an error of the disk SQLite's view of the file may be wrong; a full disk is no such error. */
+  #drop(error: unknown): void {
+    if (failureKind(error) === "full") return;
+    try {
+      this.close();
+    } catch {}
+  }
+
+  #usableTable(): RevisionTable {
+    if (this.#table !== undefined) return this.#table;
+    const table = new RevisionTable(this.#open());
+    this.#table = table;
+    if (table.revision > this.#toldRevision) this.#tellRecovered(table);
+    return table;
+  }
+
+  // A commit whose last step failed may have reached the disk all the same. Its writers were told that it failed, which leaves
+  // open what happened; the watches must see what is there now.
+  #tellRecovered(table: RevisionTable): void {
+    const packer = new BytePacker();
+    const events: PackedEvent[] = [];
+    table.history("", this.#toldRevision, table.revision, (row) => {
+      events.push(packEvent(row, packer));
+      return true;
+    });
+    this.#toldRevision = table.revision;
+    this.#send({ type: "recovered", events, bytes: packer.take() });
+  }
+}
+
+function committed(results: readonly WriteResult[]): FromWorker {
+  const packer = new BytePacker();
+  const outcomes = results.map((result): WriteOutcome => {
+    const before = result.before && packRow(result.before, packer);
+    return result.written
+      ? { type: "written", revision: result.revision, ...(before && { previous: before }) }
+      : { type: "refused", ...(before && { current: before }) };
+  });
+  return { type: "committed", outcomes, bytes: packer.take() };
+}

@@ -1,0 +1,18 @@
+// Entries and events as the port shows them, made of what the database thread has sent.
+
+import type { StorageEvent, StoredEntry } from "@postern/apiserver/storage/storage";
+import { unpack } from "./byte-packer.ts";
+import type { PackedEvent, PackedValue } from "./worker-protocol.ts";
+
+export function unpackEntry(bytes: ArrayBuffer, key: string, packed: PackedValue): StoredEntry {
+  return { key, value: unpack(bytes, packed), revision: packed.revision };
+}
+
+export function unpackEvent(bytes: ArrayBuffer, { key, revision, value, previous }: PackedEvent): StorageEvent {
+  const before = previous && unpackEntry(bytes, key, previous);
+  if (value !== undefined) {
+    return { type: "put", entry: { key, value: unpack(bytes, value), revision }, previous: before };
+  }
+  // A deletion always has something before it.
+  return { type: "delete", key, revision, previous: before ?? { key, value: new Uint8Array(), revision } };
+}

@@ -1,0 +1,91 @@
+// What the main thread and the thread of the database say to each other. Bytes of one message lie in one buffer, which is handed over.
+
+import type { Revision } from "@postern/apiserver/storage/storage";
+import type { StoreFailure } from "./sqlite-errors.ts";
+import type { OpenOptions } from "./sqlite-schema.ts";
+
+/** Where in the buffer of its message some bytes lie. */
+export type Span = { readonly start: number; readonly length: number };
+
+/** An entry without its key, which the receiver knows. */
+export type PackedValue = Span & { readonly revision: Revision };
+
+export type PackedEntry = PackedValue & { readonly key: string };
+
+/** `value` absent means delete; `expected` absent means create. */
+export type WriteRequest = { readonly key: string; readonly expected?: Revision; readonly value?: Span };
+
+export type ReadRequest =
+  | { readonly id: number; readonly type: "get"; readonly key: string }
+  | ({ readonly id: number; readonly type: "list"; readonly prefix: string } & ListRange)
+  /** What happened under `prefix` after `after`: as much as fits in one answer. */
+  | { readonly id: number; readonly type: "events"; readonly prefix: string; readonly after: Revision }
+  | { readonly id: number; readonly type: "compact"; readonly revision: Revision };
+
+export type ListRange = {
+  readonly startAfter?: string;
+  readonly limit?: number;
+  readonly revision?: Revision;
+  readonly countRemaining: boolean;
+};
+
+export type ToWorker =
+  /** Writes are answered in their order; `bytes` holds their values. */
+  | {
+      readonly type: "requests";
+      readonly writes: readonly WriteRequest[];
+      readonly reads: readonly ReadRequest[];
+      readonly bytes: ArrayBuffer;
+    }
+  | { readonly type: "close" };
+
+export type WriteOutcome =
+  | { readonly type: "written"; readonly revision: Revision; readonly previous?: PackedValue }
+  | { readonly type: "refused"; readonly current?: PackedValue };
+
+export type PackedEvent = {
+  readonly key: string;
+  readonly revision: Revision;
+  /** Absent: the key was deleted. */
+  readonly value?: Span;
+  readonly previous?: PackedValue;
+};
+
+export type FromWorker =
+  | { readonly type: "opened"; readonly revision: Revision; readonly compacted: Revision }
+  | { readonly type: "openFailed"; readonly failure: StoreFailure }
+  /** One commit: the outcomes of the oldest unanswered writes, in order. It is on disk. */
+  | { readonly type: "committed"; readonly outcomes: readonly WriteOutcome[]; readonly bytes: ArrayBuffer }
+  /** Nothing of the oldest `count` unanswered writes has been stored. */
+  | { readonly type: "notCommitted"; readonly count: number; readonly failure: StoreFailure }
+  /** Commits that were thought lost, found on disk: nobody waits for them any more. */
+  | { readonly type: "recovered"; readonly events: readonly PackedEvent[]; readonly bytes: ArrayBuffer }
+  | { readonly type: "entry"; readonly id: number; readonly entry?: PackedValue; readonly bytes: ArrayBuffer }
+  /** Part of a list; the last part has `end`. */
+  | {
+      readonly type: "entries";
+      readonly id: number;
+      readonly entries: readonly PackedEntry[];
+      readonly bytes: ArrayBuffer;
+      readonly end?: { readonly revision: Revision; readonly remaining: number };
+    }
+  /** Everything after the requested revision and up to `upTo`, which is the newest one when `caughtUp`. */
+  | {
+      readonly type: "events";
+      readonly id: number;
+      readonly events: readonly PackedEvent[];
+      readonly bytes: ArrayBuffer;
+      readonly upTo: Revision;
+      readonly caughtUp: boolean;
+    }
+  | { readonly type: "compacted"; readonly id: number; readonly compacted: Revision }
+  | {
+      readonly type: "outOfRange";
+      readonly id: number;
+      readonly revision: Revision;
+      readonly oldest: Revision;
+      readonly newest: Revision;
+    }
+  | { readonly type: "readFailed"; readonly id: number; readonly failure: StoreFailure };
+
+export type WorkerOptions = OpenOptions;
