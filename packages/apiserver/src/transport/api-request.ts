@@ -34,6 +34,10 @@ export type ApiRequest = {
   readonly upgrade?: UpgradeRequest;
   /** Aborted when the client went away, the deadline passed or the server stops. */
   readonly signal: AbortSignal;
+  /** Aborts `signal`: for the deadline and for a credential that is revoked. */
+  abort?(reason: unknown): void;
+  /** Aborted when the server begins to stop, while requests that do not last may still be finished. */
+  readonly serverStopping?: AbortSignal;
 };
 
 export type UpgradeRequest = {

@@ -1,0 +1,9 @@
+// Why a request is abandoned when nobody is left to answer.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+
+/** Not a code of HTTP: it is only ever seen in logs, metrics and audit events. */
+export const CLIENT_GONE = 499;
+
+export const clientGoneError = (): ApiError =>
+  new ApiError({ code: CLIENT_GONE, message: "the client closed the connection before the response was complete" });

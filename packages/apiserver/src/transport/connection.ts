@@ -1,0 +1,31 @@
+// What is known about the connection that a request came on.
+
+import type { X509Certificate } from "node:crypto";
+import type { TLSSocket } from "node:tls";
+
+export type Connection = {
+  /** Without port; IPv4 in its own notation also on a dual-stack socket. */
+  readonly remoteAddress: string;
+  /** As sent in the handshake, not verified. Read once, so that caches may be keyed by it. */
+  readonly peerCertificate: X509Certificate | undefined;
+};
+
+const MAPPED_IPV4 = "::ffff:";
+
+export function describeConnection(socket: TLSSocket): Connection {
+  const address = socket.remoteAddress ?? "";
+  return {
+    remoteAddress: address.startsWith(MAPPED_IPV4) ? address.slice(MAPPED_IPV4.length) : address,
+    peerCertificate: peerCertificateOf(socket),
+  };
+}
+
+/** Not `getPeerCertificate(true)`, which leaks memory in some releases of Node (CVE-2025-59464). */
+function peerCertificateOf(socket: TLSSocket): X509Certificate | undefined {
+  try {
+    return socket.getPeerX509Certificate();
+  } catch {
+    // A certificate that cannot be read identifies nobody.
+    return undefined;
+  }
+}

@@ -1,0 +1,77 @@
+// Makes the ApiRequest of an exchange; what is not looked at is not computed.
+
+import { Readable } from "node:stream";
+import type { Scheduler } from "../runtime/clock.ts";
+import type { ApiRequest } from "./api-request.ts";
+import { contentLengthOf, type Exchange } from "./exchange.ts";
+import { readBody } from "./read-body.ts";
+import type { RequestTarget } from "./request-target.ts";
+import type { TransportLimits } from "./transport-limits.ts";
+
+export type ApiRequestOptions = {
+  readonly limits: TransportLimits;
+  readonly scheduler: Scheduler;
+  readonly serverStopping: AbortSignal;
+};
+
+/** All members are own properties, so that a copy by spread is whole. */
+export function createApiRequest(
+  exchange: Exchange,
+  { path, query }: RequestTarget,
+  { limits, scheduler, serverStopping }: ApiRequestOptions,
+): ApiRequest & { abort(reason: unknown): void } {
+  let parameters: URLSearchParams | undefined;
+  let controller: AbortController | undefined;
+  let abortedFor: { readonly reason: unknown } | undefined;
+  let bodyTaken = false;
+  const takeBody = (): void => {
+    if (bodyTaken) throw new Error("the request body was taken before");
+    bodyTaken = true;
+  };
+  return {
+    method: exchange.method,
+    path,
+    basePath: "",
+    get query() {
+      parameters ??= new URLSearchParams(query);
+      return parameters;
+    },
+    requestUri: query === "" ? path : `${path}?${query}`,
+    headers: exchange.headers,
+    httpVersion: exchange.httpVersion,
+    remoteAddress: exchange.connection.remoteAddress,
+    host: exchange.host,
+    peerCertificate: () => exchange.connection.peerCertificate,
+    async body(limitBytes) {
+      takeBody();
+      if (exchange.body === undefined) return new Uint8Array(0);
+      const contentLength = contentLengthOf(exchange);
+      return readBody(exchange.body, {
+        limitBytes,
+        contentLength,
+        stallTimeoutMs: limits.bodyStallTimeoutMs,
+        scheduler,
+      });
+    },
+    bodyStream() {
+      takeBody();
+      return exchange.body ?? emptyStream();
+    },
+    ...(exchange.upgrade === undefined ? {} : { upgrade: exchange.upgrade }),
+    get signal() {
+      if (controller === undefined) {
+        // Most requests end without anybody having asked, and a signal is dear.
+        controller = new AbortController();
+        if (abortedFor !== undefined) controller.abort(abortedFor.reason);
+      }
+      return controller.signal;
+    },
+    serverStopping,
+    abort(reason) {
+      if (controller === undefined) abortedFor ??= { reason };
+      else controller.abort(reason);
+    },
+  };
+}
+
+const emptyStream = (): Readable => Readable.from([]);

@@ -1,0 +1,202 @@
+// Serves one TLS listener: accepts connections, turns what comes on them into ApiRequests, and writes the ApiResponses.
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2SecureServer, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { Logger } from "../logging/logger.ts";
+import type { Scheduler } from "../runtime/clock.ts";
+import { type Connection, describeConnection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
+import { type HandshakeGate, installHandshakeGate } from "./handshake-gate.ts";
+import { http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
+import { http2Exchange } from "./http2-exchange.ts";
+import { describeListenError } from "./listen-error.ts";
+import { refuseMalformedRequest } from "./malformed-request.ts";
+import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
+import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
+import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
+
+export type HttpTransportOptions = {
+  readonly tls: TlsCredentials;
+  /** An IP address or host name. */
+  readonly bindAddress: string;
+  /** 0 lets the operating system choose. */
+  readonly port: number;
+  /** Must not reject; if it does, the client gets a bare 500. */
+  readonly handler: ApiHandler;
+  readonly logger: Logger;
+  readonly scheduler: Scheduler;
+  readonly limits?: Partial<TransportLimits>;
+  readonly onTlsHandshakeError?: () => void;
+};
+
+export type ListenAddress = { readonly address: string; readonly port: number };
+
+export class HttpTransport {
+  readonly #options: HttpTransportOptions;
+  readonly #limits: TransportLimits;
+  readonly #server: Http2SecureServer;
+  readonly #handshakes: HandshakeGate;
+  readonly #serve: ServeOptions;
+  readonly #stopping = new AbortController();
+  readonly #sockets = new Map<TLSSocket, { readonly connection: Connection; active: number }>();
+  readonly #sessions = new Map<ServerHttp2Session, Connection>();
+  readonly #exchanges = new Set<Exchange>();
+  #closed: Promise<void> | undefined;
+
+  constructor(options: HttpTransportOptions) {
+    this.#options = options;
+    this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
+    const { handler, logger, scheduler } = options;
+    this.#serve = { handler, logger, scheduler, limits: this.#limits, serverStopping: this.#stopping.signal };
+    this.#server = createTlsServer(options.tls, this.#limits);
+    this.#handshakes = installHandshakeGate(this.#server, this.#limits.maxHandshakes);
+    this.#installListeners();
+  }
+
+  /** Aborted when `close` is called. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  /** Resolves with the actual address; rejects with AddressInUseError or another ListenError. */
+  listen(): Promise<ListenAddress> {
+    const { bindAddress, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      const onError = (error: Error): void => reject(describeListenError(error, bindAddress, port));
+      this.#server.once("error", onError);
+      this.#server.listen({ host: bindAddress, port }, () => {
+        this.#server.off("error", onError);
+        this.#server.on("error", (error) => this.#options.logger.error({ error }, "listener failed"));
+        // A server that listens on a host has an address.
+        const bound = this.#server.address() as AddressInfo;
+        resolve({ address: bound.address, port: bound.port });
+      });
+    });
+  }
+
+  /** New handshakes use these from now on; open connections are left alone. Throws when they do not fit together. */
+  setCredentials(tls: TlsCredentials): void {
+    this.#server.setSecureContext(secureContextOf(tls));
+  }
+
+  /**
+   * Stops accepting, tells HTTP/2 clients to go elsewhere, and signals `serverStopping`, on which long-running requests end. Requests
+   * under way have `drainMs` to finish; what is left is cut. Resolves when every connection is closed.
+   */
+  close({ drainMs }: { readonly drainMs: number }): Promise<void> {
+    this.#closed ??= this.#close(drainMs);
+    return this.#closed;
+  }
+
+  async #close(drainMs: number): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#stopping.abort(serviceUnavailableError("the server is shutting down"));
+    this.#handshakes.close();
+    for (const session of this.#sessions.keys()) session.close();
+    for (const [socket, { active }] of this.#sockets) {
+      if (active === 0 && socket.alpnProtocol !== "h2") socket.destroy();
+    }
+    const deadline = this.#options.scheduler.schedule(drainMs, () => this.#cutEverything());
+    await closed;
+    deadline[Symbol.dispose]();
+  }
+
+  #cutEverything(): void {
+    for (const exchange of this.#exchanges) exchange.cut();
+    for (const session of this.#sessions.keys()) session.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
+  }
+
+  #installListeners(): void {
+    const server = this.#server;
+    const { logger } = this.#options;
+    server.on("tlsClientError", () => this.#options.onTlsHandshakeError?.());
+    server.prependListener("secureConnection", (socket) => this.#addSocket(socket));
+    server.on("clientError", (error: Error, socket: Duplex) => {
+      const busy = this.#sockets.get(socket as TLSSocket)?.active ?? 0;
+      refuseMalformedRequest(error, socket, busy > 0);
+    });
+    server.on("session", (session) => this.#addSession(session));
+    server.on("sessionError", (error) => logger.debug({ error }, "HTTP/2 session failed"));
+    // Node passes the raw headers too, which its types do not say.
+    type StreamListener = (
+      stream: ServerHttp2Stream,
+      headers: IncomingHttpHeaders,
+      flags: number,
+      raw: string[],
+    ) => void;
+    const onStream: StreamListener = (stream, headers, _flags, raw) => this.#onStream(stream, headers, raw);
+    server.on("stream", onStream as (...args: unknown[]) => void);
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
+    server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
+  }
+
+  #addSocket(socket: TLSSocket): void {
+    this.#sockets.set(socket, { connection: describeConnection(socket), active: 0 });
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  #addSession(session: ServerHttp2Session): void {
+    // On a TLS listener it is one; Node's type allows for plain text.
+    this.#sessions.set(session, describeConnection(session.socket as TLSSocket));
+    session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
+    session.once("close", () => this.#sessions.delete(session));
+    if (this.#stopping.signal.aborted) session.close();
+  }
+
+  #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+    // Without a listener a reset by the client would end the process.
+    stream.on("error", ignore);
+    const connection =
+      stream.session === undefined ? undefined : this.#sessions.get(stream.session as ServerHttp2Session);
+    if (connection === undefined) {
+      stream.destroy();
+      return;
+    }
+    this.#run(http2Exchange(stream, headers, rawHeaders, connection));
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const socket = request.socket as TLSSocket;
+    const state = this.#sockets.get(socket);
+    if (state === undefined) {
+      socket.destroy();
+      return;
+    }
+    state.active += 1;
+    response.once("close", () => {
+      state.active -= 1;
+      // An idle connection would hold up the shutdown.
+      if (this.#stopping.signal.aborted && state.active === 0) socket.end();
+    });
+    const { scheduler } = this.#options;
+    const isClosing = (): boolean => this.#stopping.signal.aborted;
+    this.#run(http1Exchange(request, response, state.connection, { limits: this.#limits, scheduler, isClosing }));
+  }
+
+  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
+    // Node hands the socket over without a listener for errors.
+    socket.on("error", ignore);
+    const state = this.#sockets.get(socket as TLSSocket);
+    if (state === undefined) {
+      socket.destroy();
+      return;
+    }
+    state.active += 1;
+    this.#run(http1UpgradeExchange(request, socket, head, state.connection));
+  }
+
+  #run(exchange: Exchange): void {
+    this.#exchanges.add(exchange);
+    exchange.onClose(() => this.#exchanges.delete(exchange));
+    void serveExchange(exchange, this.#serve);
+  }
+}
+
+export const createHttpTransport = (options: HttpTransportOptions): HttpTransport => new HttpTransport(options);
+
+const ignore = (): void => undefined;

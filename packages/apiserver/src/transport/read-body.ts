@@ -1,0 +1,95 @@
+// Reads a request body into memory, with a bound on its size and on the client's pauses.
+
+import type { Readable } from "node:stream";
+import { ApiError, requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
+import type { Scheduler } from "../runtime/clock.ts";
+import { clientGoneError } from "./client-gone-error.ts";
+
+export type ReadBodyOptions = {
+  readonly limitBytes: number;
+  /** As the client declared it. */
+  readonly contentLength: number | undefined;
+  readonly stallTimeoutMs: number;
+  readonly scheduler: Scheduler;
+};
+
+const EMPTY = new Uint8Array(0);
+
+/** Rejects with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. What is past the limit stays unread. */
+export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
+  const { limitBytes, contentLength, stallTimeoutMs, scheduler } = options;
+  if (contentLength === 0) return Promise.resolve(EMPTY);
+  if (contentLength !== undefined && contentLength > limitBytes) return Promise.reject(tooLarge(limitBytes));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let progressed = false;
+    const onData = (chunk: Buffer): void => {
+      progressed = true;
+      size += chunk.length;
+      if (size > limitBytes) fail(tooLarge(limitBytes));
+      else chunks.push(chunk);
+    };
+    const onEnd = (): void => {
+      release();
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size));
+    };
+    const onGone = (): void => fail(clientGoneError());
+    const onTimer = (): void => {
+      if (progressed) {
+        progressed = false;
+        timer = scheduler.schedule(stallTimeoutMs, onTimer);
+      } else fail(stalled());
+    };
+    let timer = scheduler.schedule(stallTimeoutMs, onTimer);
+    const release = (): void => {
+      timer[Symbol.dispose]();
+      stream.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
+    };
+    const fail = (error: ApiError): void => {
+      release();
+      stream.pause();
+      reject(error);
+    };
+    if (stream.destroyed) fail(clientGoneError());
+    else stream.on("data", onData).on("end", onEnd).on("error", onGone).on("close", onGone);
+  });
+}
+
+/** Takes what is left of a body nobody wants and drops it; resolves at its end, at `maxBytes`, or when the client stalls. */
+export function discardBody(
+  stream: Readable,
+  maxBytes: number,
+  { stallTimeoutMs, scheduler }: Pick<ReadBodyOptions, "stallTimeoutMs" | "scheduler">,
+): Promise<void> {
+  return new Promise((resolve) => {
+    let left = maxBytes;
+    const done = (): void => {
+      timer[Symbol.dispose]();
+      stream.off("data", onData).off("end", done).off("error", done).off("close", done);
+      stream.pause();
+      resolve();
+    };
+    const onData = (chunk: Buffer): void => {
+      left -= chunk.length;
+      if (left < 0) done();
+    };
+    const timer = scheduler.schedule(stallTimeoutMs, done);
+    if (stream.destroyed || stream.readableEnded) {
+      done();
+      return;
+    }
+    stream.on("data", onData).on("end", done).on("error", done).on("close", done);
+    stream.resume();
+  });
+}
+
+const tooLarge = (limitBytes: number): ApiError => requestEntityTooLargeError(`limit is ${limitBytes}`);
+
+const stalled = (): ApiError =>
+  new ApiError({
+    code: 408,
+    reason: "Timeout",
+    message: "Timeout: the request body did not arrive in time",
+    details: {},
+  });

@@ -1,0 +1,61 @@
+// The TLS server that speaks HTTP/1.1 and HTTP/2 on one port, with the settings that Node hides in several places.
+
+import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
+import type { TransportLimits } from "./transport-limits.ts";
+
+export type TlsCredentials = {
+  /** PEM. */
+  readonly key: string | Uint8Array;
+  /** PEM, the server's own certificate first. */
+  readonly cert: string | Uint8Array;
+  /** Authorities whose names are sent to clients as a hint which certificate to show. Nothing is trusted because of it. */
+  readonly clientCa?: string | Uint8Array;
+};
+
+export const secureContextOf = ({ key, cert, clientCa }: TlsCredentials) => ({
+  key: asBuffer(key),
+  cert: asBuffer(cert),
+  ...(clientCa === undefined ? {} : { ca: asBuffer(clientCa) }),
+  minVersion: "TLSv1.2" as const,
+});
+
+export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): Http2SecureServer {
+  const server = createSecureServer({
+    ...secureContextOf(tls),
+    allowHTTP1: true,
+    // Authenticators check the chain: a request without a certificate, or with a strange one, is merely anonymous.
+    requestCert: true,
+    rejectUnauthorized: false,
+    handshakeTimeout: limits.handshakeTimeoutMs,
+    maxSessionMemory: limits.maxSessionMemory,
+    settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
+    ...SOCKET_OPTIONS,
+    ...STREAM_RESETS,
+  });
+  // The HTTP/1.1 half reads these from the server, but takes none of them as an option.
+  Object.assign(server, {
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    // Bodies have their own timeout, and watches none.
+    requestTimeout: 0,
+    timeout: 0,
+    requireHostHeader: true,
+    connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 10_000),
+  });
+  server.maxConnections = limits.maxConnections;
+  // Node puts its compatibility layer on every HTTP/2 stream once somebody listens for "request", which here means HTTP/1.1 alone.
+  server.removeAllListeners("newListener");
+  return server;
+}
+
+/** Options of net.Server, which TLS passes on. */
+const SOCKET_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 };
+
+/**
+ * How many streams a client may cancel at once and per second before its connection ends. kubectl and informers cancel many watches
+ * together. From Node 22 on; earlier releases keep to the library's 1000 and 33.
+ */
+const STREAM_RESETS = { streamResetBurst: 5_000, streamResetRate: 200 } as Partial<SecureServerOptions>;
+
+const asBuffer = (pem: string | Uint8Array): string | Buffer => (typeof pem === "string" ? pem : Buffer.from(pem));
