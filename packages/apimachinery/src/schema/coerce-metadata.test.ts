@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
 import { isApiError } from "../meta/api-error.ts";
@@ -51,5 +52,39 @@ describe("received metadata", () => {
     } catch (error) {
       expect(isApiError(error, "BadRequest")).toBe(true);
     }
+  });
+
+  it("is read or refused with 400, whatever it is (seed 19)", () => {
+    const name = fc.constantFrom(
+      "name",
+      "labels",
+      "finalizers",
+      "ownerReferences",
+      "managedFields",
+      "time",
+      "uid",
+      "x",
+    );
+    const time = fc.constantFrom("2024-01-01T00:00:00Z", "2024-13-01T00:00:00Z", "2024-01-01T00:00:00,5Z", "");
+    const { json } = fc.letrec<{ json: JsonValue }>((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 4 },
+        fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)),
+        fc.dictionary(name, tie("json")),
+        fc.record({ creationTimestamp: time, time, managedFields: fc.array(fc.record({ time })) }),
+        fc.array(tie("json"), { maxLength: 3 }),
+      ) as fc.Arbitrary<JsonValue>,
+    }));
+    fc.assert(
+      fc.property(json, (metadata) => {
+        try {
+          const once = coerce(metadata).metadata;
+          expect(coerce(once as JsonValue)).toEqual({ metadata: once, unknownPaths: [] });
+        } catch (error) {
+          if (!isApiError(error, "BadRequest")) throw error;
+        }
+      }),
+      { seed: 19, numRuns: 2000 },
+    );
   });
 });

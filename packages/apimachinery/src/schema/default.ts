@@ -5,6 +5,8 @@ import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonVa
 import { type MemberChanges, withMemberChanges } from "./member-changes.ts";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 
+const NO_PROPERTIES: NonNullable<StructuralSchema["properties"]> = {};
+
 /** What a write does: nulls that no default can replace go first, then defaults come in. */
 export function applyDefaults(value: JsonValue, schema: StructuralSchema): JsonValue {
   return setDefaults(pruneNulls(value, schema), schema);
@@ -23,8 +25,10 @@ export function setDefaults(value: JsonValue, schema: StructuralSchema | undefin
 
 function setMemberDefaults(object: JsonObject, schema: StructuralSchema): JsonObject {
   let changes: MemberChanges | undefined;
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (property.default === undefined || property.default === null) continue;
+  const { properties = NO_PROPERTIES } = schema;
+  for (const name of Object.keys(properties)) {
+    const property = properties[name];
+    if (property?.default === undefined || property.default === null) continue;
     const member = Object.hasOwn(object, name) ? object[name] : undefined;
     if (member !== undefined && !isForbiddenNull(member, property)) continue;
     changes ??= new Map();

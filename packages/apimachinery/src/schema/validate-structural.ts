@@ -106,25 +106,28 @@ function validateListAndMapType(schema: StructuralSchema, path: string, errors: 
     return;
   }
   if (keys.length === 0) errors.push(requiredError(keysPath, "must not be empty if x-kubernetes-list-type is map"));
-  const { items } = schema;
   for (const [index, key] of keys.entries()) {
-    const property = items && propertyOf(items, key);
-    const keyPathHere = indexPath(keysPath, index);
-    if (property === undefined) {
-      errors.push(invalidError(keyPathHere, key, "entries must all be names of item properties"));
-    } else if (property.type === "object" || property.type === "array") {
-      errors.push(
-        invalidError(
-          childPath(keyPath(childPath(path, "items.properties"), key), "type"),
-          property.type,
-          "must be a scalar type if parent array's x-kubernetes-list-type is map",
-        ),
-      );
-    } else if (items?.required?.includes(key) !== true && property.default === undefined) {
-      const why = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
-      errors.push(requiredError(childPath(keyPath(childPath(path, "items.properties"), key), "default"), why));
-    }
+    errors.push(...validateMapKey(key, schema.items, childPath(path, "items"), indexPath(keysPath, index)));
   }
+}
+
+/** Every item must have the key, and a value that can be compared. */
+function validateMapKey(
+  key: string,
+  items: StructuralSchema = {},
+  itemsPath: string,
+  path: string,
+): readonly FieldError[] {
+  const property = propertyOf(items, key);
+  const propertyPath = keyPath(childPath(itemsPath, "properties"), key);
+  if (property === undefined) return [invalidError(path, key, "entries must all be names of item properties")];
+  if (property.type === "object" || property.type === "array") {
+    const rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+    return [invalidError(childPath(propertyPath, "type"), property.type, rule)];
+  }
+  if (items.required?.includes(key) === true || property.default !== undefined) return [];
+  const why = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+  return [requiredError(childPath(propertyPath, "default"), why)];
 }
 
 /** apiVersion, kind and metadata are everybody's: a schema may only restrict the names of its objects. */
