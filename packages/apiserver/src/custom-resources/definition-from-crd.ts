@@ -1,0 +1,91 @@
+// Makes a ResourceDefinition of each served version that a CustomResourceDefinition describes.
+// Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { readCrdSchema } from "@postern/apimachinery/schema/from-crd";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { PrinterColumn, ResourceDefinition, ScaleSubresource } from "../registry/resource-definition.ts";
+
+const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" };
+
+const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"]);
+
+/** Throws 422 that names the faulty fields of a schema that is not structural. */
+export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
+  const spec = objectAt(crd, "spec");
+  return listAt(spec, "versions")
+    .filter(isJsonObject)
+    .filter((version) => version["served"] !== false)
+    .map((version) => definitionOf(crd, spec, version));
+}
+
+function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): ResourceDefinition {
+  const names = objectAt(spec, "names");
+  const versionName = textAt(version, "name");
+  const { schema, errors } = readCrdSchema(crd, versionName);
+  if (errors.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), errors);
+  const subresources = objectAt(version, "subresources");
+  const columns = listAt(version, "additionalPrinterColumns").filter(isJsonObject).map(columnOf);
+  const selectableFields = listAt(version, "selectableFields")
+    .filter(isJsonObject)
+    .map((field) => textAt(field, "jsonPath"));
+  const scale = subresources["scale"];
+  const kind = textAt(names, "kind");
+  return {
+    group: textAt(spec, "group"),
+    version: versionName,
+    kind,
+    plural: textAt(names, "plural"),
+    singular: textAt(names, "singular") || kind.toLowerCase(),
+    ...(textAt(names, "listKind") === "" ? {} : { listKind: textAt(names, "listKind") }),
+    shortNames: listAt(names, "shortNames").filter(isText),
+    categories: listAt(names, "categories").filter(isText),
+    namespaced: textAt(spec, "scope") === "Namespaced",
+    schema: kindSchema(schema),
+    hasStatus: subresources["status"] !== undefined,
+    ...(isJsonObject(scale) ? { scale: scaleOf(scale) } : {}),
+    ...(columns.length === 0 ? {} : { columns }),
+    ...(selectableFields.length === 0 ? {} : { selectableFields }),
+  };
+}
+
+function columnOf(column: JsonObject): PrinterColumn {
+  const type = textAt(column, "type");
+  const { format, description, priority } = column;
+  return {
+    name: textAt(column, "name"),
+    // The set holds exactly the types of a column.
+    type: (COLUMN_TYPES.has(type) ? type : "string") as PrinterColumn["type"],
+    value: textAt(column, "jsonPath"),
+    ...(isText(format) ? { format } : {}),
+    ...(isText(description) ? { description } : {}),
+    ...(typeof priority === "number" ? { priority } : {}),
+  };
+}
+
+function scaleOf(scale: JsonObject): ScaleSubresource {
+  const labelSelectorPath = textAt(scale, "labelSelectorPath");
+  return {
+    specReplicasPath: textAt(scale, "specReplicasPath"),
+    statusReplicasPath: textAt(scale, "statusReplicasPath"),
+    ...(labelSelectorPath === "" ? {} : { labelSelectorPath }),
+  };
+}
+
+const isText = (value: JsonValue | undefined): value is string => typeof value === "string";
+
+function objectAt(object: JsonObject, member: string): JsonObject {
+  const value = object[member];
+  return isJsonObject(value) ? value : {};
+}
+
+function listAt(object: JsonObject, member: string): readonly JsonValue[] {
+  const value = object[member];
+  return isJsonArray(value) ? value : [];
+}
+
+function textAt(object: JsonObject, member: string): string {
+  const value = object[member];
+  return isText(value) ? value : "";
+}
