@@ -68,10 +68,6 @@ export function subsetAt(set: FieldSet, path: FieldPath): FieldSet | undefined {
   return node;
 }
 
-/** The set moved below `path`: the reverse of `subsetAt`. */
-export const prefixed = (path: FieldPath, set: FieldSet): FieldSet =>
-  path.reduceRight<FieldSet>((below, element) => ({ members: NO_MEMBERS, children: new Map([[element, below]]) }), set);
-
 export function equalFieldSets(a: FieldSet, b: FieldSet): boolean {
   if (a === b) return true;
   if (a.members.size !== b.members.size || a.children.size !== b.children.size) return false;

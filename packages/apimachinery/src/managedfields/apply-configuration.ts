@@ -2,7 +2,6 @@
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go (Apply), skipnonapplied.go, lastappliedmanager.go
 
 import { hasPath, isEmptyFieldSet } from "../fieldpath/field-set.ts";
-import { PathElementError } from "../fieldpath/path-element.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import { badRequestError, untypedError } from "../meta/api-error.ts";
 import { parseApiVersion } from "../meta/group-version.ts";
@@ -13,10 +12,16 @@ import { applyConflictError } from "./apply-conflict.ts";
 import type { FieldManagerApply } from "./field-manager.ts";
 import type { FieldManagerCore } from "./field-manager-core.ts";
 import { fieldsLastApplied, LAST_APPLIED_MANAGER, withLastApplied } from "./last-applied.ts";
-import { type Managed, ManagedFieldsError, NOTHING_MANAGED } from "./managed-fields-codec.ts";
+import {
+  decodeStoredManagedFields,
+  encodeManagedFields,
+  isManagedFieldsFault,
+  type Managed,
+  NOTHING_MANAGED,
+} from "./managed-fields-codec.ts";
 import { UNKNOWN_MANAGER } from "./manager-from-user-agent.ts";
 import { MergeConflictError } from "./merge-conflict.ts";
-import type { ApplyInput, ApplyResult } from "./merge-updater.ts";
+import { type ApplyInput, type ApplyResult, withSet } from "./merge-updater.ts";
 import { jsonOf, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
 import { formatOwnerId } from "./owner-id.ts";
 import { withoutUntracked } from "./untracked-fields.ts";
@@ -47,7 +52,7 @@ export function applyConfiguration(core: FieldManagerCore, input: FieldManagerAp
   const written = object === undefined ? (bareLive ?? applied) : (object as KubeObject); // merged from two KubeObjects
   const annotated =
     manager === LAST_APPLIED_MANAGER ? withLastApplied(written, applied, core.schema, core.untracked) : written;
-  return withManagedFields(annotated, core.codec.encode({ owners: withoutUntrackedOf(id, owners), times }));
+  return withManagedFields(annotated, encodeManagedFields({ owners: withoutUntrackedOf(id, owners), times }));
 }
 
 function checkApplied(applied: KubeObject, apiVersion: string): void {
@@ -62,7 +67,7 @@ function checkApplied(applied: KubeObject, apiVersion: string): void {
 /** Where nobody is recorded yet, everything there is belongs to `before-first-apply`, so that an apply can conflict. */
 function managedBefore(core: FieldManagerCore, input: FieldManagerApply, live: KubeObject, after: JsonValue): Managed {
   const { subresource = "", now } = input;
-  const managed = withFault("failed to decode managed fields", () => core.codec.decodeStored(rawManagedFields(live)));
+  const managed = withFault("failed to decode managed fields", () => decodeStoredManagedFields(rawManagedFields(live)));
   if (managed.owners.size > 0) return managed;
   return withFault("failed to create manager for existing fields", () =>
     trackUpdate(core, { before: {}, after, managed, manager: BEFORE_FIRST_APPLY, subresource, now }),
@@ -110,7 +115,7 @@ function withoutUntrackedOf(id: string, owners: ApplyResult["owners"]): ApplyRes
   const set = withoutUntracked(own.set);
   const kept = new Map(owners);
   if (isEmptyFieldSet(set)) kept.delete(id);
-  else kept.set(id, { ...own, set });
+  else kept.set(id, withSet(own, set));
   return kept;
 }
 
@@ -124,8 +129,7 @@ function withFault<T>(what: string, step: () => T): T {
   }
 }
 
-const isDataFault = (error: unknown): error is Error =>
-  error instanceof TypedValueError || error instanceof ManagedFieldsError || error instanceof PathElementError;
+const isDataFault = (error: unknown): error is Error => error instanceof TypedValueError || isManagedFieldsFault(error);
 
 /** `p-default/c1; management.postern/v1, Kind=OwnedAccessKey`, with nothing before the slash for cluster-wide objects. */
 function describeObject({ apiVersion, kind, metadata }: KubeObject): string {

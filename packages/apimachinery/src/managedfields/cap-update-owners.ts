@@ -3,6 +3,7 @@
 
 import { union } from "../fieldpath/field-set.ts";
 import type { Managed } from "./managed-fields-codec.ts";
+import { withSet } from "./merge-updater.ts";
 import { formatOwnerId } from "./owner-id.ts";
 
 const MAX_UPDATE_OWNERS = 10;
@@ -36,7 +37,7 @@ export function capUpdateOwners(managed: Managed): Managed {
     for (const part of new Set([bucket, first, id])) {
       const { set } = owners.get(part) ?? {};
       if (set === undefined) continue;
-      merged = { ...merged, set: union(merged.set, set) };
+      merged = withSet(merged, union(merged.set, set));
       owners.delete(part);
       excess--;
     }

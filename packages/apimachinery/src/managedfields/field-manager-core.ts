@@ -2,7 +2,6 @@
 
 import type { FieldSet } from "../fieldpath/field-set.ts";
 import type { TypedSchema } from "../typed/typed-schema.ts";
-import type { ManagedFieldsCodec } from "./managed-fields-codec.ts";
 import type { MergeUpdater } from "./merge-updater.ts";
 
 export type FieldManagerCore = {
@@ -10,7 +9,6 @@ export type FieldManagerCore = {
   readonly schema: TypedSchema;
   /** The only version that is served. */
   readonly apiVersion: string;
-  readonly codec: ManagedFieldsCodec;
   /** What nobody may own through any subresource. */
   readonly untracked: FieldSet;
   /** `subresource` is empty for the main resource. */

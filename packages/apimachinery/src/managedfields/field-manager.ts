@@ -9,7 +9,6 @@ import type { StructuralSchema } from "../schema/structural-schema.ts";
 import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
 import type { FieldManagerCore } from "./field-manager-core.ts";
-import { createManagedFieldsCodec } from "./managed-fields-codec.ts";
 import { createMergeUpdater, type MergeUpdater } from "./merge-updater.ts";
 import { trackedFields } from "./tracked-fields.ts";
 import { updateManagedFields } from "./update-managed-fields.ts";
@@ -77,7 +76,6 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     schema,
     apiVersion,
     updaterFor,
-    codec: createManagedFieldsCodec(),
     untracked: fieldSetOf(...untracked),
   };
   return {

@@ -1,14 +1,13 @@
 // Reads and writes metadata.managedFields.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/managedfields.go
 
-import type { FieldSet } from "../fieldpath/field-set.ts";
 import { parseFieldsV1, toFieldsV1 } from "../fieldpath/fields-v1.ts";
 import { PathElementError } from "../fieldpath/path-element.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import type { ManagedFieldsEntry, Timestamp } from "../meta/object-meta.ts";
 import { quoteGo } from "../text/go-quote.ts";
 import type { Owners, VersionedSet } from "./merge-updater.ts";
-import { formatOwnerId, parseOwnerId } from "./owner-id.ts";
+import { formatOwnerId, isOwnerName, parseOwnerId } from "./owner-id.ts";
 
 /** Who owns what, and since when. An owner whose apply changed nothing has no time. */
 export type Managed = { readonly owners: Owners; readonly times: ReadonlyMap<string, Timestamp> };
@@ -20,100 +19,61 @@ export class ManagedFieldsError extends Error {
   override readonly name = "ManagedFieldsError";
 }
 
-export type ManagedFieldsCodec = {
-  /**
-   * Reads what the server itself has written.
-   * @throws ManagedFieldsError or PathElementError when it is no list of valid entries.
-   */
-  decodeStored(managedFields: JsonValue | undefined): Managed;
-  /** As `decodeStored`, undefined instead of a fault. */
-  tryDecodeStored(managedFields: JsonValue | undefined): Managed | undefined;
-  /** Reads what a client has sent; undefined when any of it is invalid. */
-  tryDecode(managedFields: JsonValue | undefined): Managed | undefined;
-  /** The entries in canonical order; undefined when nobody owns anything. */
-  encode(managed: Managed): readonly ManagedFieldsEntry[] | undefined;
-};
-
-/** Remembers the stored lists and sets it has seen: most writes leave most of them as they are. */
-export function createManagedFieldsCodec(): ManagedFieldsCodec {
-  const decoded = new WeakMap<object, Managed>();
-  const encoded = new WeakMap<FieldSet, JsonObject>();
-
-  const decodeStored = (managedFields: JsonValue | undefined): Managed => {
-    if (typeof managedFields !== "object" || managedFields === null) return decodeEntries(managedFields);
-    let managed = decoded.get(managedFields);
-    if (managed === undefined) {
-      // What is stored is canonical, so that its text need not be written again while the set stays the same.
-      managed = decodeEntries(managedFields, (set, fields) => encoded.set(set, fields));
-      decoded.set(managedFields, managed);
-    }
-    return managed;
-  };
-
-  const encodeSet = (set: FieldSet): JsonObject => {
-    let fields = encoded.get(set);
-    if (fields === undefined) {
-      fields = toFieldsV1(set);
-      encoded.set(set, fields);
-    }
-    return fields;
-  };
-
-  return {
-    decodeStored,
-    tryDecodeStored: (managedFields) => undefinedOnFault(() => decodeStored(managedFields)),
-    tryDecode: (managedFields) => undefinedOnFault(() => decodeEntries(managedFields)),
-    encode: ({ owners, times }) => {
-      if (owners.size === 0) return undefined;
-      const entries = [...owners].map(([id, owned]) => encodeEntry(id, owned, encodeSet(owned.set), times.get(id)));
-      return entries.sort(compareEntries);
-    },
-  };
+/**
+ * Reads what the server itself has written, which is canonical.
+ * @throws ManagedFieldsError or PathElementError when it is no list of valid entries.
+ */
+export function decodeStoredManagedFields(managedFields: JsonValue | undefined): Managed {
+  return decodeEntries(managedFields, true);
 }
 
-function undefinedOnFault(decode: () => Managed): Managed | undefined {
+/** Reads what a client has sent; undefined when any of it is invalid. */
+export function decodeSentManagedFields(managedFields: JsonValue | undefined): Managed | undefined {
   try {
-    return decode();
+    return decodeEntries(managedFields, false);
   } catch (error) {
-    if (error instanceof ManagedFieldsError || error instanceof PathElementError) return undefined;
+    if (isManagedFieldsFault(error)) return undefined;
     throw error;
   }
 }
 
-function decodeEntries(
-  managedFields: JsonValue | undefined,
-  onSet?: (set: FieldSet, fields: JsonObject) => void,
-): Managed {
+export const isManagedFieldsFault = (error: unknown): error is Error =>
+  error instanceof ManagedFieldsError || error instanceof PathElementError;
+
+function decodeEntries(managedFields: JsonValue | undefined, isCanonical: boolean): Managed {
   if (managedFields === undefined || managedFields === null) return NOTHING_MANAGED;
   if (!isJsonArray(managedFields)) throw new ManagedFieldsError("managedFields must be a list");
   const owners = new Map<string, VersionedSet>();
   const times = new Map<string, Timestamp>();
   for (const [index, value] of managedFields.entries()) {
     const entry = checkEntry(value, index);
+    const { apiVersion, fieldsV1, operation, time } = entry;
     const id = formatOwnerId(entry);
-    const set = parseFieldsV1(entry.fieldsV1);
-    if (isJsonObject(entry.fieldsV1)) onSet?.(set, entry.fieldsV1);
-    owners.set(id, { set, apiVersion: entry.apiVersion, applied: entry.operation === "Apply" });
-    if (entry.time === undefined) times.delete(id);
-    else times.set(id, entry.time);
+    const owned = { set: parseFieldsV1(fieldsV1), apiVersion, applied: operation === "Apply" };
+    owners.set(id, isCanonical && isJsonObject(fieldsV1) ? { ...owned, fieldsV1 } : owned);
+    if (time === undefined) times.delete(id);
+    else times.set(id, time);
   }
   return { owners, times };
 }
 
-function encodeEntry(
-  id: string,
-  { apiVersion, applied }: VersionedSet,
-  fieldsV1: JsonObject,
-  time: Timestamp | undefined,
-): ManagedFieldsEntry {
+/** The entries in canonical order; undefined when nobody owns anything. */
+export function encodeManagedFields({ owners, times }: Managed): readonly ManagedFieldsEntry[] | undefined {
+  if (owners.size === 0) return undefined;
+  const entries: ManagedFieldsEntry[] = [];
+  for (const [id, owned] of owners) entries.push(encodeEntry(id, owned, times.get(id)));
+  return entries.sort(compareEntries);
+}
+
+function encodeEntry(id: string, owned: VersionedSet, time: Timestamp | undefined): ManagedFieldsEntry {
   const { manager, subresource } = parseOwnerId(id);
   return {
-    apiVersion,
+    apiVersion: owned.apiVersion,
     fieldsType: "FieldsV1",
-    fieldsV1,
+    fieldsV1: owned.fieldsV1 ?? toFieldsV1(owned.set),
     manager,
-    operation: applied ? "Apply" : "Update",
-    ...(subresource === undefined ? {} : { subresource }),
+    operation: owned.applied ? "Apply" : "Update",
+    ...(subresource === "" ? {} : { subresource }),
     ...(time === undefined ? {} : { time }),
   };
 }
@@ -154,7 +114,7 @@ function checkEntry(entry: JsonValue, index: number): CheckedEntry {
 
 function textOf(entry: JsonObject, member: string): string {
   const value = entry[member] ?? "";
-  if (typeof value !== "string") throw new ManagedFieldsError(`${member} must be a string`);
+  if (typeof value !== "string" || !isOwnerName(value)) throw new ManagedFieldsError(`${member} must be a name`);
   return value;
 }
 

@@ -35,16 +35,8 @@ const describeOwners = (owners: Owners) =>
     [...owners].map(([id, { apiVersion, applied, set }]) => [id, { apiVersion, applied, fields: toFieldsV1(set) }]),
   );
 
-/**
- * 0079: its maps carry the relationship of lists, which keeps upstream from reconciling them. A map of a structural
- * schema never does, and is reconciled.
- */
-const DIFFERENT = ["03a-ssa-scenarios-0079"];
-
 describe("merge updater", () => {
-  const followed = (scenarios.cases as Scenario[]).filter(({ id }) => !DIFFERENT.includes(id));
-
-  it.each(followed)("follows upstream: $id", (scenario) => {
+  it.each(scenarios.cases as Scenario[])("follows upstream: $id", (scenario) => {
     let schema = schemaOf(scenario);
     const track = trackOf(scenario);
     let updater: MergeUpdater = createMergeUpdater({ schema, track });

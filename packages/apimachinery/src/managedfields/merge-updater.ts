@@ -11,7 +11,7 @@ import {
   union,
 } from "../fieldpath/field-set.ts";
 import { equalJson } from "../json/equal-json.ts";
-import type { JsonValue } from "../json/json-value.ts";
+import type { JsonObject, JsonValue } from "../json/json-value.ts";
 import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
 import { mergeValues } from "../typed/merge-values.ts";
 import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
@@ -21,7 +21,13 @@ import { type MergeConflict, MergeConflictError } from "./merge-conflict.ts";
 import { pruneGivenUp } from "./prune-given-up.ts";
 
 /** What one manager owns, as of which version of the API, and whether it got it by applying. */
-export type VersionedSet = { readonly set: FieldSet; readonly apiVersion: string; readonly applied: boolean };
+export type VersionedSet = {
+  readonly set: FieldSet;
+  readonly apiVersion: string;
+  readonly applied: boolean;
+  /** The set as it is written, where that is known already: most writes leave most owners as they are. */
+  readonly fieldsV1?: JsonObject;
+};
 
 /** The owners by their identifiers. */
 export type Owners = ReadonlyMap<string, VersionedSet>;
@@ -72,20 +78,10 @@ export type MergeUpdater = {
 
 export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
   const { schema, track = (set) => set, isServed = () => true } = options;
-  /** Sets that were found to fit the schema: both never change. */
-  const fitting = new WeakSet<FieldSet>();
-
-  const reconcile = (set: FieldSet, live: JsonValue): FieldSet => {
-    if (fitting.has(set)) return set;
-    const reconciled = reconcileFieldSet(set, live, schema);
-    fitting.add(reconciled);
-    return reconciled;
-  };
-
-  const reconcileOwners = (owners: Owners, live: JsonValue): Map<string, VersionedSet> => {
+  const reconcileOwners = (owners: Owners): Map<string, VersionedSet> => {
     const reconciled = new Map<string, VersionedSet>();
     for (const [id, owned] of owners) {
-      if (isServed(owned.apiVersion)) reconciled.set(id, withSet(owned, reconcile(owned.set, live)));
+      if (isServed(owned.apiVersion)) reconciled.set(id, withSet(owned, reconcileFieldSet(owned.set, schema)));
     }
     return reconciled;
   };
@@ -98,7 +94,7 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
   return {
     update({ live, next, owners, manager, apiVersion }) {
       const comparison = compare(live, next);
-      const settled = settle(reconcileOwners(owners, live), comparison, manager);
+      const settled = settle(reconcileOwners(owners), comparison, manager);
       const before = settled.get(manager)?.set ?? EMPTY_FIELD_SET;
       const changed = union(comparison.modified, comparison.added);
       return withOwner(settled, manager, {
@@ -109,7 +105,7 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
     },
 
     apply({ live, applied, owners, manager, apiVersion, force }) {
-      const reconciled = reconcileOwners(owners, live);
+      const reconciled = reconcileOwners(owners);
       const last = reconciled.get(manager);
       const merged = mergeValues(live, applied, schema);
       reconciled.set(manager, { set: track(toFieldSet(applied, schema)), apiVersion, applied: true });
@@ -125,7 +121,9 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
   };
 }
 
-const withSet = (owned: VersionedSet, set: FieldSet): VersionedSet => (set === owned.set ? owned : { ...owned, set });
+/** Drops the written form along with the set that it was of. */
+export const withSet = (owned: VersionedSet, set: FieldSet): VersionedSet =>
+  set === owned.set ? owned : { set, apiVersion: owned.apiVersion, applied: owned.applied };
 
 function withOwner(owners: Owners, id: string, owned: VersionedSet): Owners {
   const next = new Map(owners);

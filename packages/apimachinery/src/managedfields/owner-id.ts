@@ -12,21 +12,25 @@ export type OwnerIdentity = {
   readonly subresource?: string;
 };
 
-/** A key for maps of owners, which orders them as upstream does. */
-export const formatOwnerId = ({ manager, operation, apiVersion, subresource }: OwnerIdentity): string =>
-  JSON.stringify({
-    manager,
-    operation,
-    ...(operation === "Apply" ? {} : { apiVersion }),
-    ...(subresource === undefined || subresource === "" ? {} : { subresource }),
-  });
+/** Not part of any name: it is no printable character. */
+const SEPARATOR = "\n";
 
-/** Reads back what `formatOwnerId` wrote. */
-export const parseOwnerId = (id: string): OwnerIdentity => JSON.parse(id);
+/** A key for maps of owners. Keys sort by manager first. */
+export const formatOwnerId = ({ manager, operation, apiVersion = "", subresource = "" }: OwnerIdentity): string =>
+  [manager, operation, operation === "Apply" ? "" : apiVersion, subresource].join(SEPARATOR);
+
+/** Reads back what `formatOwnerId` wrote; what is absent comes back as "". */
+export function parseOwnerId(id: string): Required<OwnerIdentity> {
+  const [manager = "", operation, apiVersion = "", subresource = ""] = id.split(SEPARATOR);
+  return { manager, operation: operation === "Apply" ? "Apply" : "Update", apiVersion, subresource };
+}
+
+/** What may be part of an owner's identity. */
+export const isOwnerName = (name: string): boolean => !name.includes(SEPARATOR);
 
 /** The owner as conflict messages name it: `"m2" with subresource "status" using v1`. */
 export function describeOwner(id: string): string {
   const { manager, operation, apiVersion, subresource } = parseOwnerId(id);
-  const through = subresource === undefined ? "" : ` with subresource ${quoteGo(subresource)}`;
+  const through = subresource === "" ? "" : ` with subresource ${quoteGo(subresource)}`;
   return `${quoteGo(manager)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }

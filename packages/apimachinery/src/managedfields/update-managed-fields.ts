@@ -9,8 +9,16 @@ import { TypedValueError } from "../typed/typed-value-error.ts";
 import { capUpdateOwners } from "./cap-update-owners.ts";
 import type { FieldManagerUpdate } from "./field-manager.ts";
 import type { FieldManagerCore } from "./field-manager-core.ts";
-import { type Managed, NOTHING_MANAGED } from "./managed-fields-codec.ts";
+import {
+  decodeSentManagedFields,
+  decodeStoredManagedFields,
+  encodeManagedFields,
+  isManagedFieldsFault,
+  type Managed,
+  NOTHING_MANAGED,
+} from "./managed-fields-codec.ts";
 import { UNKNOWN_MANAGER } from "./manager-from-user-agent.ts";
+import { withSet } from "./merge-updater.ts";
 import { isReset, jsonOf, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
 import { formatOwnerId } from "./owner-id.ts";
 import { withoutUntracked } from "./untracked-fields.ts";
@@ -18,13 +26,13 @@ import { withoutUntracked } from "./untracked-fields.ts";
 export function updateManagedFields(core: FieldManagerCore, input: FieldManagerUpdate): KubeObject {
   const { live, next, manager, subresource = "", now } = input;
   const bare = withoutManagedFields(next);
-  const managed = managedBefore(core, live, next, subresource);
+  const managed = managedBefore(live, next, subresource);
   // Once nobody is recorded, only an apply starts the record again.
   if (live !== undefined && managed.owners.size === 0) return bare;
   const before = live === undefined ? {} : jsonOf(withoutManagedFields(live));
   try {
     const kept = trackUpdate(core, { before, after: jsonOf(bare), managed, manager, subresource, now });
-    return withManagedFields(bare, core.codec.encode(kept));
+    return withManagedFields(bare, encodeManagedFields(kept));
   } catch (error) {
     // Who owns what is unknown for an object that does not fit its schema; validation is about to refuse it.
     if (error instanceof TypedValueError) return bare;
@@ -36,21 +44,26 @@ export function updateManagedFields(core: FieldManagerCore, input: FieldManagerU
  * Clients may write managedFields through the main resource: `[{}]` drops them all, and valid entries replace them.
  * Absent, empty and malformed ones leave what is stored.
  */
-function managedBefore(
-  { codec }: FieldManagerCore,
-  live: KubeObject | undefined,
-  next: KubeObject,
-  subresource: string,
-): Managed {
+function managedBefore(live: KubeObject | undefined, next: KubeObject, subresource: string): Managed {
   if (live === undefined) return NOTHING_MANAGED;
   const stored = rawManagedFields(live);
   const sent = rawManagedFields(next);
   if (subresource === "" && !equalJson(sent, stored)) {
     if (isReset(sent)) return NOTHING_MANAGED;
-    const managed = codec.tryDecode(sent);
+    const managed = decodeSentManagedFields(sent);
     if (managed !== undefined && managed.owners.size > 0) return managed;
   }
-  return codec.tryDecodeStored(stored) ?? NOTHING_MANAGED;
+  return decodeStoredOrNothing(stored);
+}
+
+/** A write must not fail for what an earlier one has stored. */
+function decodeStoredOrNothing(stored: JsonValue | undefined): Managed {
+  try {
+    return decodeStoredManagedFields(stored);
+  } catch (error) {
+    if (isManagedFieldsFault(error)) return NOTHING_MANAGED;
+    throw error;
+  }
 }
 
 export type TrackedUpdate = {
@@ -86,7 +99,7 @@ export function trackUpdate(core: FieldManagerCore, update: TrackedUpdate): Mana
   if (isEmptyFieldSet(changed)) return capUpdateOwners({ owners: settled, times: managed.times });
 
   const id = formatOwnerId({ manager: manager || UNKNOWN_MANAGER, operation: "Update", apiVersion, subresource });
-  const owned = union(settled.get(id)?.set ?? EMPTY_FIELD_SET, changed);
-  settled.set(id, { set: owned, apiVersion, applied: false });
+  const previous = settled.get(id) ?? { set: EMPTY_FIELD_SET, apiVersion, applied: false };
+  settled.set(id, withSet(previous, union(previous.set, changed)));
   return capUpdateOwners({ owners: settled, times: new Map(managed.times).set(id, now) });
 }
