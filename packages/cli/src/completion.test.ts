@@ -1,0 +1,59 @@
+// The scripts run in the real shells, where these are installed.
+
+import { spawnSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { runCommand } from "./testing/run-command.ts";
+
+const isInstalled = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
+const scriptFor = async (shell: string) => (await runCommand(["completion", shell])).stdout;
+
+async function completeInBash(line: string): Promise<string[]> {
+  const script = `${await scriptFor("bash")}
+COMP_WORDS=(${line
+    .split(" ")
+    .map((word) => `'${word}'`)
+    .join(" ")})
+COMP_CWORD=$((\${#COMP_WORDS[@]}-1))
+_postern
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr, status } = spawnSync("bash", ["--norc", "-eu"], { input: script, encoding: "utf8" });
+  expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+  return stdout.split("\n").filter((word) => word !== "");
+}
+
+describe.runIf(isInstalled("bash"))("completion in bash", () => {
+  it.each([
+    ["postern ", ["serve", "key", "kubeconfig", "version", "completion"]],
+    ["postern se", ["serve"]],
+    ["postern key ", ["create", "list", "revoke"]],
+    ["postern key create --tt", ["--ttl"]],
+    ["postern serve --secure", ["--secure-port"]],
+    ["postern serve --secure-port 1 --log-le", ["--log-level"]],
+    ["postern serve --log-level w", ["warn"]],
+    ["postern serve --audit-log-mode ", ["blocking", "batch"]],
+    ["postern serve --data-dir /et", ["/etc"]],
+    ["postern serve --secure-port ", []],
+    ["postern completion ", ["bash", "zsh", "fish"]],
+    ["postern version --output j", ["json"]],
+  ])("of %j", async (line, expected) => {
+    expect((await completeInBash(line)).sort()).toEqual(expected.toSorted());
+  });
+});
+
+describe.each([
+  ["zsh", ["-n"], "'serve:run the server'"],
+  ["fish", ["--no-execute"], "complete -c postern -n 'not __fish_seen_subcommand_from serve key"],
+])("completion in %s", (shell, checkOnly, part) => {
+  it("names every command and flag", async () => {
+    const script = await scriptFor(shell);
+    expect(script).toContain(part);
+    for (const word of ["secure-port", "log-level", "revoke", "virtual-cluster"]) expect(script).toContain(word);
+  });
+
+  it.runIf(isInstalled(shell))("is a script the shell can read", async () => {
+    expect(spawnSync(shell, checkOnly, { input: await scriptFor(shell), encoding: "utf8" })).toMatchObject({
+      status: 0,
+      stderr: "",
+    });
+  });
+});

@@ -1,0 +1,64 @@
+// The commands as completion scripts need them, read from the program itself.
+
+import type { Command } from "commander";
+
+export type FlagDescription = {
+  /** Without dashes. */
+  readonly long: string;
+  readonly description: string;
+  /** `choices` when the values are few and known, `file` for paths, `text` for anything, `none` for switches. */
+  readonly value: "none" | "text" | "file" | "choices";
+  readonly choices: readonly string[];
+};
+
+export type CommandDescription = {
+  /** From the program down: `["postern", "key", "create"]`. */
+  readonly path: readonly string[];
+  readonly description: string;
+  readonly flags: readonly FlagDescription[];
+  readonly subcommands: readonly CommandDescription[];
+  /** Known values of its first argument. */
+  readonly choices: readonly string[];
+};
+
+export function describeCommands(command: Command, parents: readonly string[] = []): CommandDescription {
+  const path = [...parents, command.name()];
+  return {
+    path,
+    description: command.description(),
+    flags: command.options.flatMap((option) => {
+      if (option.long === null || option.long === undefined) return [];
+      const placeholder = /[<[](.*)[\]>]/.exec(option.flags)?.[1];
+      const choices = option.argChoices ?? (placeholder?.includes("|") ? placeholder.split("|") : []);
+      return [
+        {
+          long: option.long.slice(2),
+          description: option.description.split(/[;(]/)[0]?.trim() ?? "",
+          value: valueKind(placeholder, choices),
+          choices,
+        },
+      ];
+    }),
+    subcommands: command.commands.map((subcommand) => describeCommands(subcommand, path)),
+    choices: command.registeredArguments[0]?.argChoices ?? [],
+  };
+}
+
+function valueKind(placeholder: string | undefined, choices: readonly string[]): FlagDescription["value"] {
+  if (placeholder === undefined) return "none";
+  if (choices.length > 0) return "choices";
+  return placeholder === "file" || placeholder === "directory" ? "file" : "text";
+}
+
+/** The command and all below it. */
+export const allDescriptions = (command: CommandDescription): readonly CommandDescription[] => [
+  command,
+  ...command.subcommands.flatMap(allDescriptions),
+];
+
+/** What may follow a command: its subcommands, its argument's values and its flags. */
+export const candidateWords = ({ subcommands, choices, flags }: CommandDescription): readonly string[] => [
+  ...subcommands.map(({ path }) => path.at(-1) ?? ""),
+  ...choices,
+  ...flags.map(({ long }) => `--${long}`),
+];

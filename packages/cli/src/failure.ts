@@ -1,0 +1,37 @@
+// One line for whatever went wrong: what it is, and where we know it, how to mend it.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+
+const SYSTEM_FAILURES: { readonly [code: string]: string } = {
+  ECONNREFUSED: "nothing answers there: check the server in the kube config, and that it is running",
+  ECONNRESET: "the server cut the connection: try again",
+  ENOTFOUND: "the host is not known: check the server in the kube config",
+  ETIMEDOUT: "the server does not answer: check the address and the network",
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    "its certificate is not signed by the authority in the kube config: get a new kube config",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not signed by the authority in the kube config: get a new kube config",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "its certificate is not signed by the authority in the kube config: get a new kube config",
+  CERT_HAS_EXPIRED: "its certificate has expired: renew it on the server",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    "its certificate is for another name: reach it by a name it has, or add one with --tls-san",
+};
+
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
+  if (isApiError(error)) {
+    return error.code === 401
+      ? `${error.message} (401): check the credential in the kube config`
+      : oneLine(error.message);
+  }
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  const remedy = code === undefined ? undefined : SYSTEM_FAILURES[code];
+  if (remedy !== undefined) return `${oneLine(error.message)}: ${remedy}`;
+  // These are written for people, and complete.
+  if (error.name === "ConfigurationError" || error.name === "KubeConfigError" || error.name === "UsageError") {
+    return oneLine(error.message);
+  }
+  return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
+}
+
+const oneLine = (text: string): string => text.trim().replaceAll(/\s*\n\s*/g, " ");

@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { runCommand } from "./testing/run-command.ts";
+
+const base = "/apis/management.example.com/v1";
+const directory = mkdtempSync(join(tmpdir(), "postern-key-"));
+let server: TestServer;
+let environment: Record<string, string>;
+let bodies: any[];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const path = join(directory, "config");
+  environment = { KUBECONFIG: path };
+  writeFileSync(
+    path,
+    JSON.stringify({
+      "current-context": "main",
+      contexts: [{ name: "main", context: { cluster: "c", user: "u" } }],
+      clusters: [
+        {
+          name: "c",
+          cluster: {
+            server: server.url,
+            "certificate-authority-data": Buffer.from(server.certificatePem).toString("base64"),
+          },
+        },
+      ],
+      users: [{ name: "u", user: { token: "secret" } }],
+    }),
+  );
+});
+beforeEach(() => {
+  server.requests.length = 0;
+  bodies = [];
+});
+afterAll(async () => {
+  rmSync(directory, { recursive: true });
+  await server[Symbol.asyncDispose]();
+});
+
+function answer(reply: unknown, code = 200, headers = {}) {
+  server.respond(({ url }, response, body) => {
+    if (url === "/apis") return sendJson(response, { groups: [{ name: "apps" }, { name: "management.example.com" }] });
+    bodies.push(body === "" ? undefined : JSON.parse(body));
+    sendJson(response, reply, code, headers);
+  });
+}
+
+describe("postern key", () => {
+  it("creates a key and prints nothing but it on standard output", async () => {
+    answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201, { warning: '299 - "careful"' });
+    const args = ["key", "create", "ci", "--ttl", "30d", "--display-name", "CI"];
+    const scope = ["--project", "a", "--virtual-cluster", "default/demo", "--virtual-cluster", "b/c"];
+    expect(await runCommand([...args, ...scope], environment)).toEqual({
+      code: 0,
+      stdout: "pst_x\n",
+      stderr: "Warning: careful\naccess key ci created; keep it now, it is not shown again\n",
+    });
+    expect(server.requests.at(-1)).toBe(`POST ${base}/ownedaccesskeys`);
+    expect(bodies).toEqual([
+      {
+        apiVersion: "management.example.com/v1",
+        kind: "OwnedAccessKey",
+        metadata: { name: "ci" },
+        spec: {
+          displayName: "CI",
+          ttl: 2_592_000,
+          type: "User",
+          scope: {
+            projects: [{ project: "a" }],
+            virtualClusters: [
+              { project: "default", virtualCluster: "demo" },
+              { project: "b", virtualCluster: "c" },
+            ],
+          },
+        },
+      },
+    ]);
+  });
+
+  it("sends no scope when none is asked for: an empty one would open nothing", async () => {
+    answer({ metadata: { name: "k" }, spec: { key: "x" } }, 201);
+    await runCommand(["key", "create"], environment);
+    expect(bodies[0]).toMatchObject({ metadata: {}, spec: { type: "User" } });
+    expect(bodies[0].spec).not.toHaveProperty("scope");
+  });
+
+  it("lists keys in the columns of the server, without control characters", async () => {
+    answer({
+      columnDefinitions: [
+        { name: "Name", priority: 0 },
+        { name: "Display Name", priority: 0 },
+        { name: "Hidden", priority: 1 },
+        { name: "Age", priority: 0 },
+      ],
+      rows: [{ cells: ["ci", "a\u001b[31mb", "x", "5m"] }, { cells: ["other-key", null, "x", "3d"] }],
+    });
+    expect((await runCommand(["key", "list"], environment)).stdout).toBe(
+      ["NAME        DISPLAY NAME   AGE", "ci          a [31mb        5m", "other-key   <none>         3d", ""].join(
+        "\n",
+      ),
+    );
+  });
+
+  it("says so when there are none", async () => {
+    answer({ columnDefinitions: [{ name: "Name" }], rows: [] });
+    expect(await runCommand(["key", "list"], environment)).toEqual({ code: 0, stdout: "", stderr: "no access keys\n" });
+  });
+
+  it("revokes keys one after the other, and stops at a refusal", async () => {
+    answer({ kind: "Status", status: "Success" });
+    expect((await runCommand(["key", "revoke", "a", "b"], environment)).stdout).toBe(
+      "access key a revoked\naccess key b revoked\n",
+    );
+    answer(
+      { kind: "Status", status: "Failure", code: 404, reason: "NotFound", message: 'ownedaccesskeys "a" not found' },
+      404,
+    );
+    expect(await runCommand(["key", "revoke", "a", "b"], environment)).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: 'postern: ownedaccesskeys "a" not found\n',
+    });
+  });
+
+  it("says what to do about a refused credential, a foreign server and none at all", async () => {
+    const message = "platform access key not found. Please login again";
+    server.respond((_, response) =>
+      sendJson(response, { kind: "Status", code: 401, reason: "Unauthorized", message }, 401),
+    );
+    expect((await runCommand(["key", "list"], environment)).stderr).toBe(
+      `postern: ${message} (401): check the credential in the kube config\n`,
+    );
+    server.respond((_, response) => sendJson(response, { groups: [{ name: "apps" }] }));
+    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/no Postern.*--context/);
+    expect((await runCommand(["key", "list"], { KUBECONFIG: "/nowhere" })).stderr).toMatch(
+      /no kube config found in \/nowhere/,
+    );
+  });
+});
+
+describe("postern kubeconfig", () => {
+  it("prints the kube config alone", async () => {
+    answer({ status: { kubeConfig: "apiVersion: v1\n" } }, 201);
+    const args = ["kubeconfig", "demo", "--project", "a", "--ttl", "10m", "--client-cert", "--server", "x"];
+    expect(await runCommand(args, environment)).toEqual({ code: 0, stdout: "apiVersion: v1\n", stderr: "" });
+    expect(server.requests.at(-1)).toBe(`POST ${base}/namespaces/p-a/virtualclusterinstances/demo/kubeconfig`);
+    expect(bodies[0].spec).toEqual({ certificateTTL: 600, server: "x", clientCert: true });
+  });
+});

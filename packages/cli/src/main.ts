@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+// The postern command.
+
+import { createProgram } from "./program.ts";
+import { run } from "./run.ts";
+
+// Whoever reads our output may stop early, as `head` does.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
+});
+
+const context = {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  environment: process.env,
+  workingDirectory: process.cwd(),
+};
+
+process.exitCode = await run(await createProgram(context), process.argv.slice(2), context);

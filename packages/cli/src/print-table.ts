@@ -1,0 +1,41 @@
+// Prints a Table of the server: its columns are the server's to choose.
+// Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Table)
+
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+
+export const TABLE_MEDIA_TYPE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+/** Aligned text with a heading; columns of a priority above 0 are for wide output and left out. */
+export function printTable(table: JsonValue | undefined): string {
+  const columns = membersOf(table, "columnDefinitions");
+  const shown = columns.flatMap((column, index) =>
+    isJsonObject(column) && (column["priority"] ?? 0) === 0 ? [{ index, name: String(column["name"]) }] : [],
+  );
+  const rows = membersOf(table, "rows").map((row) => {
+    const cells = membersOf(row, "cells");
+    return shown.map(({ index }) => cellText(cells[index]));
+  });
+  if (rows.length === 0) return "";
+  const lines = [shown.map(({ name }) => name.toUpperCase()), ...rows];
+  const widths = shown.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)));
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, column) => pad(cell, widths[column] ?? 0))
+          .join("   ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}
+
+const pad = (text: string, width: number): string => text + " ".repeat(width - [...text].length);
+
+/** Names and descriptions come from others: control characters must not reach the terminal. */
+const cellText = (cell: JsonValue | undefined): string =>
+  (cell === null || cell === undefined ? "<none>" : String(cell)).replaceAll(/\p{Cc}/gu, " ");
+
+function membersOf(value: JsonValue | undefined, name: string): readonly JsonValue[] {
+  const member = isJsonObject(value) ? value[name] : undefined;
+  return isJsonArray(member) ? member : [];
+}

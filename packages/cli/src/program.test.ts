@@ -1,0 +1,55 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { runCommand } from "./testing/run-command.ts";
+import { readVersion } from "./version.ts";
+
+describe("postern", () => {
+  it("prints its version", async () => {
+    expect(readVersion()).toMatch(/^\d+\.\d+\.\d+/);
+    expect((await runCommand(["version"])).stdout).toBe(
+      `postern ${readVersion()} (node ${process.version}, ${process.platform}/${process.arch})\n`,
+    );
+    expect(JSON.parse((await runCommand(["version", "-o", "json"])).stdout)).toMatchObject({ version: readVersion() });
+  });
+
+  it("prints help without failing", async () => {
+    const { code, stdout } = await runCommand(["serve", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("--secure-port <port>");
+    expect(stdout).toContain("[env: POSTERN_SECURE_PORT]");
+  });
+
+  it.each([
+    [["sevre"], "postern: unknown command 'sevre' (Did you mean serve?)\n"],
+    [["serve", "--secure-prt", "1"], "postern: unknown option '--secure-prt' (Did you mean --secure-port?)\n"],
+    [["serve", "--secure-port"], "postern: option '--secure-port <port>' argument missing\n"],
+    [
+      ["key", "create", "--ttl", "1y"],
+      /^postern: option '--ttl <duration>' argument '1y' is invalid\. .*90m, 12h or 30d\.\n$/,
+    ],
+    [["key", "create", "--virtual-cluster", "demo"], /project\/name.*\n$/],
+    [["completion", "csh"], /Allowed choices are bash, zsh, fish\.\n$/],
+    [["version", "extra"], /too many arguments/],
+  ])("answers %j with one line and code 2", async (args, message) => {
+    const { code, stdout, stderr } = await runCommand(args);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(message);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("runs as a process, with its exit code", () => {
+    const main = fileURLToPath(new URL("main.ts", import.meta.url));
+    const node = ["--import", "tsx", "--conditions", "@postern/source", main];
+    const version = spawnSync(process.execPath, [...node, "version"], { encoding: "utf8" });
+    expect(version).toMatchObject({ status: 0, stderr: "" });
+    expect(version.stdout).toContain(readVersion());
+    const wrong = spawnSync(process.execPath, [...node, "serve", "--secure-port", "x"], { encoding: "utf8" });
+    expect(wrong).toMatchObject({
+      status: 1,
+      stdout: "",
+      stderr: 'postern: --secure-port must be a whole number from 0 to 65535, not "x"\n',
+    });
+  });
+});

@@ -1,0 +1,19 @@
+// The tree of commands.
+
+import { Command } from "commander";
+import type { CommandContext } from "./command-context.ts";
+import { createCompletionCommand } from "./completion.ts";
+import { createKeyCommand } from "./key.ts";
+import { createKubeConfigCommand } from "./kube-config.ts";
+import { createServeCommand } from "./serve.ts";
+import { createVersionCommand } from "./version.ts";
+
+export async function createProgram(context: CommandContext): Promise<Command> {
+  const program = new Command("postern").description("Hands out the keys to virtual Kubernetes clusters");
+  program.addCommand(await createServeCommand(context));
+  program.addCommand(createKeyCommand(context));
+  program.addCommand(createKubeConfigCommand(context));
+  program.addCommand(createVersionCommand(context));
+  program.addCommand(createCompletionCommand(context, program));
+  return program;
+}

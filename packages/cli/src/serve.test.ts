@@ -1,0 +1,185 @@
+import { EventEmitter, once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Configuration } from "@postern/platform/config/configuration";
+import { Command } from "commander";
+import { afterAll, describe, expect, it } from "vitest";
+import { run } from "./run.ts";
+import { createServeCommand, type StartServer } from "./serve.ts";
+import { listenForStop } from "./stop-signals.ts";
+import { createTestContext } from "./testing/run-command.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "postern-serve-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** `postern serve` with a plain HTTP server in the place of the platform, which listens where it is told. */
+function startServe(args: readonly string[], environment: Record<string, string> = {}) {
+  const { context, written } = createTestContext(environment, directory);
+  const source = new EventEmitter();
+  const events = new EventEmitter();
+  const exits: number[] = [];
+  let configuration: Configuration | undefined;
+  let now = 0;
+  const startServer: StartServer = async (given) => {
+    configuration = given;
+    const server = http.createServer().listen(given.securePort, given.bindAddress);
+    await once(server, "listening");
+    setImmediate(() => events.emit("ready"));
+    return {
+      url: `https://${given.bindAddress}:${(server.address() as AddressInfo).port}`,
+      adminKubeConfigPath: join(given.dataDir, "admin.kubeconfig"),
+      caPath: join(given.dataDir, "ca.crt"),
+      async close() {
+        server.close();
+        await once(server, "close");
+      },
+    };
+  };
+  const ended = (async () => {
+    const program = new Command("postern");
+    const signals = { source, now: () => now, exit: (code: number) => void exits.push(code) };
+    program.addCommand(await createServeCommand(context, async () => ({ startServer, signals })));
+    return run(program, ["serve", ...args], context);
+  })();
+  return {
+    ended,
+    written,
+    exits,
+    ready: once(events, "ready"),
+    configuration: () => configuration,
+    signal(name: NodeJS.Signals, at = 0) {
+      now = at;
+      source.emit(name, name);
+    },
+    listeners: () => source.listenerCount("SIGINT") + source.listenerCount("SIGTERM"),
+  };
+}
+
+describe("postern serve", () => {
+  it("says where it is and what to try, in a few lines", async () => {
+    const serve = startServe(["--secure-port", "0", "--platform-domain", "example.com"]);
+    await serve.ready;
+    const lines = serve.written.stdout.trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:[1-9]\d*$/);
+    expect(lines.slice(2)).toEqual([
+      "  kubectl --kubeconfig data/admin.kubeconfig get virtualclusterinstances --all-namespaces",
+      `  echo '{"apiVersion":"management.example.com/v1","kind":"OwnedAccessKey","metadata":{"name":"ci"},"spec":{"displayName":"CI","ttl":3600}}' | kubectl --kubeconfig data/admin.kubeconfig create -o yaml -f -`,
+      "  echo '{}' | kubectl --kubeconfig data/admin.kubeconfig create --raw /apis/management.example.com/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig -f -",
+    ]);
+    serve.signal("SIGTERM");
+    expect(await serve.ended).toBe(0);
+  });
+
+  it("prints a path outside the working directory whole, quoted for the shell", async () => {
+    const serve = startServe(["--secure-port", "0", "--data-dir", "/tmp/it's here"]);
+    await serve.ready;
+    expect(serve.written.stdout).toContain(`--kubeconfig '/tmp/it'\\''s here/admin.kubeconfig' get`);
+    serve.signal("SIGINT");
+    await serve.ended;
+  });
+
+  it("weighs flags over environment over file", async () => {
+    const file = join(directory, "postern.yaml");
+    writeFileSync(file, "securePort: 1\nplatform: { domain: file.example }\nmaxRequestsInflight: 7\n");
+    const serve = startServe(
+      [
+        "--config",
+        file,
+        "--secure-port=0",
+        "--tls-san",
+        "a.example",
+        "--tls-san",
+        "b.example",
+        "--kube-config-proxy-fallback",
+      ],
+      { POSTERN_PLATFORM_DOMAIN: "env.example", POSTERN_SECURE_PORT: "2" },
+    );
+    await serve.ready;
+    expect(serve.configuration()).toMatchObject({
+      securePort: 0,
+      platform: { domain: "env.example" },
+      maxRequestsInflight: 7,
+      tlsSans: ["a.example", "b.example"],
+      kubeConfig: { proxyFallback: true },
+    });
+    serve.signal("SIGINT");
+    await serve.ended;
+  });
+
+  it.each([
+    ["a wrong value", ["--secure-port", "70000"], {}, /^postern: --secure-port must be a whole number from 0 to 65535/],
+    [
+      "an unknown variable",
+      [],
+      { POSTERN_DATADIR: "x" },
+      /unknown environment variable POSTERN_DATADIR .*POSTERN_DATA_DIR/,
+    ],
+    ["a missing file", ["--config", "none.yaml"], {}, /cannot read the configuration file .*none\.yaml \(ENOENT\)/],
+    [
+      "an address of another machine",
+      ["--bind-address", "192.0.2.1", "--secure-port", "0"],
+      {},
+      /192\.0\.2\.1 is no address of this machine.*--bind-address/,
+    ],
+  ])("refuses %s in one line, with code 1", async (_, args, environment, message) => {
+    const serve = startServe(args, environment);
+    expect(await serve.ended).toBe(1);
+    expect(serve.written.stderr).toMatch(message);
+    expect(serve.written.stderr.trim().split("\n")).toHaveLength(1);
+    expect(serve.written.stdout).toBe("");
+    expect(serve.listeners()).toBe(0);
+  });
+
+  it("says which port is in use, and how to choose another", async () => {
+    const other = http.createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const serve = startServe(["--secure-port", String(port)]);
+    expect(await serve.ended).toBe(1);
+    expect(serve.written.stderr).toBe(
+      `postern: port ${port} on 127.0.0.1 is in use: stop what listens there, or choose another with --secure-port (0 picks a free one)\n`,
+    );
+    other.close();
+  });
+});
+
+describe("stop signals", () => {
+  const listen = () => {
+    const source = new EventEmitter();
+    const exits: number[] = [];
+    let now = 0;
+    const signals = listenForStop({ source, now: () => now, exit: (code) => void exits.push(code) });
+    const send = (signal: NodeJS.Signals, at: number) => {
+      now = at;
+      source.emit(signal, signal);
+    };
+    return { source, exits, signals, send };
+  };
+
+  it("resolve with the first, and exit at the second", async () => {
+    const { exits, signals, send } = listen();
+    send("SIGINT", 1000);
+    expect(await signals.stopped).toBe("SIGINT");
+    expect(exits).toEqual([]);
+    send("SIGTERM", 3000);
+    expect(exits).toEqual([143]);
+  });
+
+  it("take the repetition that npm sends for what it is", () => {
+    const { exits, send } = listen();
+    send("SIGINT", 1000);
+    send("SIGINT", 1020);
+    expect(exits).toEqual([]);
+    send("SIGINT", 2000);
+    expect(exits).toEqual([130]);
+  });
+
+  it("are let go", () => {
+    const { source, signals } = listen();
+    signals[Symbol.dispose]();
+    expect(source.eventNames()).toEqual([]);
+  });
+});

@@ -1,0 +1,145 @@
+// `postern serve`: reads the configuration, starts the server, says where it is, and stops it on a signal.
+
+import { isAbsolute, relative } from "node:path";
+import type { CatalogueEntry } from "@postern/platform/config/catalogue";
+import type { Configuration } from "@postern/platform/config/configuration";
+import { Command, Option } from "commander";
+import type { CommandContext } from "./command-context.ts";
+import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** A server that answers requests, until it is closed. */
+export type RunningServer = {
+  /** Such as `https://127.0.0.1:8443`. */
+  readonly url: string;
+  readonly adminKubeConfigPath: string;
+  readonly caPath: string;
+  /** Drains what is under way, and resolves when everything is written and closed. */
+  close(): Promise<void>;
+};
+
+export type StartServer = (configuration: Configuration) => Promise<RunningServer>;
+
+export type ServeDependencies = {
+  readonly startServer: StartServer;
+  readonly signals: StopSignalOptions;
+};
+
+/** Not a literal in the import, so that the command is compiled and tested without the platform's whole composition. */
+const PLATFORM_MAIN: string = "@postern/platform/main";
+
+/** The platform is loaded here and nowhere else in this package, and only when a server is to run. */
+async function loadPlatform(): Promise<ServeDependencies> {
+  const { startServer }: { readonly startServer: StartServer } = await import(PLATFORM_MAIN);
+  return {
+    startServer,
+    signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },
+  };
+}
+
+export async function createServeCommand(
+  context: CommandContext,
+  loadDependencies: () => Promise<ServeDependencies> = loadPlatform,
+): Promise<Command> {
+  const { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } = await import("@postern/platform/config/catalogue");
+  const command = new Command("serve")
+    .description("run the server")
+    .option(
+      "--config <file>",
+      `YAML file with options, outweighed by environment and flags [env: ${CONFIG_ENVIRONMENT_NAME}]`,
+    );
+  for (const entry of CATALOGUE_ENTRIES) command.addOption(toFlag(entry));
+  return command.action(async () => {
+    const { loadConfiguration } = await import("@postern/platform/config/configuration");
+    const { config } = command.opts<{ config?: string }>();
+    const configuration = await loadConfiguration({
+      flags: givenFlags(command, CATALOGUE_ENTRIES),
+      environment: context.environment,
+      workingDirectory: context.workingDirectory,
+      ...(config === undefined ? {} : { configFile: config }),
+    });
+    await serve(configuration, await loadDependencies(), context);
+  });
+}
+
+async function serve(
+  configuration: Configuration,
+  { startServer, signals }: ServeDependencies,
+  context: CommandContext,
+): Promise<void> {
+  using stop = listenForStop(signals);
+  const server = await startServer(configuration).catch((error: unknown) => {
+    throw explainListenFailure(error, configuration);
+  });
+  context.stdout.write(readyText(server, configuration, context.workingDirectory));
+  const signal = await stop.stopped;
+  context.stderr.write(`postern: ${signal} received, stopping; send it again to stop at once\n`);
+  await server.close();
+}
+
+/** A flag as the help shows it. Values are read by the catalogue, so that a wrong one is refused in one wording. */
+function toFlag({ option, environmentName }: CatalogueEntry): Option {
+  const value = option.type === "switch" ? " [true|false]" : ` ${option.placeholder}`;
+  const help = `${option.description} (default: ${option.defaultText}) [env: ${environmentName}]`;
+  const flag = new Option(`--${option.flag}${value}`, help);
+  return option.type === "list"
+    ? flag.argParser((text: string, before: readonly string[] = []) => [...before, text])
+    : flag;
+}
+
+function givenFlags(
+  command: Command,
+  entries: readonly CatalogueEntry[],
+): ReadonlyMap<string, string | readonly string[]> {
+  const given = new Map<string, string | readonly string[]>();
+  for (const flag of command.options) {
+    const value: unknown = command.getOptionValue(flag.attributeName());
+    const entry = entries.find(({ option }) => `--${option.flag}` === flag.long);
+    if (entry === undefined || value === undefined) continue;
+    given.set(entry.option.flag, Array.isArray(value) ? value.map(String) : String(value));
+  }
+  return given;
+}
+
+/** What to try is built from the configuration, so that it can be pasted as it is. */
+export function readyText(server: RunningServer, { platform }: Configuration, workingDirectory: string): string {
+  const group = `management.${platform.domain}`;
+  const kubectl = `kubectl --kubeconfig ${shellQuote(shortPath(server.adminKubeConfigPath, workingDirectory))}`;
+  const key = JSON.stringify({
+    apiVersion: `${group}/v1`,
+    kind: "OwnedAccessKey",
+    metadata: { name: "ci" },
+    spec: { displayName: "CI", ttl: 3600 },
+  });
+  const demo = `/apis/${group}/v1/namespaces/${platform.projectNamespacePrefix}default/virtualclusterinstances/demo`;
+  return [
+    `Postern is ready at ${server.url}`,
+    "Try next: see the virtual clusters, create an access key, get a kube config",
+    `  ${kubectl} get virtualclusterinstances --all-namespaces`,
+    `  echo '${key}' | ${kubectl} create -o yaml -f -`,
+    `  echo '{}' | ${kubectl} create --raw ${demo}/kubeconfig -f -`,
+    "",
+  ].join("\n");
+}
+
+/** Relative where that is inside the working directory, as people would type it. */
+function shortPath(path: string, workingDirectory: string): string {
+  const short = relative(workingDirectory, path);
+  return short === "" || short.startsWith("..") || isAbsolute(short) ? path : short;
+}
+
+const shellQuote = (text: string): string =>
+  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** A failure to listen says a code and no remedy. */
+function explainListenFailure(error: unknown, { bindAddress, securePort }: Configuration): unknown {
+  if (!(error instanceof Error) || !("syscall" in error) || error.syscall !== "listen" || !("code" in error))
+    return error;
+  const remedy: { readonly [code: string]: string } = {
+    EADDRINUSE: `port ${securePort} on ${bindAddress} is in use: stop what listens there, or choose another with --secure-port (0 picks a free one)`,
+    EACCES: `port ${securePort} may not be used by this user: choose one above 1023 with --secure-port`,
+    EADDRNOTAVAIL: `${bindAddress} is no address of this machine: choose another with --bind-address`,
+  };
+  const text = remedy[String(error.code)];
+  return text === undefined ? error : new UsageError(text, { cause: error });
+}

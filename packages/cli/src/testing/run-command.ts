@@ -1,0 +1,27 @@
+// Runs a command line inside the test's process, and keeps what it prints.
+
+import type { CommandContext } from "../command-context.ts";
+import { createProgram } from "../program.ts";
+import { run } from "../run.ts";
+
+export type Outcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+export function createTestContext(environment: CommandContext["environment"] = {}, workingDirectory = "/work-dir") {
+  const written = { stdout: "", stderr: "" };
+  const context: CommandContext = {
+    stdout: { write: (text) => (written.stdout += text) },
+    stderr: { write: (text) => (written.stderr += text) },
+    environment,
+    workingDirectory,
+  };
+  return { context, written };
+}
+
+export async function runCommand(
+  args: readonly string[],
+  environment?: CommandContext["environment"],
+): Promise<Outcome> {
+  const { context, written } = createTestContext(environment);
+  const code = await run(await createProgram(context), args, context);
+  return { code, ...written };
+}
