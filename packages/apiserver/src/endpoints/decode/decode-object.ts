@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachi
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { applyDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
@@ -14,7 +15,6 @@ import type { RequestContext } from "../../chain/handler.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
 import { parseBody } from "./parse-body.ts";
-import { readMetadata } from "./read-metadata.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
 export type BodyKind = GroupVersionKind & { readonly schema: StructuralSchema };
@@ -48,7 +48,7 @@ export function conform(
   value: KubeObject,
   kind: BodyKind,
 ): { readonly object: KubeObject; readonly unknown: readonly string[] } {
-  const { metadata, unknownPaths: unknownMeta } = readMetadata(value.metadata, kind);
+  const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version);
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   // Pruning keeps the members that make it an object of a kind.
   const object = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;
@@ -83,7 +83,7 @@ function withKind(value: JsonValue, kind: BodyKind, bytes: Uint8Array): KubeObje
     ]);
   }
   const { metadata = {} } = value;
-  // readMetadata gives metadata its type right after.
+  // coerceMetadata gives metadata its type right after.
   return { ...value, apiVersion: expected, kind: kind.kind, metadata: metadata as KubeObject["metadata"] };
 }
 

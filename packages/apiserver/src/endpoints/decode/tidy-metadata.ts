@@ -1,7 +1,7 @@
-// Brings submitted metadata into its stored form: no empty collections, each owner once; says what is better avoided.
+// Names each owner of an object once, and says what in its metadata is better avoided.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/rest.go (dedupOwnerReferencesAndAddWarning), pkg/registry/rest/create.go
 
-import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
 import type { WarningRecorder } from "../../chain/handler.ts";
@@ -10,13 +10,11 @@ const DUPLICATE_OWNERS =
   ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such " +
   "requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ";
 
-const COLLECTIONS = ["labels", "annotations", "ownerReferences", "finalizers"] as const;
-
 /** Finalizers without a domain that Kubernetes itself uses. */
 const STANDARD_FINALIZERS = new Set(["foregroundDeletion", "orphan", "kubernetes"]);
 
 export function tidyMetadata(object: KubeObject, warnings: WarningRecorder): KubeObject {
-  let metadata = withoutEmptyCollections(object.metadata);
+  let { metadata } = object;
   if (metadata.ownerReferences !== undefined) {
     const { unique, repeated } = splitRepeated(metadata.ownerReferences);
     if (repeated.length > 0) {
@@ -33,15 +31,6 @@ export function tidyMetadata(object: KubeObject, warnings: WarningRecorder): Kub
     );
   }
   return metadata === object.metadata ? object : { ...object, metadata };
-}
-
-function withoutEmptyCollections(metadata: ObjectMeta): ObjectMeta {
-  const empty = COLLECTIONS.filter((name) => {
-    const value = metadata[name];
-    return value !== undefined && Object.keys(value).length === 0;
-  });
-  if (empty.length === 0) return metadata;
-  return Object.fromEntries(Object.entries(metadata).filter(([name]) => !empty.some((dropped) => dropped === name)));
 }
 
 function splitRepeated(references: readonly OwnerReference[]) {

@@ -5,12 +5,12 @@ import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-va
 import { badRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { applyDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
 import { parseBody } from "../decode/parse-body.ts";
-import { readMetadata } from "../decode/read-metadata.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
@@ -48,7 +48,7 @@ function readConfiguration({ context, resource, bytes, fieldValidation }: PatchI
   applyFieldValidation(fieldValidationOf(fieldValidation), faults, context.warnings, (why) =>
     badRequestError(`error decoding YAML: ${why}`),
   );
-  const { metadata } = readMetadata(applied.metadata, definition);
+  const { metadata } = coerceMetadata(applied.metadata, definition.kind, definition.version);
   const object = { ...applied, metadata };
   checkNameOfPath(object, context);
   addDeprecationWarnings(resource, object, context.warnings);
@@ -72,6 +72,6 @@ function withKind(value: JsonValue, kind: string, apiVersion: string): KubeObjec
     throw badRequestError(`invalid object type: ${group}/${version}, Kind=${givenKind}`);
   }
   const { metadata = {} } = fields;
-  // readMetadata gives metadata its type right after.
+  // coerceMetadata gives metadata its type right after.
   return { ...fields, apiVersion, kind, metadata: metadata as KubeObject["metadata"] };
 }

@@ -17,6 +17,8 @@ import { decodeJsonPatch, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachiner
 import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/merge-patch";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
+import { StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-patch-directives";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../../chain/handler.ts";
@@ -77,9 +79,18 @@ function readPatch({ patchType, bytes, resource }: PatchInput): Patch {
     const strictErrors = findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`);
     if (patchType === MERGE_PATCH) return { apply: (document) => applyMergePatch(document, patch), strictErrors };
     const { schema } = resource.definition;
-    return { apply: (document) => applyStrategicMergePatch(document, patch, schema), strictErrors };
+    return { apply: (document) => strategicMerge(document, patch, schema), strictErrors };
   } catch (error) {
     if (error instanceof PatchDecodeError) throw badRequestError(error.message, error);
+    throw error;
+  }
+}
+
+function strategicMerge(document: JsonObject, patch: JsonObject, schema: StructuralSchema): JsonValue {
+  try {
+    return applyStrategicMergePatch(document, patch, schema);
+  } catch (error) {
+    if (error instanceof StrategicMergePatchError) throw badRequestError(error.message, error);
     throw error;
   }
 }
