@@ -54,7 +54,7 @@ export const isApiError = (error: unknown, reason?: StatusReason): error is ApiE
 const detailsOf = (group: string, kind: string, name: string): StatusDetails => ({
   ...(name === "" ? {} : { name }),
   ...(group === "" ? {} : { group }),
-  kind,
+  ...(kind === "" ? {} : { kind }),
 });
 
 export const notFoundError = ({ group, resource }: GroupResource, name: string): ApiError =>
