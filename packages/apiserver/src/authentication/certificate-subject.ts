@@ -25,7 +25,7 @@ export type CertificateSubject = {
 export const EXTENDED_KEY_USAGE_CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
 const OID_COMMON_NAME = "2.5.4.3";
-const OID_ORGANIZATION = "2.5.4.10";
+export const OID_ORGANIZATION = "2.5.4.10";
 const OID_BASIC_CONSTRAINTS = "2.5.29.19";
 const OID_EXTENDED_KEY_USAGE = "2.5.29.37";
 const TAG_VERSION = 0xa0;
@@ -37,7 +37,7 @@ export function readCertificateSubject(certificate: Uint8Array): CertificateSubj
   const fields = readDerElements(expectTag(tbs, DER.sequence));
   expectTag(fields[0], TAG_VERSION);
   // version, serialNumber, signature, issuer, validity, subject, subjectPublicKeyInfo, then optional ones
-  const attributes = readDerElements(expectTag(fields[5], DER.sequence)).flatMap(readRelativeName);
+  const attributes = readRelativeNames(expectTag(fields[5], DER.sequence));
   const commonNames = attributes.filter(({ type }) => type === OID_COMMON_NAME);
   if (commonNames.length > 1) throw new DerError("subject has more than one common name");
   const extensions = readExtensions(fields.slice(7).find(({ tag }) => tag === TAG_EXTENSIONS));
@@ -49,9 +49,14 @@ export function readCertificateSubject(certificate: Uint8Array): CertificateSubj
   };
 }
 
-type Attribute = { readonly type: string; readonly value: DerElement };
+/** `type` is an object identifier. */
+export type SubjectAttribute = { readonly type: string; readonly value: DerElement };
 
-function readRelativeName(element: DerElement): readonly Attribute[] {
+/** The attributes of a name, in order, also those that share a multi-valued RDN. `content` is that of the RDNSequence. */
+export const readRelativeNames = (content: Uint8Array): readonly SubjectAttribute[] =>
+  readDerElements(content).flatMap(readRelativeName);
+
+function readRelativeName(element: DerElement): readonly SubjectAttribute[] {
   const attributes = readDerElements(expectTag(element, DER.set));
   if (attributes.length === 0) throw new DerError("empty relative name");
   return attributes.map((attribute) => {

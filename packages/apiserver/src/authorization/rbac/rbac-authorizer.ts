@@ -6,10 +6,8 @@ import type { UserInfo } from "../../authentication/user-info.ts";
 import {
   type AuthorizationAttributes,
   type AuthorizationDecision,
-  type Authorizer,
   NO_OPINION,
   type ResolvedRules,
-  type RuleResolver,
 } from "../authorizer.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { RBAC_GROUP } from "./policy-rule.ts";
@@ -18,11 +16,10 @@ import { describeBinding, type RoleRef } from "./role-binding.ts";
 import { combinedResource, ruleAllows } from "./rule-allows.ts";
 
 /** Decisions are synchronous: the source is in memory. */
-export type RbacAuthorizer = Authorizer &
-  RuleResolver & {
-    authorize(attributes: AuthorizationAttributes): AuthorizationDecision;
-    rulesFor(user: UserInfo, namespace: string): ResolvedRules;
-  };
+export type RbacAuthorizer = {
+  authorize(attributes: AuthorizationAttributes): AuthorizationDecision;
+  rulesFor(user: UserInfo, namespace: string): ResolvedRules;
+};
 
 export function createRbacAuthorizer({ source }: { readonly source: RbacSource }): RbacAuthorizer {
   return {

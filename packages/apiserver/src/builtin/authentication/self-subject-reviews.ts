@@ -1,0 +1,30 @@
+// SelfSubjectReviews: who am I?
+// Source: k8s.io/kubernetes/pkg/registry/authentication/selfsubjectreview/rest.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { answeredReview } from "../answered-review.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fields.ts";
+
+const fields = s
+  .object({
+    status: s
+      .object({ userInfo: userInfoFields.describe("The caller, after impersonation.") })
+      .describe("The answer. Filled in by the server."),
+  })
+  .describe("Asks who the server takes the caller for.");
+
+export const selfSubjectReviews: ResourceDefinition = defineBuiltin({
+  group: AUTHENTICATION_GROUP,
+  version: "v1",
+  kind: "SelfSubjectReview",
+  plural: "selfsubjectreviews",
+  singular: "selfsubjectreview",
+  namespaced: false,
+  schema: kindSchema(fields.schema),
+  submit: async ({ user, receivedAt }, body) =>
+    answeredReview(body, { userInfo: userInfoOf(user) }, formatTimestamp(receivedAt)),
+});

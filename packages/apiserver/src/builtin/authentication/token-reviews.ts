@@ -1,0 +1,79 @@
+// TokenReviews: whose token is this? Any kube-apiserver can use them as its webhook authenticator.
+// Source: k8s.io/kubernetes/pkg/registry/authentication/tokenreview/storage.go
+
+import { badRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Authentication } from "../../authentication/authenticator.ts";
+import type { TokenAuthenticator } from "../../authentication/token-authenticator.ts";
+import { GROUP_AUTHENTICATED, type UserInfo } from "../../authentication/user-info.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { answeredReview } from "../answered-review.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fields.ts";
+
+const fields = s
+  .object({
+    spec: s.object({
+      token: s.string().describe("The bearer token."),
+      audiences: s
+        .list(s.string())
+        .describe("Whom the token must be meant for, one of these at least. Absent: this server."),
+    }),
+    status: s
+      .object({
+        authenticated: s.boolean().describe("Whether the token is somebody's."),
+        user: userInfoFields.describe("Whose it is."),
+        audiences: s.list(s.string()).describe("Those of the asked audiences that the token is meant for."),
+        error: s.string().describe("Why it is nobody's."),
+      })
+      .describe("The answer. Filled in by the server."),
+  })
+  .describe("Asks whose a bearer token is.");
+type TokenReview = KindOf<typeof fields>;
+
+export type TokenReviewOptions = {
+  readonly tokens: TokenAuthenticator;
+  /** The names this server goes by as the audience of a token. */
+  readonly audiences: readonly string[];
+};
+
+/** The same words for every token that is not good, so that nothing is told about why. */
+const REFUSED = { user: {}, error: "invalid bearer token" };
+
+export const tokenReviews = ({ tokens, audiences }: TokenReviewOptions): ResourceDefinition =>
+  defineBuiltin({
+    group: AUTHENTICATION_GROUP,
+    version: "v1",
+    kind: "TokenReview",
+    plural: "tokenreviews",
+    singular: "tokenreview",
+    namespaced: false,
+    schema: kindSchema(fields.schema),
+    async submit(_context, body) {
+      // The schema has checked the shape.
+      const { token = "", audiences: asked = [] } = (body as TokenReview).spec ?? {};
+      if (token === "") throw badRequestError("token is required for TokenReview in authentication");
+      const common = asked.length === 0 ? audiences : audiences.filter((audience) => asked.includes(audience));
+      if (common.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
+      const authentication = await authenticateToken(tokens, token);
+      if (authentication === undefined) return answeredReview(body, REFUSED);
+      return answeredReview(body, {
+        authenticated: true,
+        user: userInfoOf(withAuthenticatedGroup(authentication.user)),
+        ...(common.length === 0 ? {} : { audiences: common }),
+      });
+    },
+  });
+
+async function authenticateToken(tokens: TokenAuthenticator, token: string): Promise<Authentication | undefined> {
+  try {
+    return await tokens.authenticateToken(token);
+  } catch (error) {
+    if (isApiError(error, "Unauthorized")) return undefined;
+    throw error;
+  }
+}
+
+const withAuthenticatedGroup = (user: UserInfo): UserInfo =>
+  user.groups.includes(GROUP_AUTHENTICATED) ? user : { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] };

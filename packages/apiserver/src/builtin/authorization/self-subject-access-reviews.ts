@@ -1,0 +1,33 @@
+// SelfSubjectAccessReviews: may I?
+// Source: k8s.io/kubernetes/pkg/registry/authorization/selfsubjectaccessreview/rest.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Authorizer } from "../../authorization/authorizer.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { answeredReview } from "../answered-review.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { AUTHORIZATION_GROUP, attributesOf, questionFields, reviewStatus, reviewStatusOf } from "./review-fields.ts";
+import { refuseInvalidReview, validateQuestion, validateReviewMeta } from "./validate-review.ts";
+
+const fields = s
+  .object({ spec: s.object(questionFields).describe("The request that is asked about."), status: reviewStatus })
+  .describe("Asks whether the caller may do something.");
+type SelfSubjectAccessReview = KindOf<typeof fields>;
+
+export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: Authorizer }): ResourceDefinition =>
+  defineBuiltin({
+    group: AUTHORIZATION_GROUP,
+    version: "v1",
+    kind: "SelfSubjectAccessReview",
+    plural: "selfsubjectaccessreviews",
+    singular: "selfsubjectaccessreview",
+    namespaced: false,
+    schema: kindSchema(fields.schema),
+    async submit({ user, credential }, body) {
+      // The schema has checked the shape.
+      const { spec = {} } = body as SelfSubjectAccessReview;
+      refuseInvalidReview([...validateQuestion(spec), ...validateReviewMeta(body, false)]);
+      return answeredReview(body, await reviewStatusOf(authorizer, attributesOf(spec, user, credential)));
+    },
+  });

@@ -1,0 +1,97 @@
+// What makes an access review valid.
+// Source: k8s.io/kubernetes/pkg/apis/authorization/validation/validation.go
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { childPath, type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import {
+  AUTHORIZATION_GROUP,
+  type NonResourceAttributes,
+  type Question,
+  type SelectorAttributes,
+  type SubjectReviewSpec,
+} from "./review-fields.ts";
+
+export function validateQuestion({ resourceAttributes, nonResourceAttributes }: Question): readonly FieldError[] {
+  if (resourceAttributes === undefined && nonResourceAttributes === undefined) {
+    return [
+      invalidError(
+        "spec.resourceAttributes",
+        undefined,
+        "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+      ),
+    ];
+  }
+  const both =
+    resourceAttributes !== undefined && nonResourceAttributes !== undefined
+      ? [invalidNonResource(nonResourceAttributes, "cannot be specified in combination with resourceAttributes")]
+      : [];
+  return [
+    ...both,
+    ...validateSelector(resourceAttributes?.fieldSelector, "spec.resourceAttributes.fieldSelector"),
+    ...validateSelector(resourceAttributes?.labelSelector, "spec.resourceAttributes.labelSelector"),
+  ];
+}
+
+export function validateSubjectReview(spec: SubjectReviewSpec): readonly FieldError[] {
+  const hasSubject = (spec.user ?? "") !== "" || (spec.groups ?? []).length > 0;
+  return [
+    ...validateQuestion(spec),
+    ...(hasSubject
+      ? []
+      : [invalidError("spec.user", spec.user ?? "", "at least one of user or group must be specified")]),
+  ];
+}
+
+/** A local review asks about its own namespace, and about resources alone. */
+export function validateLocalReview(spec: SubjectReviewSpec, namespace: string): readonly FieldError[] {
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  const asked = resourceAttributes?.namespace ?? "";
+  return [
+    ...validateSubjectReview(spec),
+    ...(resourceAttributes !== undefined && asked !== namespace
+      ? [invalidError("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")]
+      : []),
+    ...(nonResourceAttributes === undefined
+      ? []
+      : [invalidNonResource(nonResourceAttributes, "disallowed on this kind of request")]),
+  ];
+}
+
+/** Throws 422 as upstream words it for reviews: without kind and name. */
+export function refuseInvalidReview(errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObjectError({ group: AUTHORIZATION_GROUP, kind: "" }, "", errors);
+}
+
+/** Reviews are not stored: metadata, beside the namespace of a local one, has no meaning and is refused. */
+export function validateReviewMeta({ metadata }: KubeObject, allowsNamespace: boolean): readonly FieldError[] {
+  const { managedFields: _fields, creationTimestamp: _time, namespace, ...rest } = metadata;
+  const isEmpty = Object.values(rest).every((value) => value === undefined || value === "" || value === null);
+  if (isEmpty && (allowsNamespace || (namespace ?? "") === "")) return [];
+  return [invalidError("metadata", metadata, allowsNamespace ? "must be empty except for namespace" : "must be empty")];
+}
+
+function invalidNonResource({ path = "", verb = "" }: NonResourceAttributes, detail: string): FieldError {
+  const value = `authorization.NonResourceAttributes{Path:${quoteGo(path)}, Verb:${quoteGo(verb)}}`;
+  return {
+    type: "FieldValueInvalid",
+    field: "spec.nonResourceAttributes",
+    message: `Invalid value: ${value}: ${detail}`,
+  };
+}
+
+function validateSelector(selector: SelectorAttributes | undefined, path: string): readonly FieldError[] {
+  if (selector === undefined) return [];
+  const { rawSelector = "", requirements = [] } = selector;
+  if (rawSelector !== "" && requirements.length > 0) {
+    return [
+      invalidError(childPath(path, "rawSelector"), rawSelector, "may not specified at the same time as requirements"),
+    ];
+  }
+  if (rawSelector === "" && requirements.length === 0) {
+    const detail = `when ${path} is specified, requirements or rawSelector is required`;
+    return [requiredError(childPath(path, "requirements"), detail)];
+  }
+  return [];
+}

@@ -1,0 +1,63 @@
+// Every built-in kind, made with what it needs.
+
+import type { TokenAuthenticator } from "../authentication/token-authenticator.ts";
+import type { Authorizer, RuleResolver } from "../authorization/authorizer.ts";
+import type { RbacSource } from "../authorization/rbac/rbac-source.ts";
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { selfSubjectReviews } from "./authentication/self-subject-reviews.ts";
+import { tokenReviews } from "./authentication/token-reviews.ts";
+import { localSubjectAccessReviews } from "./authorization/local-subject-access-reviews.ts";
+import { selfSubjectAccessReviews } from "./authorization/self-subject-access-reviews.ts";
+import { selfSubjectRulesReviews } from "./authorization/self-subject-rules-reviews.ts";
+import { subjectAccessReviews } from "./authorization/subject-access-reviews.ts";
+import { certificateSigningRequests } from "./certificates/certificate-signing-requests.ts";
+import { leases } from "./coordination/leases.ts";
+import { configMaps } from "./core/config-maps.ts";
+import { events } from "./core/events.ts";
+import { namespaces } from "./core/namespaces.ts";
+import { secrets } from "./core/secrets.ts";
+import { serviceAccounts } from "./core/service-accounts.ts";
+import { clusterRoleBindings } from "./rbac/cluster-role-bindings.ts";
+import { clusterRoles } from "./rbac/cluster-roles.ts";
+import { createEscalationCheck } from "./rbac/escalation-check.ts";
+import { roleBindings } from "./rbac/role-bindings.ts";
+import { roles } from "./rbac/roles.ts";
+
+export type BuiltinOptions = {
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+  readonly rbacSource: Pick<RbacSource, "rulesOf">;
+  readonly tokens: TokenAuthenticator;
+  /** The names this server goes by as the audience of a token. */
+  readonly audiences: readonly string[];
+};
+
+/** Group by group. A server that serves fewer kinds leaves some out, or makes them by their own factories. */
+export function builtinResources({
+  authorizer,
+  ruleResolver,
+  rbacSource,
+  tokens,
+  audiences,
+}: BuiltinOptions): readonly ResourceDefinition[] {
+  const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbacSource });
+  return [
+    namespaces,
+    configMaps,
+    secrets,
+    serviceAccounts,
+    events,
+    leases,
+    roles(escalation),
+    roleBindings(escalation),
+    clusterRoles(escalation),
+    clusterRoleBindings(escalation),
+    certificateSigningRequests({ authorizer }),
+    tokenReviews({ tokens, audiences }),
+    selfSubjectReviews,
+    subjectAccessReviews({ authorizer }),
+    localSubjectAccessReviews({ authorizer }),
+    selfSubjectAccessReviews({ authorizer }),
+    selfSubjectRulesReviews({ ruleResolver }),
+  ];
+}

@@ -1,0 +1,63 @@
+// Who may approve requests for a signer, sign in its name, and what nobody may ask it for.
+// Source: k8s.io/kubernetes/plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}/admission.go
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { OID_ORGANIZATION } from "../../authentication/certificate-subject.ts";
+import { DerError, decodeDerText } from "../../authentication/der-reader.ts";
+import { GROUP_MASTERS } from "../../authentication/user-info.ts";
+import type { Authorizer } from "../../authorization/authorizer.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import { readCertificateRequest } from "./certificate-request.ts";
+import { CERTIFICATES_GROUP, type CertificateSigningRequest } from "./certificate-signing-request.ts";
+
+const RESOURCE = { group: CERTIFICATES_GROUP, resource: "certificatesigningrequests" };
+const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
+
+/** Throws 403 unless the caller has `verb` on the signer by its name, or on all signers of its domain (`domain/*`). */
+export async function checkSignerPermission(
+  authorizer: Authorizer,
+  { user, credential }: RequestContext,
+  { metadata, spec }: CertificateSigningRequest,
+  verb: "approve" | "sign",
+): Promise<void> {
+  const signerName = spec?.signerName ?? "";
+  const wildcard = `${signerName.split("/")[0] ?? ""}/*`;
+  for (const name of [signerName, wildcard]) {
+    const decision = await authorizer.authorize({
+      user,
+      credential,
+      verb,
+      isResourceRequest: true,
+      apiGroup: CERTIFICATES_GROUP,
+      apiVersion: "*",
+      resource: "signers",
+      subresource: "",
+      namespace: "",
+      name,
+      path: "",
+    });
+    if (decision.verdict === "allow") return;
+  }
+  const why = `user not permitted to ${verb} requests with signerName ${quoteGo(signerName)}`;
+  throw forbiddenRequestError(RESOURCE, metadata.name ?? "", why);
+}
+
+/** Throws 403 for a request that would make its holder an administrator for ever. */
+export function checkRequestedGroups({ metadata, spec }: CertificateSigningRequest): void {
+  if (spec?.signerName !== CLIENT_SIGNER || !organizationsOf(spec.request ?? "").includes(GROUP_MASTERS)) return;
+  const why = `use of ${CLIENT_SIGNER} signer with ${GROUP_MASTERS} group is not allowed`;
+  throw forbiddenRequestError(RESOURCE, metadata.name ?? "", why);
+}
+
+/** None for a request that cannot be read: validation refuses it. */
+function organizationsOf(request: string): readonly string[] {
+  try {
+    return readCertificateRequest(request)
+      .subject.filter(({ type }) => type === OID_ORGANIZATION)
+      .map(({ value }) => decodeDerText(value));
+  } catch (error) {
+    if (error instanceof DerError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,138 @@
+// Events: what happened to an object, told to people.
+// Source: k8s.io/kubernetes/pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { objectReference } from "./object-reference.ts";
+
+const eventFields = s
+  .object({
+    involvedObject: s.field(objectReference.schema).describe("The object it happened to."),
+    reason: s.string().describe("What happened, in one CamelCase word."),
+    message: s.string().describe("What happened, for people to read."),
+    source: s
+      .object({
+        component: s.string().describe("The program that tells of it."),
+        host: s.string().describe("The machine that program runs on."),
+      })
+      .describe("Who tells of it."),
+    firstTimestamp: s.timestamp().describe("When it happened for the first time."),
+    lastTimestamp: s.timestamp().describe("When it happened the last time."),
+    count: s.int32().describe("How often it has happened."),
+    type: s.string().describe("Normal or Warning; more may come."),
+    eventTime: s.timestamp().describe("When it was first seen, to the microsecond."),
+    series: s
+      .object({
+        count: s.int32().describe("How often it has happened up to now."),
+        lastObservedTime: s.timestamp().describe("When it was last seen."),
+      })
+      .describe("Set when it is one of a row of equal ones."),
+    action: s.string().describe("What was done, or failed, about the object."),
+    related: s.field(objectReference.schema).describe("A second object that plays a part, if one."),
+    reportingComponent: s.string().describe("The controller that tells of it, such as example.com/controller."),
+    reportingInstance: s.string().describe("Which instance of that controller."),
+  })
+  .describe("Tells that something happened to an object. Events are kept for a while, and may be missing.");
+
+export type Event = KindOf<typeof eventFields>;
+type Reference = { readonly namespace?: string; readonly kind?: string; readonly name?: string };
+
+const MAX_TEXT = 128;
+const MAX_MESSAGE = 1024;
+
+const strategy: Strategy<Event> = {
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  validate: validateEvent,
+  validateUpdate: validateEvent,
+};
+
+/** Events of the newer form, which have an eventTime, must say more than the older ones. */
+function validateEvent(event: Event): readonly FieldError[] {
+  const isNew = event.eventTime !== undefined && event.eventTime !== null;
+  // The schema has checked the shape; the builder gives no type to a field made from a schema.
+  const { namespace: involved = "" } = (event.involvedObject ?? {}) as Reference;
+  const { namespace = "" } = event.metadata;
+  const agree = isNew
+    ? involved !== "" || namespace === "default" || namespace === "kube-system"
+    : involved === namespace || (involved === "" && namespace === "default");
+  return [
+    ...(agree ? [] : [invalidError("involvedObject.namespace", involved, "does not match event.namespace")]),
+    ...(isNew ? validateNewEvent(event) : []),
+  ];
+}
+
+function validateNewEvent(event: Event): readonly FieldError[] {
+  const { reportingComponent = "", reportingInstance = "", action = "", reason = "", message = "" } = event;
+  return [
+    ...(reportingComponent === "" ? [requiredError("reportingComponent")] : []),
+    ...isQualifiedName(reportingComponent).map((fault) =>
+      invalidError("reportingComponent", reportingComponent, fault),
+    ),
+    ...requiredText("reportingInstance", reportingInstance),
+    ...requiredText("action", action),
+    ...requiredText("reason", reason),
+    ...(message.length > MAX_MESSAGE
+      ? [invalidError("message", "", `can have at most ${MAX_MESSAGE} characters`)]
+      : []),
+  ];
+}
+
+function requiredText(path: string, text: string): readonly FieldError[] {
+  if (text === "") return [requiredError(path)];
+  return text.length > MAX_TEXT ? [invalidError(path, "", `can have at most ${MAX_TEXT} characters`)] : [];
+}
+
+export const events: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  singular: "event",
+  shortNames: ["ev"],
+  namespaced: true,
+  schema: kindSchema(eventFields.schema),
+  selectableFields: [
+    ".involvedObject.kind",
+    ".involvedObject.namespace",
+    ".involvedObject.name",
+    ".involvedObject.uid",
+    ".involvedObject.apiVersion",
+    ".involvedObject.resourceVersion",
+    ".involvedObject.fieldPath",
+    ".reason",
+    ".reportingComponent",
+    ".type",
+  ],
+  columns: [
+    {
+      name: "Last Seen",
+      type: "date",
+      description: "The time since it last happened.",
+      value: (event) => lastSeen(event as Event),
+    },
+    { name: "Type", type: "string", description: "Normal or Warning.", value: ".type" },
+    { name: "Reason", type: "string", description: "What happened, in one word.", value: ".reason" },
+    {
+      name: "Object",
+      type: "string",
+      description: "The object it happened to.",
+      value: ({ involvedObject }) => {
+        const { kind = "", name = "" } = (involvedObject ?? {}) as Reference;
+        return `${kind.toLowerCase()}/${name}`;
+      },
+    },
+    { name: "Source", type: "string", priority: 1, description: "Who tells of it.", value: ".source.component" },
+    { name: "Message", type: "string", description: "What happened, for people to read.", value: ".message" },
+    { name: "Count", type: "integer", priority: 1, description: "How often it has happened.", value: ".count" },
+  ],
+  strategy,
+});
+
+const lastSeen = ({ series, lastTimestamp, eventTime, firstTimestamp }: Event): string | null =>
+  series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? firstTimestamp ?? null;

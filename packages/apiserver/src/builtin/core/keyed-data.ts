@@ -1,0 +1,51 @@
+// What the two kinds that hold data by key have in common: valid keys, a size limit, and immutability on request.
+// Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateSecret, ValidateConfigMap)
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { byteLength } from "@postern/apimachinery/validation/byte-length";
+import {
+  type FieldError,
+  forbiddenError,
+  invalidError,
+  keyPath,
+  tooLongError,
+} from "@postern/apimachinery/validation/field-error";
+import { isConfigMapKey } from "@postern/apimachinery/validation/string-validators";
+
+/** Of all values together, in bytes. */
+export const MAX_DATA_SIZE = 1024 * 1024;
+
+type Data = { readonly [key: string]: string } | undefined;
+
+export const validateKeys = (data: Data, path: string): readonly FieldError[] =>
+  Object.keys(data ?? {}).flatMap((key) =>
+    isConfigMapKey(key).map((fault) => invalidError(keyPath(path, key), key, fault)),
+  );
+
+/** Bytes that base64 texts stand for. */
+export const decodedSize = (data: Data): number =>
+  Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text, "base64"), 0);
+
+export const textSize = (data: Data): number =>
+  Object.values(data ?? {}).reduce((sum, text) => sum + byteLength(text), 0);
+
+export const validateTotalSize = (size: number, path: string): readonly FieldError[] =>
+  size > MAX_DATA_SIZE ? [tooLongError(path, MAX_DATA_SIZE)] : [];
+
+const IMMUTABLE = "field is immutable when `immutable` is set";
+
+/** An immutable object can be changed in its metadata only, and stays immutable. */
+export function validateImmutability<T extends { readonly [member: string]: JsonValue | undefined }>(
+  object: T,
+  old: T,
+  members: readonly (keyof T & string)[],
+): readonly FieldError[] {
+  if (old["immutable"] !== true) return [];
+  return [
+    ...(object["immutable"] === true ? [] : [forbiddenError("immutable", IMMUTABLE)]),
+    ...members
+      .filter((member) => !equalJson(object[member] ?? {}, old[member] ?? {}))
+      .map((member) => forbiddenError(member, IMMUTABLE)),
+  ];
+}

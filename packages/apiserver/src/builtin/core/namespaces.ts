@@ -1,0 +1,126 @@
+// Namespaces: where objects live, and what keeps one until it is empty.
+// Source: k8s.io/kubernetes/pkg/registry/core/namespace/{strategy.go,storage/storage.go}
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
+import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
+import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalizers.ts";
+
+const conditionSchema = s.object({
+  type: s.string().required().describe("What the condition is about."),
+  status: s.string().required().describe("Whether it holds: True, False or Unknown."),
+  lastTransitionTime: s.timestamp().describe("When the status last changed."),
+  reason: s.string().describe("The cause of the last change in one CamelCase word."),
+  message: s.string().describe("The cause of the last change for people to read."),
+});
+
+const namespaceFields = s
+  .object({
+    spec: s
+      .object({
+        finalizers: s
+          .list(s.string())
+          .describe("Who has to agree before the namespace goes. Changed through the finalize subresource only."),
+      })
+      .describe("How the namespace is to behave."),
+    status: s
+      .object({
+        phase: s.string().describe("Active, or Terminating from the moment its deletion has been asked for."),
+        conditions: mergedInPatches(s.listMap(conditionSchema, ["type"]), "type").describe(
+          "How far the deletion of the namespace has come.",
+        ),
+      })
+      .describe("How the namespace is. Filled in by the server."),
+  })
+  .describe("Gives names a scope: objects of the same kind and name can be in different namespaces.");
+
+export type Namespace = KindOf<typeof namespaceFields>;
+
+const NAME_LABEL = "kubernetes.io/metadata.name";
+const STANDARD_FINALIZERS = [NAMESPACE_FINALIZER];
+
+const strategy: Strategy<Namespace> = {
+  validateName: nameIsDNSLabel,
+  allowUnconditionalUpdate: true,
+
+  prepareForCreate: (namespace) => ({
+    ...withNameLabel(namespace),
+    spec: { finalizers: withStandardFinalizer(namespaceFinalizersOf(namespace)) },
+    status: { phase: "Active" },
+  }),
+  validate: (namespace) => validateFinalizers(namespaceFinalizersOf(namespace)),
+
+  prepareForUpdate: (namespace, old, { info }) =>
+    info.subresource === "finalize" || info.subresource === "status"
+      ? namespace
+      : withNameLabel({ ...namespace, ...(old.spec === undefined ? {} : { spec: old.spec }) }),
+  validateUpdate: (namespace, _old, { info }) =>
+    info.subresource === "status" ? validatePhase(namespace) : validateFinalizers(namespaceFinalizersOf(namespace)),
+
+  prepareForDelete: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: "Terminating" } }),
+  isHeld: (namespace) => namespaceFinalizersOf(namespace).length > 0,
+};
+
+export const namespaces: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "Namespace",
+  plural: "namespaces",
+  singular: "namespace",
+  shortNames: ["ns"],
+  namespaced: false,
+  schema: kindSchema(namespaceFields.schema),
+  verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+  hasStatus: true,
+  subresources: [
+    {
+      name: "finalize",
+      kind: { group: "", version: "v1", kind: "Namespace" },
+      description: "Changes spec.finalizers, and nothing else.",
+      updates: (submitted, old) => {
+        const finalizers = namespaceFinalizersOf(submitted);
+        return { ...old, spec: finalizers.length === 0 ? {} : { finalizers } };
+      },
+    },
+  ],
+  selectableFields: [".status.phase"],
+  columns: [
+    { name: "Status", type: "string", description: "The phase of the namespace.", value: ".status.phase" },
+    ageColumn,
+  ],
+  strategy,
+});
+
+/** Selectors by label can name single namespaces by this one. */
+function withNameLabel(namespace: Namespace): Namespace {
+  const { name = "", labels } = namespace.metadata;
+  return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [NAME_LABEL]: name } } };
+}
+
+const withStandardFinalizer = (finalizers: readonly string[]): readonly string[] =>
+  finalizers.includes(NAMESPACE_FINALIZER) ? finalizers : [...finalizers, NAMESPACE_FINALIZER];
+
+const validateFinalizers = (finalizers: readonly string[]): readonly FieldError[] =>
+  finalizers.flatMap((finalizer, index) => {
+    const path = indexPath("spec.finalizers", index);
+    const faults = isQualifiedName(finalizer).map((fault) => invalidError(path, finalizer, fault));
+    if (faults.length > 0 || finalizer.includes("/") || STANDARD_FINALIZERS.includes(finalizer)) return faults;
+    return [invalidError(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")];
+  });
+
+function validatePhase({ metadata, status }: KubeObject): readonly FieldError[] {
+  const phase = isJsonObject(status) ? (status["phase"] ?? "") : "";
+  const isTerminating = metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;
+  if (isTerminating === (phase === "Terminating") && (isTerminating || phase === "Active")) return [];
+  const allowed = isTerminating
+    ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+    : "may only be 'Active' if `deletionTimestamp` is empty";
+  return [invalidError("status.Phase", phase, allowed)];
+}

@@ -1,0 +1,122 @@
+// Secrets: bytes by key that only few may read.
+// Source: k8s.io/kubernetes/pkg/registry/core/secret/strategy.go, pkg/apis/core/v1/conversion.go (stringData)
+
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
+import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { decodedSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";
+
+const secretFields = s
+  .object({
+    data: s.map(s.bytes()).describe("Bytes by key, in base64. Keys are alphanumeric, with '-', '_' and '.'."),
+    stringData: s
+      .map(s.string())
+      .describe(
+        "The same in plain text, for writing only: it is put into data, over keys that are there, and never read back.",
+      ),
+    type: s
+      .string()
+      .describe("Tells programs what is in it. Some types demand certain keys. Opaque when absent. Immutable."),
+    immutable: s
+      .boolean()
+      .describe("True: neither the data nor this field can be changed any more. Absent means false."),
+  })
+  .describe("Confidential bytes, by key.");
+
+export type Secret = KindOf<typeof secretFields>;
+
+const OPAQUE = "Opaque";
+const SERVICE_ACCOUNT_NAME_ANNOTATION = "kubernetes.io/service-account.name";
+
+const strategy: Strategy<Secret> = {
+  allowUnconditionalUpdate: true,
+  prepareForCreate: normalize,
+  prepareForUpdate: normalize,
+  validate: validateSecret,
+  validateUpdate: (secret, old) => [
+    ...validateSecret(secret),
+    ...validateImmutable(secret.type ?? "", old.type ?? OPAQUE, "type"),
+    ...validateImmutability(secret, old, ["data"]),
+  ],
+};
+
+/** Puts stringData into data, and the type in where none is given. */
+function normalize({ stringData, ...secret }: Secret): Secret {
+  const type = secret.type === undefined || secret.type === "" ? OPAQUE : secret.type;
+  const overlay = Object.entries(stringData ?? {}).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+  const data = overlay.length === 0 ? secret.data : { ...secret.data, ...Object.fromEntries(overlay) };
+  // The rest of an object type is not known to be the object without one member.
+  return { ...secret, ...(data === undefined ? {} : { data }), type } as Secret;
+}
+
+function validateSecret(secret: Secret): readonly FieldError[] {
+  const { data } = secret;
+  return [
+    ...validateKeys(data, "data"),
+    ...validateTotalSize(decodedSize(data), "data"),
+    ...validateTypedSecret(secret),
+  ];
+}
+
+function validateTypedSecret({ type, data, metadata }: Secret): readonly FieldError[] {
+  const has = (key: string): boolean => data !== undefined && Object.hasOwn(data, key);
+  const required = (...keys: string[]): readonly FieldError[] =>
+    keys.filter((key) => !has(key)).map((key) => requiredError(keyPath("data", key)));
+  switch (type) {
+    case "kubernetes.io/service-account-token": {
+      const account = metadata.annotations?.[SERVICE_ACCOUNT_NAME_ANNOTATION] ?? "";
+      return account === "" ? [requiredError(keyPath("metadata.annotations", SERVICE_ACCOUNT_NAME_ANNOTATION))] : [];
+    }
+    case "kubernetes.io/dockercfg":
+      return [...required(".dockercfg"), ...validateJson(data, ".dockercfg")];
+    case "kubernetes.io/dockerconfigjson":
+      return [...required(".dockerconfigjson"), ...validateJson(data, ".dockerconfigjson")];
+    case "kubernetes.io/basic-auth":
+      return has("username") || has("password") ? [] : required("username", "password");
+    case "kubernetes.io/ssh-auth":
+      return required("ssh-privatekey");
+    case "kubernetes.io/tls":
+      return required("tls.crt", "tls.key");
+    default:
+      return [];
+  }
+}
+
+/** The value itself is never shown. */
+function validateJson(data: Secret["data"], key: string): readonly FieldError[] {
+  const value = data?.[key];
+  if (value === undefined) return [];
+  try {
+    parseJson(Buffer.from(value, "base64"));
+    return [];
+  } catch {
+    return [invalidError(keyPath("data", key), "<secret contents redacted>", "must be valid JSON")];
+  }
+}
+
+export const secrets: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "Secret",
+  plural: "secrets",
+  singular: "secret",
+  namespaced: true,
+  schema: kindSchema(secretFields.schema),
+  selectableFields: [".type"],
+  columns: [
+    { name: "Type", type: "string", description: "What is in it, for programs.", value: ".type" },
+    {
+      name: "Data",
+      type: "integer",
+      description: "How many keys there are.",
+      value: ({ data }) => Object.keys(data ?? {}).length,
+    },
+    ageColumn,
+  ],
+  strategy,
+});

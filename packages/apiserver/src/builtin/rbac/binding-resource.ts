@@ -1,0 +1,64 @@
+// What RoleBindings and ClusterRoleBindings have in common: their strategy and their columns.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/{rolebinding,clusterrolebinding}/strategy.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { readBinding } from "../../authorization/rbac/role-binding.ts";
+import type { PrinterColumn } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { ageColumn } from "../builtin-resource.ts";
+import type { EscalationCheck } from "./escalation-check.ts";
+import {
+  type RbacBindingObject,
+  validateBinding,
+  validateBindingUpdate,
+  validateRbacName,
+  withBindingDefaults,
+} from "./validate-role.ts";
+
+export const bindingStrategy = (escalation: EscalationCheck): Strategy<RbacBindingObject> => ({
+  validateName: validateRbacName,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  async prepareForCreate(binding, context) {
+    const completed = withBindingDefaults(binding);
+    await escalation.binding(completed, undefined, context);
+    return completed;
+  },
+  async prepareForUpdate(binding, old, context) {
+    const completed = withBindingDefaults(binding);
+    await escalation.binding(completed, old, context);
+    return completed;
+  },
+  validate: validateBinding,
+  validateUpdate: validateBindingUpdate,
+});
+
+const namesOf = (binding: KubeObject, kind: string): string =>
+  readBinding(binding)
+    .subjects.filter((subject) => subject.kind === kind)
+    .map(({ name, namespace }) => (kind === "ServiceAccount" ? `${namespace}/${name}` : name))
+    .join(", ");
+
+const subjectsColumn = (name: string, kind: string): PrinterColumn => ({
+  name,
+  type: "string",
+  priority: 1,
+  description: `The subjects of kind ${kind}.`,
+  value: (binding) => namesOf(binding, kind),
+});
+
+export const bindingColumns: readonly PrinterColumn[] = [
+  {
+    name: "Role",
+    type: "string",
+    description: "The role that is given.",
+    value: (binding) => {
+      const { kind, name } = readBinding(binding).roleRef;
+      return `${kind}/${name}`;
+    },
+  },
+  ageColumn,
+  subjectsColumn("Users", "User"),
+  subjectsColumn("Groups", "Group"),
+  subjectsColumn("ServiceAccounts", "ServiceAccount"),
+];

@@ -1,0 +1,76 @@
+// ClusterRoles: what is opened in the whole cluster, or in a namespace where a RoleBinding gives it there.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/clusterrole/strategy.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, indexPath, requiredError } from "@postern/apimachinery/validation/field-error";
+import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
+import type { EscalationCheck } from "./escalation-check.ts";
+import { labelSelector, policyRules } from "./rbac-fields.ts";
+import { validateRbacName, validateRules } from "./validate-role.ts";
+
+const clusterRoleFields = s
+  .object({
+    rules: policyRules,
+    aggregationRule: s
+      .object({
+        clusterRoleSelectors: s
+          .list(labelSelector)
+          .describe("Labels of ClusterRoles. What any of these selects is part of this role."),
+      })
+      .describe("Makes the server fill in the rules from other ClusterRoles; rules written by hand are replaced."),
+  })
+  .describe("A set of rights, given by ClusterRoleBindings everywhere or by RoleBindings in their namespace.");
+
+export type ClusterRole = KindOf<typeof clusterRoleFields>;
+
+const strategyFor = (escalation: EscalationCheck): Strategy<ClusterRole> => ({
+  validateName: validateRbacName,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  async prepareForCreate(role, context) {
+    await escalation.role(role, undefined, context);
+    return role;
+  },
+  async prepareForUpdate(role, old, context) {
+    await escalation.role(role, old, context);
+    return role;
+  },
+  validate: validateClusterRole,
+  validateUpdate: validateClusterRole,
+});
+
+const validateClusterRole = (role: ClusterRole): readonly FieldError[] => [
+  ...validateRules(role),
+  ...validateAggregation(role),
+];
+
+function validateAggregation({ aggregationRule }: ClusterRole): readonly FieldError[] {
+  if (aggregationRule === undefined) return [];
+  const path = "aggregationRule.clusterRoleSelectors";
+  const selectors = aggregationRule.clusterRoleSelectors ?? [];
+  if (selectors.length === 0) {
+    return [requiredError(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
+  // The schema has checked the shape; members that are left out read as empty there.
+  return selectors.flatMap((selector, index) =>
+    validateLabelSelector(selector as LabelSelector, indexPath(path, index)),
+  );
+}
+
+export const clusterRoles = (escalation: EscalationCheck): ResourceDefinition =>
+  defineBuiltin({
+    group: RBAC_GROUP,
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+    singular: "clusterrole",
+    namespaced: false,
+    schema: kindSchema(clusterRoleFields.schema),
+    columns: [createdAtColumn],
+    strategy: strategyFor(escalation),
+  });

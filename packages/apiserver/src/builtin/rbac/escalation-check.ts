@@ -1,0 +1,122 @@
+// Nobody gives away more than they have: the check on writes of roles and bindings.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/{escalation_check.go,*/policybased/storage.go}, pkg/registry/rbac/validation/rule.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import type { Authorizer, RuleResolver } from "../../authorization/authorizer.ts";
+import { isMaster } from "../../authorization/masters-authorizer.ts";
+import { compactRules, describeRule, quoteGoList, uncoveredRules } from "../../authorization/rbac/covers.ts";
+import { FULL_AUTHORITY, type PolicyRule, RBAC_GROUP, readPolicyRules } from "../../authorization/rbac/policy-rule.ts";
+import { policyRulesOf } from "../../authorization/rbac/rbac-authorizer.ts";
+import type { RbacSource } from "../../authorization/rbac/rbac-source.ts";
+import { readRoleRef } from "../../authorization/rbac/role-binding.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+
+export type EscalationCheckOptions = {
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+  /** Where the rules of a role that is to be bound are found. */
+  readonly source: Pick<RbacSource, "rulesOf">;
+};
+
+export type EscalationCheck = {
+  /** Throws 403 unless the caller holds what the role opens, or may `escalate` it. `old` on an update. */
+  role(role: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
+  /** Throws 403 unless the caller holds what the bound role opens, or may `bind` it; 404 when there is no such role. */
+  binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
+};
+
+export function createEscalationCheck({ authorizer, ruleResolver, source }: EscalationCheckOptions): EscalationCheck {
+  const isAllowed = async (
+    { user, credential }: RequestContext,
+    target: {
+      readonly verb: "escalate" | "bind";
+      readonly group: string;
+      readonly resource: string;
+      readonly namespace: string;
+      readonly name: string;
+    },
+  ): Promise<boolean> => {
+    const decision = await authorizer.authorize({
+      user,
+      credential,
+      verb: target.verb,
+      isResourceRequest: true,
+      apiGroup: target.group,
+      apiVersion: "*",
+      resource: target.resource,
+      subresource: "",
+      namespace: target.namespace,
+      name: target.name,
+      path: "",
+    });
+    return decision.verdict === "allow";
+  };
+
+  /** What the caller would give away without holding it, as a refusal prints it; undefined when nothing. */
+  const missingRights = async (
+    { user }: RequestContext,
+    namespace: string,
+    wanted: readonly PolicyRule[],
+  ): Promise<string | undefined> => {
+    const resolved = await ruleResolver.rulesFor(user, namespace);
+    const missing = uncoveredRules(policyRulesOf(resolved), wanted);
+    if (missing.length === 0) return undefined;
+    const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
+    const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
+    const errors = resolved.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
+    return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
+  };
+
+  return {
+    async role(role, old, context) {
+      if (isMaster(context.user) || (old !== undefined && changesOnlyForGarbageCollection(role, old))) return;
+      const { namespace = "", name = "" } = role.metadata;
+      const resource = role.kind === "Role" ? "roles" : "clusterroles";
+      if (await isAllowed(context, { verb: "escalate", group: RBAC_GROUP, resource, namespace, name })) return;
+      const refuse = (why: string): never => {
+        throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
+      };
+      const missing = await missingRights(context, namespace, readPolicyRules(role["rules"]));
+      if (missing !== undefined) refuse(missing);
+      if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
+      // It can gather anything, now and later.
+      if ((await missingRights(context, "", FULL_AUTHORITY)) !== undefined) {
+        refuse("must have cluster-admin privileges to use the aggregationRule");
+      }
+    },
+
+    async binding(binding, old, context) {
+      if (isMaster(context.user) || (old !== undefined && changesOnlyForGarbageCollection(binding, old))) return;
+      const { namespace = "", name = "" } = binding.metadata;
+      const roleRef = readRoleRef(binding["roleRef"]);
+      // Anything else is refused by validation, which comes next.
+      if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
+      const target = {
+        verb: "bind",
+        group: roleRef.apiGroup,
+        resource: roleRef.kind === "Role" ? "roles" : "clusterroles",
+        namespace,
+        name: roleRef.name,
+      } as const;
+      if (await isAllowed(context, target)) return;
+      const rules = source.rulesOf(roleRef, namespace);
+      if (rules === undefined) {
+        throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
+      }
+      const missing = await missingRights(context, namespace, rules);
+      if (missing === undefined) return;
+      const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
+      throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
+    },
+  };
+}
+
+/** The garbage collector may touch what it could not have written. */
+function changesOnlyForGarbageCollection(object: KubeObject, old: KubeObject): boolean {
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...meta } = object.metadata;
+  const { ownerReferences: _o, finalizers: _f, managedFields: _m, ...oldMeta } = old.metadata;
+  return equalJson({ ...object, metadata: meta }, { ...old, metadata: oldMeta });
+}

@@ -1,0 +1,40 @@
+// Roles: what is opened in one namespace.
+// Source: k8s.io/kubernetes/pkg/registry/rbac/role/strategy.go
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
+import type { EscalationCheck } from "./escalation-check.ts";
+import { policyRules } from "./rbac-fields.ts";
+import { validateRbacName, validateRules } from "./validate-role.ts";
+
+const roleFields = s.object({ rules: policyRules }).describe("A set of rights in a namespace, given by RoleBindings.");
+
+export const roles = (escalation: EscalationCheck): ResourceDefinition =>
+  defineBuiltin({
+    group: RBAC_GROUP,
+    version: "v1",
+    kind: "Role",
+    plural: "roles",
+    singular: "role",
+    namespaced: true,
+    schema: kindSchema(roleFields.schema),
+    columns: [createdAtColumn],
+    strategy: {
+      validateName: validateRbacName,
+      allowCreateOnUpdate: true,
+      allowUnconditionalUpdate: true,
+      async prepareForCreate(role, context) {
+        await escalation.role(role, undefined, context);
+        return role;
+      },
+      async prepareForUpdate(role, old, context) {
+        await escalation.role(role, old, context);
+        return role;
+      },
+      validate: validateRules,
+      validateUpdate: validateRules,
+    },
+  });

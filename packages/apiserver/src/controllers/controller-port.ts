@@ -1,0 +1,46 @@
+// What controllers need of the server they run in.
+
+import type { RequestContext } from "../chain/handler.ts";
+import type { InstalledResource } from "../registry/resource-registry.ts";
+import type { Runtime } from "../runtime/clock.ts";
+
+/** A resource as controllers use it: its objects in memory, and the store behind all decorations. */
+export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store">;
+
+/** What a controller is about to do, for the context it does it under. */
+export type ControllerCall = {
+  readonly verb: "get" | "update" | "delete" | "deletecollection";
+  readonly resource: ControlledResource;
+  readonly subresource?: string;
+  readonly namespace: string;
+  readonly name: string;
+};
+
+export type ControllerPort = {
+  /** Every resource that is stored, as of now. */
+  readonly resources: () => readonly ControlledResource[];
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  /** A request context of a user who may do everything; `signal` ends with the controller. */
+  readonly requestContext: (call: ControllerCall, signal: AbortSignal) => RequestContext;
+  /** Takes the faults of work that is tried again later. */
+  readonly onError: (error: unknown, subject: string) => void;
+};
+
+/** A controller runs from the moment it is made until it is disposed. */
+export type Controller = Disposable & {
+  /** Resolves when nothing is waiting to be done and nothing is being done; what waits for a retry does not count. */
+  idle(): Promise<void>;
+};
+
+/** The options of a write that no client asked for. */
+export const CONTROLLER_WRITE = { dryRun: false, fieldValidation: "" } as const;
+
+/** The first resource that keeps its objects under each prefix: views of the same objects are left out. */
+export function withoutViews(resources: readonly ControlledResource[]): readonly ControlledResource[] {
+  const byPrefix = new Map<string, ControlledResource>();
+  for (const resource of resources) {
+    const known = byPrefix.get(resource.keys.prefix);
+    if (known === undefined || known.definition.storedAs !== undefined) byPrefix.set(resource.keys.prefix, resource);
+  }
+  return [...byPrefix.values()];
+}

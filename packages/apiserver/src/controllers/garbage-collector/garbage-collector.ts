@@ -1,0 +1,167 @@
+// Deletes objects whose owners are all gone, and lets owners wait for their dependents or leave them behind.
+// Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { followView } from "../../cache/follow-view.ts";
+import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
+import { WorkQueue } from "../work-queue.ts";
+import { classifyOwners } from "./classify-owners.ts";
+import { DependencyGraph, isBeingDeleted, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
+import {
+  createObjectAccess,
+  type ObjectAccess,
+  type ObjectLocation,
+  withoutFinalizer,
+  withoutOwners,
+} from "./object-access.ts";
+
+export type GarbageCollector = Controller & {
+  /** Takes notice of resources that have been added or removed. */
+  refresh(): void;
+};
+
+export function createGarbageCollector(port: ControllerPort): GarbageCollector {
+  const graph = new DependencyGraph();
+  const access = createObjectAccess(port);
+  const followed = new Map<string, Disposable>();
+  const queue = new WorkQueue({
+    scheduler: port.runtime.scheduler,
+    onError: port.onError,
+    process: (key, signal) => collect({ access, graph, enqueue }, key, signal),
+  });
+  const enqueue = (keys: Iterable<string>): void => {
+    for (const key of keys) queue.add(key);
+  };
+
+  const follow = ({ view, keys }: ControlledResource): Disposable =>
+    followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {
+      replace(objects) {
+        const present = new Set(objects.map(({ key }) => key));
+        for (const key of [...graph.allDependents]) {
+          if (key.startsWith(keys.prefix) && !present.has(key)) enqueue(graph.remove(key, ""));
+        }
+        for (const object of objects) {
+          if (mayMatter(object)) enqueue(graph.set(object.key, object.decode()));
+        }
+        // Owners may have gone unseen.
+        enqueue(graph.allDependents);
+      },
+      put(object, previous) {
+        if (mayMatter(object) || (previous !== undefined && mayMatter(previous))) {
+          enqueue(graph.set(object.key, object.decode()));
+        }
+      },
+      delete: (object) => enqueue(graph.remove(object.key, object.decode().metadata.uid ?? "")),
+    });
+
+  const refresh = (): void => {
+    const resources = new Map(withoutViews(port.resources()).map((resource) => [resource.keys.prefix, resource]));
+    for (const [prefix, handle] of followed) {
+      if (resources.has(prefix)) continue;
+      handle[Symbol.dispose]();
+      followed.delete(prefix);
+    }
+    for (const [prefix, resource] of resources) {
+      if (!followed.has(prefix)) followed.set(prefix, follow(resource));
+    }
+    // An owner's kind may have become known.
+    enqueue(graph.allDependents);
+  };
+  refresh();
+
+  return {
+    refresh,
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const handle of followed.values()) handle[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+const OWNER_REFERENCES = Buffer.from('"ownerReferences":');
+const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp":');
+
+/** False for the many objects that have neither owners nor are being deleted, told without parsing them. */
+function mayMatter({ bytes }: CachedObject): boolean {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return buffer.includes(OWNER_REFERENCES) || buffer.includes(DELETION_TIMESTAMP);
+}
+
+type Collection = {
+  readonly access: ObjectAccess;
+  readonly graph: DependencyGraph;
+  /** Has these looked at soon. */
+  readonly enqueue: (keys: readonly string[]) => void;
+};
+
+/** Does whatever the present state of one object asks for. */
+async function collect(collection: Collection, key: string, signal: AbortSignal): Promise<void> {
+  const { access } = collection;
+  const location = access.locate(key);
+  const object = location === undefined ? undefined : access.cached(location);
+  if (location === undefined || object === undefined) return;
+  const { metadata } = object;
+  if (isOrphaningDependents(metadata)) return orphanDependents(collection, location, object, signal);
+  if (isDeletingDependents(metadata)) return releaseWhenAlone(collection, location, object, signal);
+  if (!isBeingDeleted(metadata)) await deleteWhenOwnersAreGone(collection, location, object, signal);
+}
+
+async function deleteWhenOwnersAreGone(
+  { access, graph }: Collection,
+  location: ObjectLocation,
+  object: KubeObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const { metadata } = object;
+  const owners = await classifyOwners(access, object, signal);
+  const present = owners.filter(({ state }) => state === "present");
+  const leaving = owners.filter(({ state }) => state !== "present");
+  if (leaving.length === 0) return;
+  const uid = metadata.uid ?? "";
+  if (present.length > 0) {
+    const uids = new Set(leaving.map(({ reference }) => reference.uid));
+    return access.editMeta(location, uid, (meta) => withoutOwners(meta, uids), signal);
+  }
+  const ownerWaits = leaving.some(({ state }) => state === "waiting");
+  const policy = ownerWaits && graph.dependentsOf(uid).length > 0 ? "Foreground" : policyOf(metadata.finalizers ?? []);
+  await access.delete(location, metadata, policy, signal);
+}
+
+/** A dependent that is itself waited for by its dependents keeps the way of deletion it was marked with. */
+function policyOf(finalizers: readonly string[]): "Orphan" | "Foreground" | "Background" {
+  if (finalizers.includes(FINALIZER_ORPHAN_DEPENDENTS)) return "Orphan";
+  return finalizers.includes(FINALIZER_DELETE_DEPENDENTS) ? "Foreground" : "Background";
+}
+
+/** Foreground deletion: the dependents go first, as far as they block it; each one that goes brings the owner back here. */
+async function releaseWhenAlone(
+  { access, graph, enqueue }: Collection,
+  location: ObjectLocation,
+  { metadata }: KubeObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const uid = metadata.uid ?? "";
+  if (graph.blockingDependentsOf(uid).length > 0) return enqueue(graph.dependentsOf(uid));
+  await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_DELETE_DEPENDENTS), signal);
+}
+
+/** Takes the owner out of all its dependents, and only then lets it go. */
+async function orphanDependents(
+  { access, graph }: Collection,
+  location: ObjectLocation,
+  { metadata }: KubeObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const uid = metadata.uid ?? "";
+  const owner = new Set([uid]);
+  for (const key of graph.dependentsOf(uid)) {
+    const dependent = access.locate(key);
+    const object = dependent === undefined ? undefined : access.cached(dependent);
+    if (dependent === undefined || object === undefined) continue;
+    await access.editMeta(dependent, object.metadata.uid ?? "", (meta) => withoutOwners(meta, owner), signal);
+  }
+  await access.editMeta(location, uid, (meta) => withoutFinalizer(meta, FINALIZER_ORPHAN_DEPENDENTS), signal);
+}

@@ -1,0 +1,123 @@
+// Reads and writes of single objects by storage key, as the garbage collector does them: always of exactly the uid it means.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { DeleteOptions } from "../../registry/resource-storage.ts";
+import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
+
+const FIELD_MANAGER = "garbage-collector";
+
+export type ObjectLocation = {
+  readonly resource: ControlledResource;
+  readonly namespace: string;
+  readonly name: string;
+};
+
+export type ObjectAccess = {
+  /** The place of a storage key; undefined when its resource is not served any more. */
+  locate(key: string): ObjectLocation | undefined;
+  /** From memory. */
+  cached(location: ObjectLocation): KubeObject | undefined;
+  /** From the store: what is not there does not exist. */
+  live(location: ObjectLocation, signal: AbortSignal): Promise<KubeObject | undefined>;
+  /** Where the owner of an object in `namespace` has to be. */
+  locateOwner(reference: OwnerReference, namespace: string): ObjectLocation | "unknown-kind" | "wrong-scope";
+  /** Changes the metadata of the object with this uid; nothing happens when it is gone. */
+  editMeta(
+    location: ObjectLocation,
+    uid: string,
+    edit: (meta: ObjectMeta) => ObjectMeta,
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** Deletes the object if it is still exactly this one in this version; nothing happens when it is not. */
+  delete(
+    location: ObjectLocation,
+    metadata: ObjectMeta,
+    policy: NonNullable<DeleteOptions["propagationPolicy"]>,
+    signal: AbortSignal,
+  ): Promise<void>;
+};
+
+export function createObjectAccess(port: Pick<ControllerPort, "resources" | "requestContext">): ObjectAccess {
+  let known: readonly ControlledResource[] = [];
+  let stored: readonly ControlledResource[] = [];
+  const storedResources = (): readonly ControlledResource[] => {
+    const resources = port.resources();
+    if (resources !== known) stored = withoutViews(resources);
+    known = resources;
+    return stored;
+  };
+
+  return {
+    locate(key) {
+      for (const resource of storedResources()) {
+        if (key.startsWith(resource.keys.prefix)) return { resource, ...resource.keys.parse(key) };
+      }
+      return undefined;
+    },
+
+    cached: ({ resource, namespace, name }) => resource.view.get(resource.keys.of(namespace, name))?.decode(),
+
+    async live(location, signal) {
+      const { resource, namespace, name } = location;
+      const context = port.requestContext({ verb: "get", resource, namespace, name }, signal);
+      try {
+        return (await resource.store.get(context, namespace, name, { resourceVersion: "" })).decode();
+      } catch (error) {
+        if (isApiError(error, "NotFound")) return undefined;
+        throw error;
+      }
+    },
+
+    locateOwner({ apiVersion, kind, name }, namespace) {
+      const group = parseApiVersion(apiVersion)?.group;
+      const resource = port
+        .resources()
+        .find(({ definition }) => definition.group === group && definition.kind === kind);
+      if (resource === undefined) return "unknown-kind";
+      if (!resource.definition.namespaced) return { resource, namespace: "", name };
+      return namespace === "" ? "wrong-scope" : { resource, namespace, name };
+    },
+
+    async editMeta({ resource, namespace, name }, uid, edit, signal) {
+      const context = port.requestContext({ verb: "update", resource, namespace, name }, signal);
+      const transform = (current: KubeObject): KubeObject => ({ ...current, metadata: edit(current.metadata) });
+      const options = { ...CONTROLLER_WRITE, fieldManager: FIELD_MANAGER };
+      try {
+        await resource.store.update(context, namespace, name, { uid, transform, subresource: "" }, options);
+      } catch (error) {
+        // Gone, or another object of the same name: nothing is left to be changed.
+        if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+      }
+    },
+
+    async delete({ resource, namespace, name }, { uid = "", resourceVersion = "" }, propagationPolicy, signal) {
+      const context = port.requestContext({ verb: "delete", resource, namespace, name }, signal);
+      try {
+        await resource.store.delete(context, namespace, name, {
+          dryRun: false,
+          preconditions: { uid, resourceVersion },
+          propagationPolicy,
+        });
+      } catch (error) {
+        // Gone, or changed in between: the change brings the object back to be looked at.
+        if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+      }
+    },
+  };
+}
+
+/** Metadata without the references to owners of these uids. */
+export function withoutOwners(meta: ObjectMeta, uids: ReadonlySet<string>): ObjectMeta {
+  const { ownerReferences = [], ...rest } = meta;
+  const kept = ownerReferences.filter(({ uid }) => !uids.has(uid));
+  return kept.length === 0 ? rest : { ...rest, ownerReferences: kept };
+}
+
+/** Metadata without one finalizer. */
+export function withoutFinalizer(meta: ObjectMeta, finalizer: string): ObjectMeta {
+  const { finalizers = [], ...rest } = meta;
+  const kept = finalizers.filter((name) => name !== finalizer);
+  return kept.length === 0 ? rest : { ...rest, finalizers: kept };
+}
