@@ -58,7 +58,8 @@ export function negotiateMediaType(
 ): MediaTypeChoice | undefined {
   const [first] = accepted;
   if (first === undefined) return undefined;
-  if (accept === "" || accept === first || accept === "*/*") return { mediaType: first, pretty: false, stream: "" };
+  const takesFirst = accept === "" || accept === "*/*" || (accept === JSON_TYPE && first === JSON_TYPE);
+  if (takesFirst) return { mediaType: first, pretty: false, stream: "" };
   for (const clause of parseAccept(accept)) {
     for (const mediaType of accepted) {
       if (!admits(clause, mediaType)) continue;

@@ -1,0 +1,131 @@
+// testdata/accept.json: k8s.io/apiserver v0.32.1 pkg/endpoints/handlers/negotiation/negotiate_test.go
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { negotiateInput } from "./negotiate-input.ts";
+import { negotiateMediaType, negotiateOutput, negotiateStream } from "./negotiate-output.ts";
+
+const { cases }: { readonly cases: readonly any[] } = JSON.parse(
+  readFileSync(new URL("./testdata/accept.json", import.meta.url), "utf8"),
+);
+
+const request = (accept: string, query = "", userAgent = "kubectl/v1.32") => ({
+  headers: { accept, "user-agent": userAgent },
+  query: new URLSearchParams(query),
+});
+
+describe("an Accept header", () => {
+  it.each(cases.map((entry) => [entry.header, entry]))("%j is followed as upstream does", (_, entry) => {
+    const choice = negotiateMediaType(entry.header, entry.accepted);
+    expect(choice === undefined).toBe(!entry.ok);
+    if (entry.ok)
+      expect(choice).toMatchObject({ mediaType: entry.mediaType, pretty: entry.pretty, stream: entry.stream });
+  });
+
+  const TABLE = { group: "meta.k8s.io", version: "v1", kind: "Table" };
+  it.each([
+    ["", { format: "json" }],
+    ["application/*", { format: "json" }],
+    ["*", { format: "json" }],
+    ["application/yaml", { format: "yaml" }],
+    ["application/json;q=0.5,application/yaml", { format: "yaml" }],
+    ["application/json;q=0.5, application/yaml;q=0.4", { format: "json" }],
+    ["*/*,application/yaml", { format: "yaml" }],
+    ["application/vnd.kubernetes.protobuf, application/json", { format: "json" }],
+    ["application/vnd.kubernetes.protobuf,application/cbor,*/*", { format: "json" }],
+    ["application/json;charset=utf-8;foo=bar", { format: "json" }],
+    ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", { format: "json" }],
+    ["application/json;as=Table;v=v1;g=meta.k8s.io,application/json", { format: "json", convert: TABLE }],
+    ["application/json;as=Table;v=v2;g=meta.k8s.io,application/json", { format: "json" }],
+    ["application/yaml;as=Table;v=v1;g=meta.k8s.io", { format: "yaml", convert: TABLE }],
+    ["application/json;stream=watch", { format: "json" }],
+    ["application/json;stream=other,application/yaml", { format: "yaml" }],
+  ])("%j chooses %j", (accept, expected) =>
+    expect(negotiateOutput(request(accept))).toEqual({ pretty: false, ...expected }),
+  );
+
+  it.each([
+    "text/html",
+    "application/cbor",
+    "application",
+    "application/json/x",
+    "application/json;as=Table;v=v2;g=meta.k8s.io",
+    "application/json;as=Bogus;v=v1;g=meta.k8s.io",
+    "application/json;g=meta.k8s.io;v=v1",
+  ])("%j is refused with what there is", (accept) => {
+    expect(() => negotiateOutput(request(accept))).toThrow(
+      expect.objectContaining({
+        code: 406,
+        reason: "NotAcceptable",
+        message: "only the following media types are accepted: application/json, application/yaml",
+      }),
+    );
+  });
+
+  it("lets a watch be JSON only", () => {
+    expect(negotiateStream(request("application/json;stream=watch"))).toMatchObject({ format: "json" });
+    expect(() => negotiateStream(request("application/yaml"))).toThrow(
+      "only the following media types are accepted: application/json;stream=watch",
+    );
+  });
+});
+
+describe("pretty printing", () => {
+  it.each([
+    ["", "", "kubectl/v1.32", false],
+    ["application/json;pretty=1", "", "kubectl/v1.32", true],
+    ["application/json;pretty=0", "", "kubectl/v1.32", false],
+    ["", "pretty=true", "kubectl/v1.32", true],
+    ["", "pretty=1", "kubectl/v1.32", true],
+    ["", "pretty=yes", "curl/8", false],
+    ["", "pretty=false", "curl/8", false],
+    ["", "pretty=", "curl/8", true],
+    ["", "", "curl/8", true],
+    ["", "", "Wget/1", true],
+    ["", "", "Mozilla/5.0 (X11)", true],
+    ["", "", "my curl", false],
+  ])("Accept %j, query %j, agent %j: %j", (accept, query, agent, pretty) =>
+    expect(negotiateOutput(request(accept, query, agent)).pretty).toBe(pretty),
+  );
+});
+
+describe("a Content-Type", () => {
+  it.each([
+    ["", "json"],
+    ["application/json", "json"],
+    ["application/json; charset=utf-8", "json"],
+    ["application/json;charset=UTF-16", "json"],
+    ["application/json;", "json"],
+    ['application/json; profile="a;b"', "json"],
+    ["APPLICATION/JSON", "json"],
+    ["application/yaml", "yaml"],
+  ])("%j is read as %s", (contentType, format) => expect(negotiateInput(contentType)).toBe(format));
+
+  it.each([
+    "text/plain",
+    "text/yaml",
+    "application/x-yaml",
+    "application/x-www-form-urlencoded",
+    "application/cbor",
+    "application/vnd.kubernetes.protobuf",
+    "*/*",
+    "application/*",
+    "bogus",
+    "application/json; charset",
+  ])("%j is refused with what is taken", (contentType) => {
+    expect(() => negotiateInput(contentType)).toThrow(
+      expect.objectContaining({
+        code: 415,
+        reason: "UnsupportedMediaType",
+        message:
+          "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+      }),
+    );
+  });
+
+  it("may be protobuf where that is read", () => {
+    expect(negotiateInput("application/vnd.kubernetes.protobuf", { protobuf: true })).toBe("protobuf");
+    expect(() => negotiateInput("text/plain", { protobuf: true })).toThrow(
+      "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+    );
+  });
+});

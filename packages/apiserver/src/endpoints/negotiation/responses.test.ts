@@ -1,0 +1,285 @@
+import { gunzipSync } from "node:zlib";
+import { ApiError, conflictError, tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
+import type { ByteSink } from "../../transport/api-response.ts";
+import { keys, widgets } from "../discovery/testing/golden-resources.ts";
+import { bodyOf, jsonOf, requestContext, textOf } from "../discovery/testing/request-context.ts";
+import { watchConversion } from "./convert-object.ts";
+import { errorResponse } from "./error-response.ts";
+import { listResponse } from "./list-response.ts";
+import { negotiateOutput } from "./negotiate-output.ts";
+import { objectResponse, statusResponse } from "./object-response.ts";
+
+const PATH = "/apis/management.example.com/v1/ownedaccesskeys";
+
+const keyNamed = (name: string, revision: bigint, spec: object = { user: "u0", ttl: 0 }): CachedObject =>
+  CachedObject.fromEntry({
+    key: name,
+    revision,
+    value: encodeStoredValue({
+      apiVersion: "management.example.com/v1",
+      kind: "OwnedAccessKey",
+      metadata: { name, uid: `uid-${name}`, creationTimestamp: "2026-01-02T15:03:05Z", labels: { p: "even" } },
+      spec: { ...spec },
+    }),
+  } as any);
+
+const l0 = keyNamed("l0", 7n);
+const asking = (accept: string, query = "", method = "GET") =>
+  requestContext(`${PATH}${query}`, { method, headers: { accept } });
+const table = (version = "v1") => `application/json;as=Table;v=${version};g=meta.k8s.io`;
+const partial = (kind: string) => `application/json;as=${kind};v=v1;g=meta.k8s.io`;
+
+describe("an object", () => {
+  it("is answered with its kept bytes and a newline", async () => {
+    const response = await objectResponse(asking(""), 200, l0, keys);
+    expect(response).toMatchObject({
+      status: 200,
+      headers: { "content-type": "application/json", "cache-control": "no-cache, private" },
+    });
+    expect(await textOf(response)).toBe(`${Buffer.from(l0.bytes)}\n`);
+  });
+
+  it("may still be a value, even one with a member called bytes", async () => {
+    const value = { apiVersion: "v1", kind: "X", metadata: {}, bytes: "a" };
+    expect(await textOf(await objectResponse(asking(""), 201, value, keys))).toBe(`${JSON.stringify(value)}\n`);
+  });
+
+  it("keeps integers beyond 2^53 in every encoding", async () => {
+    const big = keyNamed("big", 1n, { ttl: 9007199254740993n });
+    for (const accept of ["", "application/json;pretty=1", "application/yaml", partial("PartialObjectMetadata")]) {
+      const text = await textOf(await objectResponse(asking(accept), 200, big, keys));
+      expect(text.includes("9007199254740993"), accept).toBe(!accept.includes("Partial"));
+    }
+  });
+
+  it("is indented without a last newline when pretty, and YAML with sorted keys when asked for", async () => {
+    const pretty = await textOf(await objectResponse(asking("application/json;pretty=1"), 200, l0, keys));
+    expect(pretty).toBe(JSON.stringify(l0.decode(), null, 2));
+    const response = await objectResponse(asking("application/yaml"), 200, l0, keys);
+    expect(response.headers["content-type"]).toBe("application/yaml");
+    const yaml = await textOf(response);
+    expect(parse(yaml)).toEqual(l0.decode());
+    expect(yaml).toMatch(/^apiVersion: management\.example\.com\/v1\nkind: OwnedAccessKey\nmetadata:\n/);
+  });
+
+  it("has no body for HEAD", async () => {
+    const response = await objectResponse(asking("", "", "HEAD"), 200, l0, keys);
+    expect([response.status, await textOf(response)]).toEqual([200, ""]);
+  });
+
+  it("is converted to its metadata", async () => {
+    expect(await jsonOf(await objectResponse(asking(partial("PartialObjectMetadata")), 200, l0, keys))).toEqual({
+      kind: "PartialObjectMetadata",
+      apiVersion: "meta.k8s.io/v1",
+      metadata: l0.decode().metadata,
+    });
+  });
+
+  it("is not a list, which is a 500 without a reason", async () => {
+    await expect(objectResponse(asking(partial("PartialObjectMetadataList")), 200, l0, keys)).rejects.toMatchObject({
+      code: 500,
+      reason: "",
+      message: "content is not a list",
+    });
+  });
+
+  it("is compressed above 128 KiB for reads of clients that name gzip", async () => {
+    const large = keyNamed("large", 1n, { text: "x".repeat(200_000) });
+    const get = (method: string, encoding: string) =>
+      objectResponse(requestContext(PATH, { method, headers: { "accept-encoding": encoding } }), 200, large, keys);
+    const compressed = await get("GET", "deflate, gzip");
+    expect(compressed.headers).toMatchObject({ "content-encoding": "gzip", vary: "Accept-Encoding" });
+    expect(gunzipSync(await bodyOf(compressed)).toString()).toBe(`${Buffer.from(large.bytes)}\n`);
+    expect((await get("GET", "*")).headers).not.toHaveProperty("content-encoding");
+    expect((await get("POST", "gzip")).headers).not.toHaveProperty("content-encoding");
+    const small = requestContext(PATH, { headers: { "accept-encoding": "gzip" } });
+    expect((await objectResponse(small, 200, l0, keys)).headers).not.toHaveProperty("content-encoding");
+  });
+});
+
+describe("a Status", () => {
+  const deleted = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" } as const;
+
+  it("is never converted", async () => {
+    const context = asking(table());
+    const output = negotiateOutput(context.request);
+    expect(await jsonOf(await statusResponse(context, 200, deleted, output))).toEqual(deleted);
+    expect(await jsonOf(await objectResponse(context, 200, deleted, keys))).toEqual(deleted);
+  });
+
+  it("refuses in the client's encoding, and in JSON when there is none", async () => {
+    const error = conflictError({ group: "g", resource: "r" }, "n", "stale");
+    const yaml = errorResponse(asking("application/yaml").request, error);
+    expect([yaml.status, yaml.headers["content-type"]]).toEqual([409, "application/yaml"]);
+    expect(parse(await textOf(yaml))).toEqual(error.toStatus());
+    expect(await jsonOf(errorResponse(asking("text/html").request, error))).toEqual(error.toStatus());
+    expect(await jsonOf(errorResponse(asking(table()).request, error))).toEqual(error.toStatus());
+  });
+
+  it("says when to try again", () => {
+    const response = errorResponse(asking("").request, tooManyRequestsError("slow down", 3));
+    expect(response.headers["retry-after"]).toBe("3");
+  });
+});
+
+describe("a list", () => {
+  const page = { items: [l0, keyNamed("l1", 8n)], resourceVersion: "9", continue: "next", remainingItemCount: 5 };
+  const empty = { items: [], resourceVersion: "9" };
+
+  it("joins the kept bytes of its objects", async () => {
+    const response = await listResponse(asking(""), page, keys);
+    expect(await textOf(response)).toBe(
+      `{"kind":"OwnedAccessKeyList","apiVersion":"management.example.com/v1","metadata":{"resourceVersion":"9","continue":"next","remainingItemCount":5},"items":[${page.items
+        .map(({ bytes }) => Buffer.from(bytes))
+        .join(",")}]}\n`,
+    );
+  });
+
+  it.each([
+    ["", "json"],
+    ["application/json;pretty=1", "json"],
+    ["application/yaml", "yaml"],
+    [table(), "json"],
+    [`${table()};pretty=1`, "json"],
+    ["application/yaml;as=Table;v=v1;g=meta.k8s.io", "yaml"],
+    [partial("PartialObjectMetadataList"), "json"],
+  ])("says the same in every form and encoding: %j", async (accept, format) => {
+    for (const content of [page, empty]) {
+      const text = await textOf(await listResponse(asking(accept), content, keys));
+      const list = format === "yaml" ? parse(text) : JSON.parse(text);
+      const elements = list.rows ?? list.items;
+      expect(list.metadata).toMatchObject({ resourceVersion: "9" });
+      expect(elements.map((element: any) => (element.object ?? element).metadata.name)).toEqual(
+        content.items.map((item) => item.decode().metadata.name),
+      );
+      if (accept.includes("pretty")) expect(text).toBe(JSON.stringify(list, null, 2));
+      if (format === "yaml") expect(Object.keys(list)).toEqual(Object.keys(list).sort());
+    }
+  });
+
+  it("is not a single object", async () => {
+    await expect(listResponse(asking(partial("PartialObjectMetadata")), page, keys)).rejects.toMatchObject({
+      code: 406,
+      message:
+        "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)",
+    });
+  });
+
+  it("is answered as a Table with the metadata of the list", async () => {
+    const list = await jsonOf(await listResponse(asking(table("v1beta1")), page, keys));
+    expect(list).toMatchObject({
+      kind: "Table",
+      apiVersion: "meta.k8s.io/v1beta1",
+      metadata: { resourceVersion: "9", continue: "next", remainingItemCount: 5 },
+    });
+    expect(
+      list.columnDefinitions.map(({ name, type, format, priority }: any) => [name, type, format, priority]),
+    ).toEqual([
+      ["Name", "string", "name", 0],
+      ["User", "string", "", 0],
+      ["Disabled", "boolean", "", 0],
+      ["TTL", "integer", "", 1],
+      ["Age", "date", "", 0],
+    ]);
+    expect(list.rows[0]).toEqual({
+      cells: ["l0", "u0", null, 0, "60s"],
+      object: { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1beta1", metadata: l0.decode().metadata },
+    });
+  });
+
+  it("prints name and age of resources without columns of their own", async () => {
+    const list = await jsonOf(await listResponse(asking(table()), page, widgets));
+    expect(list.columnDefinitions.map(({ name }: any) => name)).toEqual(["Name", "Age"]);
+    expect(list.rows[0].cells).toEqual(["l0", "60s"]);
+  });
+
+  it.each([
+    ["?includeObject=None", null],
+    ["?includeObject=Object", l0.decode()],
+    ["?includeObject=Metadata", expect.objectContaining({ kind: "PartialObjectMetadata" })],
+  ])("carries what %s says", async (query, object) => {
+    const list = await jsonOf(await listResponse(asking(table(), query), page, keys));
+    expect(list.rows[0].object).toEqual(object);
+  });
+
+  it("refuses an unknown includeObject", async () => {
+    await expect(listResponse(asking(table(), "?includeObject=Bogus"), page, keys)).rejects.toThrow(
+      `Unable to convert to Table as requested: includeObject: Invalid value: "Bogus": must be 'Metadata', 'Object', 'None', or empty`,
+    );
+  });
+
+  describe("of many objects", () => {
+    const items = Array.from({ length: 1000 }, (_, i) => keyNamed(`k${i}`, BigInt(i + 1), { text: "x".repeat(1000) }));
+    const many = { items, resourceVersion: "1000" };
+
+    it("goes out in parts of at most 256 kB, one a turn", async () => {
+      const response = await listResponse(asking(""), many, keys);
+      if (response.body.type !== "stream") throw new Error("not a stream");
+      const chunks: Uint8Array[] = [];
+      let turns = 0;
+      const count = (): void => {
+        turns++;
+        if (running) setImmediate(count);
+      };
+      let running = true;
+      setImmediate(count);
+      const sink: ByteSink = { bufferedBytes: 0, write: (chunk) => chunks.push(Buffer.from(chunk as Uint8Array)) > 0 };
+      await response.body.run(sink, new AbortController().signal);
+      running = false;
+      expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThanOrEqual(257 * 1024);
+      expect(turns).toBeGreaterThanOrEqual(chunks.length - 1);
+      expect(JSON.parse(Buffer.concat(chunks).toString()).items).toHaveLength(1000);
+    });
+
+    it("is the same when compressed, in a Table and in YAML", async () => {
+      const context = requestContext(PATH, { headers: { "accept-encoding": "gzip" } });
+      const compressed = await listResponse(context, many, keys);
+      expect(compressed.headers["content-encoding"]).toBe("gzip");
+      expect(JSON.parse(gunzipSync(await bodyOf(compressed)).toString()).items).toHaveLength(1000);
+      const rows = (await jsonOf(await listResponse(asking(table()), many, keys))).rows;
+      expect(rows.map((row: any) => row.cells[0])).toEqual(items.map(({ key }) => key));
+      expect(parse(await textOf(await listResponse(asking("application/yaml"), many, keys))).items).toHaveLength(1000);
+    });
+
+    it("stops when the client is gone, and is cut when the request is over", async () => {
+      const run = async (write: ByteSink["write"], signal: AbortSignal) => {
+        const { body } = await listResponse(asking(""), many, keys);
+        if (body.type === "stream") await body.run({ bufferedBytes: 0, write }, signal);
+      };
+      let writes = 0;
+      await run(() => ++writes < 2, new AbortController().signal);
+      expect(writes).toBe(2);
+      const controller = new AbortController();
+      const abortLater = (): boolean => {
+        controller.abort(new ApiError({ code: 504, message: "over" }));
+        return true;
+      };
+      await expect(run(abortLater, controller.signal)).rejects.toThrow("over");
+    });
+  });
+});
+
+describe("a watch", () => {
+  it("defines the columns of its Tables once, and counts ages when events are sent", async () => {
+    const context = asking(table());
+    let now = context.receivedAt;
+    const convert = watchConversion(context, negotiateOutput(context.request), keys, { now: () => now })!;
+    const first: any = convert(l0);
+    expect(first.columnDefinitions).toHaveLength(5);
+    expect(first.metadata).toEqual({ resourceVersion: "7" });
+    now += 3600_000;
+    const second: any = convert(l0);
+    expect(second.columnDefinitions).toBeNull();
+    expect([first, second].map(({ rows }) => rows[0].cells[4])).toEqual(["60s", "61m"]);
+    const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code: 410 };
+    expect(convert(status)).toBe(status);
+  });
+
+  it("shares kept bytes when nothing is to be converted", () => {
+    const context = asking("");
+    expect(watchConversion(context, negotiateOutput(context.request), keys, { now: () => 0 })).toBeUndefined();
+  });
+});

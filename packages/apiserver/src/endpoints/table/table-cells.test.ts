@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import type { PrinterColumn } from "../../registry/resource-definition.ts";
+import { tableColumns } from "./table-cells.ts";
+
+const NOW = Date.parse("2026-01-02T15:04:05Z");
+const object: any = {
+  apiVersion: "example.com/v1",
+  kind: "Widget",
+  metadata: { name: "w", creationTimestamp: "2025-12-31T12:04:05Z" },
+  spec: {
+    text: "a",
+    int: 3,
+    float: 3.9,
+    big: 9007199254740993n,
+    yes: true,
+    list: [1, "b"],
+    map: { a: 1 },
+    time: "2026-01-02T15:00:00Z",
+    future: "2027-01-02T15:00:00Z",
+    nothing: null,
+  },
+};
+
+const cell = (column: Omit<PrinterColumn, "name">) =>
+  tableColumns({ columns: [{ name: "C", ...column }] }).cells(object, NOW)[1];
+
+describe("a cell", () => {
+  it.each<[PrinterColumn["type"], string, unknown]>([
+    ["string", ".spec.text", "a"],
+    ["string", ".spec.int", "3"],
+    ["string", ".spec.big", "9007199254740993"],
+    ["string", ".spec.yes", "true"],
+    ["string", ".spec.list", '[1,"b"]'],
+    ["string", ".spec.map", '{"a":1}'],
+    ["string", ".spec.nothing", null],
+    ["string", ".spec.absent", null],
+    ["integer", ".spec.int", 3],
+    ["integer", ".spec.float", 3],
+    ["integer", ".spec.big", 9007199254740993n],
+    ["integer", ".spec.text", null],
+    ["number", ".spec.float", 3.9],
+    ["number", ".spec.yes", null],
+    ["boolean", ".spec.yes", true],
+    ["boolean", ".spec.text", null],
+    ["date", ".metadata.creationTimestamp", "2d3h"],
+    ["date", ".spec.time", "4m5s"],
+    ["date", ".spec.future", "<invalid>"],
+    ["date", ".spec.text", "<invalid>"],
+    ["date", ".spec.absent", null],
+    ["string", ".spec[", null],
+  ])("of type %s at %s holds what the column can print", (type, value, expected) =>
+    expect(cell({ type, value })).toEqual(expected),
+  );
+
+  it("may be computed, and a computed time is printed as an age", () => {
+    expect(cell({ type: "string", value: ({ metadata }, now) => `${metadata.name} ${now === NOW}` })).toBe("w true");
+    expect(cell({ type: "date", value: () => "2026-01-02T15:03:00Z" })).toBe("65s");
+    expect(cell({ type: "date", value: () => "never" })).toBe("never");
+    expect(cell({ type: "date", value: () => null })).toBeNull();
+  });
+});
+
+it("describes columns without a description by their path", () => {
+  const [name, path, own] = tableColumns({
+    columns: [
+      { name: "A", type: "string", value: ".spec.a", priority: 1 },
+      { name: "B", type: "string", value: () => "", description: "Mine." },
+    ],
+  }).definitions;
+  expect(name).toMatchObject({ name: "Name", type: "string", format: "name", priority: 0 });
+  expect(path).toMatchObject({
+    priority: 1,
+    format: "",
+    description: "Custom resource definition column (in JSONPath format): .spec.a",
+  });
+  expect(own?.description).toBe("Mine.");
+});
