@@ -196,6 +196,28 @@ describe("the client", () => {
     await expect(keys().get("ci", { signal: controller.signal })).rejects.toMatchObject({ name: "AbortError" });
   });
 
+  it("reads again over a new connection when the server closed the kept one", async () => {
+    server.respond((request, response) => {
+      if (server.requests.length === 2) request.socket.destroy();
+      else sendJson(response, key);
+    });
+    await using own = createNodeTransport({ server: server.url, certificateAuthorityPem: server.certificatePem });
+    await keys({ transport: own }).get("ci");
+    expect(await keys({ transport: own }).get("ci")).toEqual(key);
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it("never sends a write twice", async () => {
+    server.respond((request, response) => {
+      if (server.requests.length === 2) request.socket.destroy();
+      else sendJson(response, key);
+    });
+    await using own = createNodeTransport({ server: server.url, certificateAuthorityPem: server.certificatePem });
+    await keys({ transport: own }).get("ci");
+    await expect(keys({ transport: own }).create(key)).rejects.toMatchObject({ code: "ECONNRESET" });
+    expect(server.requests).toHaveLength(2);
+  });
+
   it("refuses a server that its authority did not sign", async () => {
     await using strict = createNodeTransport({ server: server.url });
     await expect(keys({ transport: strict }).get("ci")).rejects.toMatchObject({ code: /SELF_SIGNED|UNABLE_TO_VERIFY/ });

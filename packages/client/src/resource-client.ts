@@ -90,6 +90,7 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
       send({
         method: "PUT",
         path: pathOf(object.metadata.name ?? ""),
+        // An object is JSON; its type says so member by member.
         body: object as JsonValue,
         query: writeQuery(options),
         ...signalOf(options),

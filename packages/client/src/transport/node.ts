@@ -2,7 +2,7 @@
 
 import http from "node:http";
 import https from "node:https";
-import type { Transport } from "./transport.ts";
+import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
 export type NodeTransportOptions = {
   /** Base URL; a path in it comes before every request's path. */
@@ -33,34 +33,55 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
     : new http.Agent({ keepAlive: true });
   const { request: open } = isSecure ? https : http;
 
+  const sendOnce = ({ method, path, headers, body, signal }: TransportRequest) =>
+    new Promise<TransportResponse>((resolve, reject) => {
+      const request = open(
+        {
+          agent,
+          method,
+          host: base.hostname.replace(/^\[(.*)\]$/, "$1"),
+          port: base.port === "" ? undefined : base.port,
+          path: basePath + path,
+          headers: body === undefined ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
+          signal,
+        },
+        (response) => resolve(toTransportResponse(response)),
+      );
+      request.once("error", (error: NodeJS.ErrnoException) => {
+        const mayBeStale = request.reusedSocket && error.code === "ECONNRESET" && method === "GET";
+        reject(mayBeStale ? new StaleConnectionError(error.message, { cause: error }) : error);
+      });
+      request.end(body);
+    });
+
   return {
-    send: ({ method, path, headers, body, signal }) =>
-      new Promise((resolve, reject) => {
-        const request = open(
-          {
-            agent,
-            method,
-            host: base.hostname.replace(/^\[(.*)\]$/, "$1"),
-            port: base.port === "" ? undefined : base.port,
-            path: basePath + path,
-            headers: body === undefined ? headers : { ...headers, "content-length": Buffer.byteLength(body) },
-            signal,
-          },
-          (response) =>
-            resolve({
-              status: response.statusCode ?? 0,
-              header: (name) => {
-                const value = response.headers[name];
-                return Array.isArray(value) ? value.join(", ") : value;
-              },
-              body: response,
-            }),
-        );
-        request.once("error", reject);
-        request.end(body);
-      }),
+    async send(request) {
+      for (;;) {
+        try {
+          return await sendOnce(request);
+        } catch (error) {
+          if (!(error instanceof StaleConnectionError)) throw error;
+        }
+      }
+    },
     async [Symbol.asyncDispose]() {
       agent.destroy();
     },
   };
+}
+
+function toTransportResponse(response: http.IncomingMessage): TransportResponse {
+  return {
+    status: response.statusCode ?? 0,
+    header: (name) => {
+      const value = response.headers[name];
+      return Array.isArray(value) ? value.join(", ") : value;
+    },
+    body: response,
+  };
+}
+
+/** The server closed a kept connection just when we took it. Each one is used up by the attempt, so that retrying ends. */
+class StaleConnectionError extends Error {
+  override readonly name = "StaleConnectionError";
 }

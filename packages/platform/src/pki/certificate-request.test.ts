@@ -70,6 +70,10 @@ describe("parsing a certificate request", () => {
     expect(() => parseCertificateRequest(pem)).toThrow(message);
   });
 
+  it("passes over the text that openssl may write before it", () => {
+    expect(parseCertificateRequest(opensslRequest(EC("P-256"), "-text")).subject.commonName).toBe("jane");
+  });
+
   it("reports asked-for names and other subject attributes, which no signer grants", () => {
     const pem = opensslRequest(EC("P-256"), "-subj", "/CN=jane/OU=board", "-addext", "subjectAltName=IP:10.0.0.1");
     const request = parseCertificateRequest(pem);

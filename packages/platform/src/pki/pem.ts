@@ -10,9 +10,12 @@ export function encodePem(label: PemLabel, der: Uint8Array): string {
   return `-----BEGIN ${label}-----\n${lines}-----END ${label}-----\n`;
 }
 
-/** The bytes of the only block in the text; undefined when there is none, another, or more than one. */
+/**
+ * The bytes of the first block in the text; undefined when there is none or it is another. Text around it is passed
+ * over, as Go does: OpenSSL writes some.
+ */
 export function decodePem(label: PemLabel, text: string): Uint8Array | undefined {
-  const match = /^-----BEGIN ([A-Z ]+)-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END ([A-Z ]+)-----\r?\n?$/.exec(text.trim());
+  const match = /-----BEGIN ([A-Z ]+)-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END ([A-Z ]+)-----/.exec(text);
   if (match === null || match[1] !== label || match[3] !== label) return undefined;
   return Buffer.from(match[2] ?? "", "base64");
 }

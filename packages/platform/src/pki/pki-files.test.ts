@@ -5,7 +5,9 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { loadOrCreateAuthority } from "./authority-files.ts";
+import { readConfiguredCertificate } from "./configured-certificate.ts";
 import { createPrivateFile } from "./private-file.ts";
+import { loadOrCreateSecret } from "./secret-file.ts";
 import { loadOrCreateServingCertificate, servingNames } from "./serving-certificate.ts";
 import { createWorkspace, type Workspace } from "./testing/openssl.ts";
 
@@ -138,6 +140,55 @@ describe("the files of the serving certificate", () => {
     await serve();
     workspace.write("pki/tls.key", "half");
     await expect(serve()).rejects.toThrow(/tls\.key is not a PEM private key: move it away/);
+  });
+});
+
+describe("a serving certificate that an operator brings along", () => {
+  const bring = async (certificate: string, key: string) =>
+    readConfiguredCertificate(workspace.write("my.crt", certificate), workspace.write("my.key", key), clock);
+  const make = async () =>
+    loadOrCreateServingCertificate(workspace.path("pki"), { authority: await load(), names: ["x"], clock, random });
+
+  it("is taken as it is", async () => {
+    const { certificatePem, privateKeyPem } = await make();
+    const chain = certificatePem + (await load()).certificatePem;
+    expect(await bring(chain, privateKeyPem)).toEqual({ certificatePem: chain, privateKeyPem });
+  });
+
+  it("is refused when it is damaged, expired or has another key", async () => {
+    const { certificatePem, privateKeyPem } = await make();
+    await expect(bring("x", privateKeyPem)).rejects.toThrow(/my\.crt is not a PEM certificate.*--tls-cert-file/);
+    await expect(bring(certificatePem, "x")).rejects.toThrow(/my\.key is not .*--tls-private-key-file/);
+    await expect(bring(certificatePem, (await load()).privateKeyPem)).rejects.toThrow(/do not belong together/);
+    await expect(readConfiguredCertificate("/nowhere/a", "/nowhere/b", clock)).rejects.toThrow(
+      /\/nowhere\/a is not there/,
+    );
+    now += 400 * DAY_MS;
+    await expect(bring(certificatePem, privateKeyPem)).rejects.toThrow(/expired at .*: renew it/);
+  });
+});
+
+describe("a secret file", () => {
+  const loadSecret = () => loadOrCreateSecret(workspace.path("server.key"), "the server key", random);
+
+  it("is made once, for the owner alone, and found again", async () => {
+    const secret = await loadSecret();
+    expect(secret).toHaveLength(32);
+    expect(statSync(workspace.path("server.key")).mode & 0o777).toBe(0o600);
+    expect(Buffer.from(await loadSecret())).toEqual(Buffer.from(secret));
+  });
+
+  it.each(["", "short", "x".repeat(64), "a".repeat(65)])("is refused and left alone when it holds %j", async (text) => {
+    const path = workspace.write("server.key", text);
+    await expect(loadSecret()).rejects.toThrow(/server\.key does not hold the server key.*restore it from a backup/);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  it("is made once by two servers that start at the same time", async () => {
+    const outcomes = await Promise.allSettled([loadSecret(), loadSecret()]);
+    const secrets = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    const kept = Buffer.from(await loadSecret());
+    for (const secret of secrets) expect(Buffer.from(secret)).toEqual(kept);
   });
 });
 

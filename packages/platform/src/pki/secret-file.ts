@@ -1,0 +1,28 @@
+// A random secret in a file of its own, made the first time: what access keys are hashed under.
+
+import type { Random } from "@postern/apiserver/runtime/clock";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { createPrivateFile, readFileIfPresent } from "./private-file.ts";
+
+const SECRET_BYTES = 32;
+const SECRET_TEXT = /^[0-9a-f]{64}\n?$/;
+
+/**
+ * The 32 octets of a file, which holds them in hexadecimal. `what` names the secret in errors. A file that holds
+ * anything else is refused with ConfigurationError and left alone: with another secret, nothing made under the old one
+ * would be recognised any more.
+ */
+export async function loadOrCreateSecret(path: string, what: string, random: Random): Promise<Uint8Array> {
+  const text = await readFileIfPresent(path, what);
+  if (text === undefined) {
+    const secret = random.bytes(SECRET_BYTES);
+    await createPrivateFile(path, `${Buffer.from(secret).toString("hex")}\n`);
+    return secret;
+  }
+  if (!SECRET_TEXT.test(text)) {
+    throw new ConfigurationError(
+      `${path} does not hold ${what} (64 hexadecimal digits): restore it from a backup; with a new one, existing access keys stop working`,
+    );
+  }
+  return Buffer.from(text.trim(), "hex");
+}
