@@ -24,8 +24,10 @@ export type Write = {
 
 /** `before` is what the write replaced, or what made it be refused. */
 export type WriteResult =
-  | { readonly written: true; readonly revision: Revision; readonly before: Row | undefined }
-  | { readonly written: false; readonly before: Row | undefined };
+  | { readonly type: "written"; readonly revision: Revision; readonly before: Row | undefined }
+  | { readonly type: "refused"; readonly before: Row | undefined }
+  /** It would have been written, but the quota is used up. */
+  | { readonly type: "full" };
 
 export type Range = {
   readonly prefix: string;
@@ -44,6 +46,8 @@ const ALIVE = `r.key < ?2 AND r.revision <= ?3 AND r.deleted = 0 AND NOT EXISTS 
 
 export class RevisionTable {
   readonly #database: SqliteDatabase;
+  readonly #maxBytes: number;
+  readonly #usage: SqliteStatement;
   readonly #newest: SqliteStatement;
   readonly #insert: SqliteStatement;
   readonly #listFrom: SqliteStatement;
@@ -54,12 +58,19 @@ export class RevisionTable {
   readonly #remove: SqliteStatement;
   readonly #setCompacted: SqliteStatement;
   readonly #setSwept: SqliteStatement;
-  #revision: Revision;
-  #compacted: Revision;
-  #swept: Revision;
+  readonly #bounds: SqliteStatement;
+  #revision: Revision = 0;
+  #compacted: Revision = 0;
+  #swept: Revision = 0;
 
-  constructor(database: SqliteDatabase) {
+  /** Beyond `maxBytes` nothing is stored any more, but still deleted. */
+  constructor(database: SqliteDatabase, maxBytes = Number.POSITIVE_INFINITY) {
     this.#database = database;
+    this.#maxBytes = maxBytes;
+    this.#usage = database.prepare(
+      `SELECT (page_count - freelist_count) * page_size AS bytes
+       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
+    );
     this.#newest = database.prepare(
       "SELECT key, revision, deleted, value FROM revisions WHERE key = ? ORDER BY previous DESC LIMIT 1",
     );
@@ -87,9 +98,15 @@ export class RevisionTable {
     this.#remove = database.prepare("DELETE FROM revisions WHERE revision = ?");
     this.#setCompacted = database.prepare("UPDATE compaction SET compacted = ?");
     this.#setSwept = database.prepare("UPDATE compaction SET swept = ?");
-    const bounds = database
-      .prepare("SELECT compacted, swept, (SELECT max(revision) FROM revisions) AS newest FROM compaction")
-      .get();
+    this.#bounds = database.prepare(
+      "SELECT compacted, swept, (SELECT max(revision) FROM revisions) AS newest FROM compaction",
+    );
+    this.reload();
+  }
+
+  /** Reads anew what is known of the whole table: for after a failure that leaves open what has been stored. */
+  reload(): void {
+    const bounds = this.#bounds.get();
     this.#compacted = Number(bounds?.["compacted"]);
     this.#swept = Number(bounds?.["swept"]);
     // The newest revision may have been a deletion that is gone.
@@ -110,7 +127,9 @@ export class RevisionTable {
   append(writes: readonly Write[]): WriteResult[] {
     const before = this.#revision;
     try {
-      return this.#transaction(() => writes.map((write) => this.#appendOne(write)));
+      const full =
+        this.#maxBytes !== Number.POSITIVE_INFINITY && Number(this.#usage.get()?.["bytes"]) >= this.#maxBytes;
+      return this.#transaction(() => writes.map((write) => this.#appendOne(write, full)));
     } catch (error) {
       this.#revision = before;
       throw error;
@@ -183,14 +202,15 @@ export class RevisionTable {
     this.#database.close();
   }
 
-  #appendOne({ key, expected, value }: Write): WriteResult {
+  #appendOne({ key, expected, value }: Write, full: boolean): WriteResult {
     const newest = this.#newest.get(key);
     const before = newest === undefined || newest["deleted"] === 1 ? undefined : toRow(newest);
-    if (before?.revision !== expected) return { written: false, before };
+    if (before?.revision !== expected) return { type: "refused", before };
+    if (full && value !== undefined) return { type: "full" };
     const revision = this.#revision + 1;
     this.#insert.run(revision, key, Number(newest?.["revision"] ?? 0), value === undefined ? 1 : 0, value ?? null);
     this.#revision = revision;
-    return { written: true, revision, before };
+    return { type: "written", revision, before };
   }
 
   #transaction<Result>(work: () => Result): Result {

@@ -58,8 +58,7 @@ export function toOpenError({ kind, message }: StoreFailure): Error {
 
 /** The error of a read or write for what the thread has said. */
 export function toStorageError({ kind, message }: StoreFailure): Error {
-  if (kind === "full")
-    return new StorageFullError("the disk, or the store's quota, is full", { cause: new Error(message) });
+  if (kind === "full") return new StorageFullError("the disk is full", { cause: new Error(message) });
   return new StorageUnavailableError("the store cannot serve now", { cause: new Error(message) });
 }
 

@@ -35,14 +35,8 @@ const MIGRATIONS: readonly string[] = [
    INSERT INTO compaction VALUES (1, 1, 1);`,
 ];
 
-export type OpenOptions = {
-  readonly path: string;
-  /** Beyond this many bytes writes are refused; absent means as much as the disk holds. */
-  readonly maxBytes?: number;
-};
-
 /** Throws StoreLockedError, StoreCorruptError, StoreVersionError, or what the file system says. */
-export function openStoreDatabase({ path, maxBytes }: OpenOptions): SqliteDatabase {
+export function openStoreDatabase(path: string): SqliteDatabase {
   createPrivately(path);
   const database = openDatabase(path);
   try {
@@ -53,7 +47,7 @@ export function openStoreDatabase({ path, maxBytes }: OpenOptions): SqliteDataba
     database.exec("PRAGMA journal_mode = WAL");
     database.exec("PRAGMA synchronous = FULL");
     database.exec("BEGIN IMMEDIATE; COMMIT");
-    configure(database, maxBytes);
+    configure(database);
     migrate(path, database);
     return database;
   } catch (error) {
@@ -86,14 +80,11 @@ function assertOurs(path: string, database: SqliteDatabase): void {
   if (result !== "ok") throw unusable(path, `it is damaged (${String(result)})`);
 }
 
-function configure(database: SqliteDatabase, maxBytes: number | undefined): void {
+function configure(database: SqliteDatabase): void {
   database.exec("PRAGMA cache_size = -32768");
   database.exec("PRAGMA temp_store = MEMORY");
   // The worker checkpoints between commits, in small steps; this is for when it cannot keep up.
   database.exec("PRAGMA wal_autocheckpoint = 8000");
-  if (maxBytes !== undefined) {
-    database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pragma(database, "page_size")))}`);
-  }
 }
 
 function migrate(path: string, database: SqliteDatabase): void {

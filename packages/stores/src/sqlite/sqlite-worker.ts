@@ -1,6 +1,7 @@
 // The thread that owns the database: takes messages as they come, also in the middle of its work, so that commits gather writes.
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { RevisionTable } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
 import { openStoreDatabase } from "./sqlite-schema.ts";
 import { StoreSession } from "./store-session.ts";
@@ -17,7 +18,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   };
   let session: StoreSession;
   try {
-    session = new StoreSession(() => openStoreDatabase(options), send);
+    session = new StoreSession(new RevisionTable(openStoreDatabase(options.path), options.maxBytes), send);
   } catch (error) {
     send({ type: "openFailed", failure: toFailure(error) });
     port.close();
@@ -32,6 +33,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
       }
     } while (session.turn());
     if (!session.closing) return;
+    // Not every driver lets go of the file when it closes: the end of the thread does.
     session.close();
     port.close();
   });

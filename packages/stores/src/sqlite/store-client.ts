@@ -14,6 +14,7 @@ import {
   KeyExistsError,
   RevisionCompactedError,
   RevisionConflictError,
+  StorageFullError,
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
 import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
@@ -225,6 +226,7 @@ export class StoreClient {
     for (const [index, write] of writes.entries()) {
       const outcome = outcomes[index];
       if (outcome?.type === "written") write.resolve(outcome.revision);
+      else if (outcome?.type === "full") write.reject(fullError());
       else write.reject(refusal(write, outcome?.current && unpackEntry(bytes, write.key, outcome.current)));
     }
   }
@@ -283,6 +285,10 @@ function refusal({ key, expected }: PendingWrite, current: StoredEntry | undefin
 
 function rangeError({ revision, oldest, newest }: Answer<"outOfRange">): Error {
   return revision > newest ? new FutureRevisionError(revision, newest) : new RevisionCompactedError(revision, oldest);
+}
+
+function fullError(): StorageFullError {
+  return new StorageFullError("the store has reached its quota");
 }
 
 function closedError(): StorageUnavailableError {

@@ -4,9 +4,8 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker, unpack } from "./byte-packer.ts";
 import { packEvent, packRow } from "./pack-rows.ts";
 import { createReadJob, type ReadJob } from "./read-jobs.ts";
-import { RevisionTable, type Write, type WriteResult } from "./revision-table.ts";
-import type { SqliteDatabase } from "./sqlite-driver.ts";
-import { failureKind, toFailure } from "./sqlite-errors.ts";
+import type { RevisionTable, Write, WriteResult } from "./revision-table.ts";
+import { toFailure } from "./sqlite-errors.ts";
 import type { FromWorker, PackedEvent, ToWorker, WriteOutcome } from "./worker-protocol.ts";
 
 export type Send = (message: FromWorker) => void;
@@ -16,17 +15,17 @@ const COMMIT_LIMIT = 1_024;
 /** Reads may produce so many bytes before it is the writes' turn again. */
 const READ_BYTES_PER_TURN = 512 << 10;
 const SWEEP_ROWS_PER_TURN = 256;
-/** About 4 MiB of log: copying it takes a few milliseconds. */
-const CHECKPOINT_PAGES = 1_000;
+/** About 2 MiB of log: copying it takes a few milliseconds. */
+const CHECKPOINT_PAGES = 500;
 const PAGE_BYTES = 4_096;
 /** Rows go to the end of the table, but index entries to a page anywhere. */
 const PAGES_PER_WRITE = 1;
 
 export class StoreSession {
-  readonly #open: () => SqliteDatabase;
+  readonly #table: RevisionTable;
   readonly #send: Send;
-  /** Undefined after a failure that leaves it unclear what is on disk: opened anew before the next use. */
-  #table: RevisionTable | undefined;
+  /** After a failure: what has been stored is looked up before the next use. */
+  #unclear = false;
   /** The newest revision that the other side knows. */
   #toldRevision: Revision;
   #writes: Write[] = [];
@@ -34,13 +33,11 @@ export class StoreSession {
   #logPages = 0;
   #closing = false;
 
-  /** Opens the database; throws as `open` does. */
-  constructor(open: () => SqliteDatabase, send: Send) {
-    this.#open = open;
+  constructor(table: RevisionTable, send: Send) {
+    this.#table = table;
     this.#send = send;
-    this.#table = new RevisionTable(open());
-    this.#toldRevision = this.#table.revision;
-    send({ type: "opened", revision: this.#table.revision, compacted: this.#table.compacted });
+    this.#toldRevision = table.revision;
+    send({ type: "opened", revision: table.revision });
   }
 
   receive(message: ToWorker): void {
@@ -68,9 +65,7 @@ export class StoreSession {
   }
 
   close(): void {
-    const table = this.#table;
-    this.#table = undefined;
-    table?.close();
+    this.#table.close();
   }
 
   #commit(): void {
@@ -83,7 +78,7 @@ export class StoreSession {
       this.#send(committed(results));
       this.#countPages(batch);
     } catch (error) {
-      this.#drop(error);
+      this.#unclear = true;
       this.#send({ type: "notCommitted", count: batch.length, failure: toFailure(error) });
     }
   }
@@ -100,16 +95,14 @@ export class StoreSession {
         if (!step.done) this.#jobs.push(job);
         this.#send(step.message);
       } catch (error) {
-        this.#drop(error);
         this.#send({ type: "readFailed", id: job.id, failure: toFailure(error) });
       }
     }
   }
 
-  /** True while there is more to tidy up. A failure here concerns nobody: it is tried again after the next commit. */
+  /** True while there is more to tidy up. A failure here concerns nobody: it is tried again after the next message. */
   #tidyUp(): boolean {
     const table = this.#table;
-    if (table === undefined) return false;
     try {
       if (this.#logPages >= CHECKPOINT_PAGES) {
         this.#logPages = 0;
@@ -117,12 +110,11 @@ export class StoreSession {
       } else if (!table.swept) {
         table.sweep(SWEEP_ROWS_PER_TURN);
         this.#logPages += SWEEP_ROWS_PER_TURN;
-        return true;
       }
-    } catch (error) {
-      this.#drop(error);
+      return !table.swept;
+    } catch {
+      return false;
     }
-    return false;
   }
 
   #countPages(batch: readonly Write[]): void {
@@ -131,19 +123,13 @@ export class StoreSession {
     this.#logPages += batch.length * PAGES_PER_WRITE + Math.ceil(bytes / PAGE_BYTES);
   }
 
-  /** After an error of the disk SQLite's view of the file may be wrong; a full disk is no such error. */
-  #drop(error: unknown): void {
-    if (failureKind(error) === "full") return;
-    try {
-      this.close();
-    } catch {}
-  }
-
   #usableTable(): RevisionTable {
-    if (this.#table !== undefined) return this.#table;
-    const table = new RevisionTable(this.#open());
-    this.#table = table;
-    if (table.revision > this.#toldRevision) this.#tellRecovered(table);
+    const table = this.#table;
+    if (this.#unclear) {
+      table.reload();
+      this.#unclear = false;
+      if (table.revision > this.#toldRevision) this.#tellRecovered(table);
+    }
     return table;
   }
 
@@ -164,10 +150,10 @@ export class StoreSession {
 function committed(results: readonly WriteResult[]): FromWorker {
   const packer = new BytePacker();
   const outcomes = results.map((result): WriteOutcome => {
+    if (result.type === "full") return result;
     const before = result.before && packRow(result.before, packer);
-    return result.written
-      ? { type: "written", revision: result.revision, ...(before && { previous: before }) }
-      : { type: "refused", ...(before && { current: before }) };
+    if (result.type === "refused") return { type: "refused", ...(before && { current: before }) };
+    return { type: "written", revision: result.revision, ...(before && { previous: before }) };
   });
   return { type: "committed", outcomes, bytes: packer.take() };
 }

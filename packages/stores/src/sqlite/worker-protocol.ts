@@ -2,7 +2,6 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import type { StoreFailure } from "./sqlite-errors.ts";
-import type { OpenOptions } from "./sqlite-schema.ts";
 
 /** Where in the buffer of its message some bytes lie. */
 export type Span = { readonly start: number; readonly length: number };
@@ -41,7 +40,8 @@ export type ToWorker =
 
 export type WriteOutcome =
   | { readonly type: "written"; readonly revision: Revision; readonly previous?: PackedValue }
-  | { readonly type: "refused"; readonly current?: PackedValue };
+  | { readonly type: "refused"; readonly current?: PackedValue }
+  | { readonly type: "full" };
 
 export type PackedEvent = {
   readonly key: string;
@@ -52,7 +52,7 @@ export type PackedEvent = {
 };
 
 export type FromWorker =
-  | { readonly type: "opened"; readonly revision: Revision; readonly compacted: Revision }
+  | { readonly type: "opened"; readonly revision: Revision }
   | { readonly type: "openFailed"; readonly failure: StoreFailure }
   /** One commit: the outcomes of the oldest unanswered writes, in order. It is on disk. */
   | { readonly type: "committed"; readonly outcomes: readonly WriteOutcome[]; readonly bytes: ArrayBuffer }
@@ -88,4 +88,8 @@ export type FromWorker =
     }
   | { readonly type: "readFailed"; readonly id: number; readonly failure: StoreFailure };
 
-export type WorkerOptions = OpenOptions;
+export type WorkerOptions = {
+  readonly path: string;
+  /** See SqliteStorageOptions. */
+  readonly maxBytes?: number;
+};

@@ -1,0 +1,240 @@
+// The database thread's work, without the thread: how writes gather, how reads take turns, what happens when the disk fails.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BytePacker } from "./byte-packer.ts";
+import { RevisionTable } from "./revision-table.ts";
+import type { SqliteDatabase } from "./sqlite-driver.ts";
+import { openStoreDatabase } from "./sqlite-schema.ts";
+import { StoreSession } from "./store-session.ts";
+import type { FromWorker, ReadRequest, ToWorker } from "./worker-protocol.ts";
+
+let folder: string;
+let sent: FromWorker[];
+/** Runs before every statement of a transaction, and may throw. */
+let beforeExec: (sql: string) => void;
+let database: SqliteDatabase;
+let session: StoreSession;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "postern-session-"));
+  sent = [];
+  beforeExec = () => {};
+  database = openFragile();
+  session = start();
+});
+afterEach(() => {
+  session.close();
+  rmSync(folder, { recursive: true });
+});
+
+function openFragile(): SqliteDatabase {
+  const real = openStoreDatabase(join(folder, "store.db"));
+  return {
+    exec(sql) {
+      beforeExec(sql);
+      real.exec(sql);
+    },
+    prepare: (sql) => real.prepare(sql),
+    close: () => real.close(),
+  };
+}
+
+function start(): StoreSession {
+  return new StoreSession(new RevisionTable(database), (message) => void sent.push(message));
+}
+
+type TestWrite = { key: string; value?: string; expected?: number };
+
+function requests(writes: readonly TestWrite[], reads: readonly ReadRequest[] = []): ToWorker {
+  const packer = new BytePacker();
+  const packed = writes.map(({ key, value, expected }) => ({
+    key,
+    ...(expected !== undefined && { expected }),
+    ...(value !== undefined && { value: packer.add(Buffer.from(value)) }),
+  }));
+  return { type: "requests", writes: packed, reads, bytes: packer.take() };
+}
+
+function ioError(): Error {
+  return Object.assign(new Error("disk I/O error"), { errcode: 1034 });
+}
+
+function ofType<Type extends FromWorker["type"]>(type: Type): (FromWorker & { type: Type })[] {
+  return sent.filter((message): message is FromWorker & { type: Type } => message.type === type);
+}
+
+function runToEnd(): void {
+  while (session.turn());
+}
+
+const list = (id: number): ReadRequest => ({ id, type: "list", prefix: "/", countRemaining: true });
+
+describe("group commit", () => {
+  test("all writes that have gathered go into one transaction and one answer", () => {
+    const transactions: string[] = [];
+    beforeExec = (sql) => void transactions.push(sql);
+    for (let message = 0; message < 5; message++)
+      session.receive(
+        requests([
+          { key: `/a${message}`, value: "x" },
+          { key: `/b${message}`, value: "y" },
+        ]),
+      );
+    runToEnd();
+    expect(transactions).toEqual(["BEGIN", "COMMIT"]);
+    expect(ofType("committed")).toHaveLength(1);
+    expect(ofType("committed")[0]!.outcomes).toHaveLength(10);
+  });
+
+  test("reads of the same turn see it", () => {
+    session.receive(requests([{ key: "/a", value: "x" }], [{ id: 1, type: "get", key: "/a" }]));
+    runToEnd();
+    expect(sent.map((message) => message.type)).toEqual(["opened", "committed", "entry"]);
+    expect(ofType("entry")[0]!.entry?.revision).toBe(2);
+  });
+
+  test("writes get their turn between the parts of a long list", () => {
+    const value = "x".repeat(10_000);
+    session.receive(requests(Array.from({ length: 200 }, (_, index) => ({ key: `/a${index}`, value }))));
+    runToEnd();
+    session.receive(requests([], [list(1)]));
+    session.turn();
+    session.receive(requests([{ key: "/a", value: "later" }]));
+    runToEnd();
+    const order = sent.slice(2).map((message) => message.type);
+    expect(order.indexOf("committed")).toBeGreaterThan(order.indexOf("entries"));
+    expect(order.indexOf("committed")).toBeLessThan(order.lastIndexOf("entries"));
+    expect(ofType("entries").flatMap((part) => part.entries)).toHaveLength(200);
+    expect(ofType("entries").at(-1)!.end).toEqual({ revision: 201, remaining: 0 });
+  });
+
+  test("writes that have arrived before closing are still done", () => {
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    session.receive({ type: "close" });
+    runToEnd();
+    expect(ofType("committed")).toHaveLength(1);
+    expect(session.closing).toBe(true);
+  });
+});
+
+describe("a disk that fails", () => {
+  test("before the commit: nothing is stored, the next write goes through", () => {
+    beforeExec = (sql) => {
+      if (sql === "COMMIT") throw ioError();
+    };
+    session.receive(
+      requests([
+        { key: "/a", value: "x" },
+        { key: "/b", value: "y" },
+      ]),
+    );
+    runToEnd();
+    expect(ofType("notCommitted")).toMatchObject([
+      { count: 2, failure: { kind: "unavailable", message: "disk I/O error" } },
+    ]);
+
+    beforeExec = () => {};
+    session.receive(requests([{ key: "/a", value: "z" }], [list(1)]));
+    runToEnd();
+    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 2 }]);
+    expect(ofType("entries")[0]!.entries.map((entry) => entry.key)).toEqual(["/a"]);
+    expect(ofType("recovered")).toEqual([]);
+  });
+
+  test("in such a way that the commit is on disk all the same: its events are told once it is found", () => {
+    let failing = true;
+    beforeExec = (sql) => {
+      if (sql !== "COMMIT" || !failing) return;
+      failing = false;
+      database.exec("COMMIT");
+      throw ioError();
+    };
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    runToEnd();
+    expect(ofType("notCommitted")).toHaveLength(1);
+
+    session.receive(requests([{ key: "/b", value: "y" }]));
+    runToEnd();
+    expect(ofType("recovered")[0]!.events).toMatchObject([{ key: "/a", revision: 2 }]);
+    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 3 }]);
+    const order = sent.map((message) => message.type);
+    expect(order.indexOf("recovered")).toBeLessThan(order.indexOf("committed"));
+  });
+
+  test("for lack of room: nothing is stored, and reads go on", () => {
+    beforeExec = (sql) => {
+      if (sql === "COMMIT") throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
+    };
+    session.receive(requests([{ key: "/a", value: "x" }], [list(1)]));
+    runToEnd();
+    expect(ofType("notCommitted")).toMatchObject([{ count: 1, failure: { kind: "full" } }]);
+    expect(ofType("entries")[0]!.entries).toEqual([]);
+    beforeExec = () => {};
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    runToEnd();
+    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 2 }]);
+  });
+
+  test("while sweeping: it is tried again later, and nobody is told", () => {
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
+    runToEnd();
+    let transactions = 0;
+    beforeExec = (sql) => {
+      if (sql === "COMMIT" && ++transactions === 2) throw ioError();
+    };
+    session.receive(requests([], [{ id: 1, type: "compact", revision: 3 }]));
+    runToEnd();
+    expect(ofType("compacted")).toHaveLength(1);
+    beforeExec = () => {};
+    session.receive(requests([], [{ id: 2, type: "get", key: "/a" }]));
+    runToEnd();
+    expect(rowCount()).toBe(1);
+    expect(ofType("readFailed")).toEqual([]);
+  });
+});
+
+describe("compaction", () => {
+  test("removes replaced rows and deletions, in small steps, and keeps what can still be read", () => {
+    const write = (...writes: TestWrite[]) => session.receive(requests(writes));
+    for (let key = 0; key < 300; key++) write({ key: `/${key}`, value: "first" });
+    for (let key = 0; key < 300; key++) write({ key: `/${key}`, value: "second", expected: 2 + key });
+    for (let key = 0; key < 100; key++) write({ key: `/${key}`, expected: 302 + key });
+    write({ key: "/299", value: "third", expected: 601 });
+    runToEnd();
+    expect(rowCount()).toBe(701);
+    session.receive(requests([], [{ id: 1, type: "compact", revision: 701 }]));
+    let turns = 1;
+    while (session.turn()) turns++;
+    expect(turns).toBeGreaterThan(2);
+    // 200 live keys, and the successor of one of them.
+    expect(rowCount()).toBe(201);
+
+    session.receive(requests([], [{ id: 2, type: "compact", revision: 702 }]));
+    runToEnd();
+    expect(rowCount()).toBe(200);
+  });
+
+  test("that was interrupted goes on after the next open", () => {
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
+    session.receive(requests([], [{ id: 1, type: "compact", revision: 3 }]));
+    let transactions = 0;
+    beforeExec = (sql) => {
+      if (sql === "BEGIN" && ++transactions > 2) throw ioError();
+    };
+    runToEnd();
+    beforeExec = () => {};
+    session = start();
+    expect(rowCount()).toBe(2);
+    runToEnd();
+    expect(rowCount()).toBe(1);
+  });
+});
+
+function rowCount(): number {
+  return Number(database.prepare("SELECT count(*) AS count FROM revisions").get()?.["count"]);
+}
