@@ -71,7 +71,10 @@ function sorted(value: JsonValue): JsonValue {
   return Object.fromEntries(
     Object.keys(value)
       .sort()
-      .map((name) => [name, sorted(value[name] ?? null)]),
+      .flatMap((name) => {
+        const member = value[name];
+        return member === undefined ? [] : [[name, sorted(member)]];
+      }),
   );
 }
 

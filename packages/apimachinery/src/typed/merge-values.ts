@@ -67,21 +67,30 @@ function mergeMaps(walk: Walk, live: Side, applied: Side, map: MapSchema): Side 
     return takeApplied(live, applied);
   }
   const merged: MutableJsonObject = {};
-  for (const name of oldNames) setMember(merged, name, mergeMember(walk, map, name, old[name], getMember(next, name)));
+  for (const name of oldNames) mergeMember(walk, map, merged, name, old[name], getMember(next, name));
   for (const name of nextNames) {
-    if (!Object.hasOwn(old, name)) setMember(merged, name, mergeMember(walk, map, name, undefined, next[name]));
+    if (!Object.hasOwn(old, name)) mergeMember(walk, map, merged, name, undefined, next[name]);
   }
   return merged;
 }
 
-function mergeMember(walk: Walk, map: MapSchema, name: string, live: Side, applied: Side): Side {
-  if (live === undefined && applied === undefined) return undefined;
+function mergeMember(
+  walk: Walk,
+  map: MapSchema,
+  merged: MutableJsonObject,
+  name: string,
+  live: Side,
+  applied: Side,
+): void {
+  if (live === undefined && applied === undefined) return;
   const schema = memberSchema(map, name);
   walk.path.push(fieldElement(name));
   if (schema === undefined) walk.log.report(walk.path, UNDECLARED_FIELD);
-  const merged = schema === undefined ? undefined : visit(walk, live, applied, schema);
+  else {
+    const value = visit(walk, live, applied, schema);
+    if (value !== undefined) setMember(merged, name, value);
+  }
   walk.path.pop();
-  return merged;
 }
 
 const NO_ITEMS: JsonArray = [];
