@@ -5,6 +5,9 @@ import { fieldElement, formatPathElement, type PathElement } from "./path-elemen
 
 export type FieldPath = readonly PathElement[];
 
+/** Far longer than the paths of any schema: longer ones are refused, for the sake of the stack. */
+export const MAX_PATH_LENGTH = 512;
+
 /** A path that runs through members only: `fieldPath("metadata", "name")`. */
 export const fieldPath = (...names: readonly string[]): FieldPath => names.map(fieldElement);
 

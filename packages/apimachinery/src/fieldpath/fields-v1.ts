@@ -2,14 +2,12 @@
 // Source: sigs.k8s.io/structured-merge-diff/fieldpath/serialize.go
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { MAX_PATH_LENGTH } from "./field-path.ts";
 import { draftFieldSet, type FieldSet, type FieldSetDraft, isEmptyFieldSet } from "./field-set.ts";
 import { PathElementError, parsePathElement, sortPathElements } from "./path-element.ts";
 
 /** Member name that says: the field itself belongs to the set, and not only what is below it. */
 const SELF = ".";
-
-/** Far deeper than any schema; a deeper set is an attack on the stack. */
-const MAX_DEPTH = 512;
 
 /**
  * Elements of a kind that this version does not know are left out.
@@ -22,7 +20,7 @@ export function parseFieldsV1(fields: JsonValue | undefined): FieldSet {
 function readNode(fields: JsonValue, depth: number): { readonly set: FieldSetDraft; readonly isMember: boolean } {
   const set = draftFieldSet();
   if (fields === null) return { set, isMember: true };
-  if (!isJsonObject(fields) || depth > MAX_DEPTH) throw new PathElementError("a field set must be a JSON object");
+  if (!isJsonObject(fields) || depth > MAX_PATH_LENGTH) throw new PathElementError("a field set must be a JSON object");
   let isMember = false;
   for (const name of Object.keys(fields)) {
     if (name === SELF) {

@@ -186,6 +186,17 @@ describe("field manager: updates", () => {
     expect("managedFields" in misfit.metadata).toBe(false);
   });
 
+  it("tracks nothing of an object that is nested deeper than any schema, and refuses to apply it", () => {
+    const schemaless = createFieldManager({ schema: undefined, groupVersion: { group: "", version: "v1" } });
+    let data: object = {};
+    for (let depth = 0; depth < 5000; depth++) data = { a: data };
+    const object = { apiVersion: "v1", kind: "K", metadata: { name: "k" }, data } as unknown as KubeObject;
+    const created = schemaless.update({ live: undefined, next: object, manager: "m", now: at(1) });
+    expect("managedFields" in created.metadata).toBe(false);
+    const error = refusal(() => schemaless.apply({ live: undefined, applied: object, manager: "m", now: at(1) }));
+    expect(error.message).toMatch(/: nested too deeply$/);
+  });
+
   it("calls a nameless manager unknown", () => {
     expect(managed(create(key({ user: "u" }), ""))?.map(([id]) => id)).toEqual(["unknown Update 01"]);
   });

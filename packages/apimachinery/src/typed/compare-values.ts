@@ -1,6 +1,7 @@
 // Tells which fields were added, removed and modified between two values of one schema.
 // Source: sigs.k8s.io/structured-merge-diff/typed/compare.go
 
+import { MAX_PATH_LENGTH } from "../fieldpath/field-path.ts";
 import {
   draftFieldSet,
   EMPTY_FIELD_SET,
@@ -24,7 +25,7 @@ import {
   type TypedSchema,
   type ValueForm,
 } from "./typed-schema.ts";
-import { createFaultLog, type FaultLog, UNDECLARED_FIELD } from "./typed-value-error.ts";
+import { createFaultLog, type FaultLog, TOO_DEEP, UNDECLARED_FIELD } from "./typed-value-error.ts";
 
 /** No field is in more than one of the three. */
 export type Comparison = { readonly added: FieldSet; readonly removed: FieldSet; readonly modified: FieldSet };
@@ -67,6 +68,10 @@ export function compareValues(before: JsonValue, after: JsonValue, schema: Typed
 function visit(walk: Walk, before: Side, after: Side, schema: TypedSchema): void {
   // Values shared by reference are the common case after a patch.
   if (before === after) return;
+  if (walk.path.length > MAX_PATH_LENGTH) {
+    walk.log.report(walk.path, TOO_DEEP);
+    return;
+  }
   const beforeForm = formOf(schema, before);
   const afterForm = formOf(schema, after);
   // An absent side takes the form of the other one.

@@ -39,14 +39,19 @@ function visitMembers(walk: Walk, value: JsonValue, map: MapSchema): void {
 const isEmptyMap = (value: JsonValue): boolean =>
   value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 
-function visitItems(walk: Walk, value: JsonArray, list: ListSchema): void {
-  const elements = value.map((item) => listItemElement(list, item).element);
-  for (const [index, element] of elements.entries()) {
-    const item = value[index];
-    if (element === undefined || item === undefined) continue;
+function visitItems(walk: Walk, items: JsonArray, list: ListSchema): void {
+  const seen = new Map<PathElement, JsonValue>();
+  const duplicates = new Set<PathElement>();
+  for (const item of items) {
+    const { element } = listItemElement(list, item);
+    if (element === undefined) continue;
+    if (seen.has(element)) duplicates.add(element);
+    else seen.set(element, item);
+  }
+  for (const [element, item] of seen) {
     walk.path.push(element);
     // Of duplicates only the common element is owned: nobody can tell what is below them apart.
-    if (elements.indexOf(element) === elements.lastIndexOf(element)) visit(walk, item, list.element);
+    if (!duplicates.has(element)) visit(walk, item, list.element);
     insertPath(walk.set, walk.path);
     walk.path.pop();
   }

@@ -45,3 +45,4 @@ export function createFaultLog(): FaultLog {
 }
 
 export const UNDECLARED_FIELD = "field not declared in schema";
+export const TOO_DEEP = "nested too deeply";

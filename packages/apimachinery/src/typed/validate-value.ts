@@ -1,13 +1,14 @@
 // Checks a value against its typed schema.
 // Source: sigs.k8s.io/structured-merge-diff/typed/validate.go
 
+import { MAX_PATH_LENGTH } from "../fieldpath/field-path.ts";
 import { fieldElement, formatPathElement, indexElement, type PathElement } from "../fieldpath/path-element.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
 import { formatGoPlain } from "./format-go-value.ts";
 import { listItemElement } from "./list-item-element.ts";
 import { scalarFault } from "./scalar-fault.ts";
 import { formOf, type ListSchema, type MapSchema, memberSchema, type TypedSchema } from "./typed-schema.ts";
-import { createFaultLog, type FaultLog, UNDECLARED_FIELD } from "./typed-value-error.ts";
+import { createFaultLog, type FaultLog, TOO_DEEP, UNDECLARED_FIELD } from "./typed-value-error.ts";
 
 export type ValidateOptions = {
   /** Stored lists may hold duplicates from before they were sets; applied ones may not. */
@@ -83,6 +84,7 @@ function visitList(walk: Walk, value: JsonValue, list: ListSchema): void {
 
 function visitBelow(walk: Walk, element: PathElement, value: JsonValue, schema: TypedSchema): void {
   walk.path.push(element);
-  visit(walk, value, schema);
+  if (walk.path.length > MAX_PATH_LENGTH) walk.log.report(walk.path, TOO_DEEP);
+  else visit(walk, value, schema);
   walk.path.pop();
 }
