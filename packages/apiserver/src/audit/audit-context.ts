@@ -1,6 +1,7 @@
 // What the stages of one request add to its audit event on the way.
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Status } from "@postern/apimachinery/meta/status";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { AuditObjectReference } from "./audit-event.ts";
 
@@ -15,4 +16,10 @@ export type AuditContext = {
   /** Bodies are kept only when the policy's level asks for them; callers pass what has no secret in it. */
   setRequestObject(object: JsonValue): void;
   setResponseObject(object: JsonValue): void;
+  /** What a refusal says, beside its code. */
+  setResponseStatus?(status: Partial<Status>): void;
+  /** Called once, as soon as it is known who asks. Rejects when the request must not go on unrecorded. */
+  requestReceived?(): Promise<void> | void;
+  /** The handler failed in a way that nobody foresaw: the request ends in the stage Panic. */
+  setPanicked?(): void;
 };

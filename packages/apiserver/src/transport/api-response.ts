@@ -12,7 +12,10 @@ export type ResponseHeaders = { readonly [name: string]: string | readonly strin
 
 export type ResponseBody =
   | { readonly type: "bytes"; readonly bytes: Uint8Array | string }
-  /** Headers are flushed at once; the response ends when `run` settles, and is cut when it rejects. */
+  /**
+   * Headers are flushed at once; the response ends when `run` settles, and is cut when it rejects. `run` is called exactly once,
+   * also where nobody is left to read: then `write` gives false and the signal is aborted.
+   */
   | { readonly type: "stream"; readonly run: (sink: ByteSink, signal: AbortSignal) => Promise<void> }
   /** The handler has taken the connection over through `ApiRequest.upgrade`. */
   | { readonly type: "upgraded"; readonly done: Promise<void> };

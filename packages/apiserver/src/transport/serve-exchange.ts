@@ -2,10 +2,12 @@
 
 import type { Logger } from "../logging/logger.ts";
 import { safeRequestUri } from "../request/safe-request-uri.ts";
+import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { type ApiResponse, textResponse } from "./api-response.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { type ApiRequestOptions, createApiRequest } from "./create-api-request.ts";
+import { discardResponse } from "./discard-response.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseRequestTarget } from "./request-target.ts";
 import { createStreamSink } from "./stream-sink.ts";
@@ -40,21 +42,24 @@ async function respond(
   exchange: Exchange,
   request: ApiRequest | undefined,
   { status, headers, body }: ApiResponse,
-  { logger }: ServeOptions,
+  { logger, scheduler }: ServeOptions,
 ): Promise<void> {
   try {
     if (body.type === "upgraded") {
-      await body.done;
+      await untilAborted(body.done, exchange, request, scheduler);
       exchange.cut();
     } else if (exchange.closed) {
+      await discardResponse(body);
       exchange.cut();
-    } else if (body.type === "bytes") {
-      exchange.send(status, headers, exchange.method === "HEAD" ? undefined : body.bytes);
     } else if (exchange.method === "HEAD") {
       exchange.send(status, headers, undefined);
+      await discardResponse(body);
+    } else if (body.type === "bytes") {
+      exchange.send(status, headers, body.bytes);
     } else {
       const writable = exchange.begin(status, headers);
-      await body.run(createStreamSink(writable), request?.signal ?? AbortSignal.abort());
+      const signal = request?.signal ?? AbortSignal.abort();
+      await untilAborted(body.run(createStreamSink(writable), signal), exchange, request, scheduler);
       writable.end();
     }
   } catch (error) {
@@ -62,3 +67,27 @@ async function respond(
     exchange.cut();
   }
 }
+
+/** Waits for `done`. Who goes on writing although the request was aborted is cut off after a while. */
+async function untilAborted(
+  done: Promise<void>,
+  exchange: Exchange,
+  request: ApiRequest | undefined,
+  scheduler: Scheduler,
+): Promise<void> {
+  let timer: Disposable | undefined;
+  const onAbort = (): void => {
+    timer = scheduler.schedule(FAREWELL_MS, () => exchange.cut());
+  };
+  if (request?.signal.aborted === true) onAbort();
+  else request?.signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await done;
+  } finally {
+    timer?.[Symbol.dispose]();
+    request?.signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Enough for a last message, such as the close frame of a WebSocket. */
+const FAREWELL_MS = 2_000;

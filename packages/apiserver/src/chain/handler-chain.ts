@@ -1,0 +1,140 @@
+// What every request passes through, in one table.
+// Source: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain)
+
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { AuditOptions } from "../audit/audit-backend.ts";
+import type { AuditContext } from "../audit/audit-context.ts";
+import { createAuditIds } from "../audit/audit-id.ts";
+import type { Authenticator } from "../authentication/authenticator.ts";
+import { anonymousUser } from "../authentication/user-info.ts";
+import type { Authorizer } from "../authorization/authorizer.ts";
+import type { Logger } from "../logging/logger.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import { isLongRunning, type LongRunningCheck } from "../request/long-running.ts";
+import type { RequestInfo } from "../request/request-info.ts";
+import { nonResourceInfo, resolveRequestInfo } from "../request/request-info-resolver.ts";
+import type { Runtime } from "../runtime/clock.ts";
+import { type ApiRequest, headerOf } from "../transport/api-request.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+import type { Handler } from "./handler.ts";
+import { createWarningRecorder } from "./warning-recorder.ts";
+import { withAudit, withAuditOfArrival } from "./with-audit.ts";
+import { withAuthentication } from "./with-authentication.ts";
+import { withAuthorization } from "./with-authorization.ts";
+import { type CorsOptions, withCors } from "./with-cors.ts";
+import { withErrors } from "./with-errors.ts";
+import { DEFAULT_FLOW_CONTROL, type FlowControlLimits, withFlowControl } from "./with-flow-control.ts";
+import { withImpersonation } from "./with-impersonation.ts";
+import { withLongRunning } from "./with-long-running.ts";
+import { withPanicRecovery } from "./with-panic-recovery.ts";
+import { withRequestDeadline } from "./with-request-deadline.ts";
+import { withRequestLog } from "./with-request-log.ts";
+import { withRequestMetrics } from "./with-request-metrics.ts";
+import { withTracing } from "./with-tracing.ts";
+import { withWarnings } from "./with-warnings.ts";
+
+export type HandlerChainDeps = {
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** Absent: nothing is recorded. */
+  readonly audit?: AuditOptions;
+  /** Default true: requests that prove nothing go on as `system:anonymous`. */
+  readonly allowAnonymous?: boolean;
+  /** Absent: browsers may not call from other origins. */
+  readonly cors?: CorsOptions;
+  readonly flowControl?: FlowControlLimits;
+  /** Default 60 seconds. */
+  readonly requestTimeoutMs?: number;
+  readonly isLongRunning?: LongRunningCheck;
+  /** Whether a resource exists here; metrics do not name others. */
+  readonly isServed?: (info: RequestInfo) => boolean;
+};
+
+const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
+
+type Filter = (next: Handler) => Handler;
+
+/** The result never rejects. */
+export function createHandlerChain(
+  next: Handler,
+  options: HandlerChainDeps,
+): (request: ApiRequest) => Promise<ApiResponse> {
+  const { clock, random, scheduler } = options.runtime;
+  const deps = {
+    allowAnonymous: true,
+    flowControl: DEFAULT_FLOW_CONTROL,
+    requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
+    isLongRunning,
+    isServed: () => true,
+    ...options,
+    clock,
+    scheduler,
+  };
+  // In the order of the request: the first sees it first, and its response last.
+  // biome-ignore format: a table
+  const outer: readonly Filter[] = [
+    (handler) => withRequestMetrics  (handler, deps),
+    (handler) => withRequestLog      (handler, deps),
+    (handler) => withAudit           (handler, deps),
+    (handler) => withPanicRecovery   (handler, deps),
+  ];
+  // The RequestInfo is made before all of them, since they speak in its terms; a path that has none is refused here.
+  // biome-ignore format: a table
+  const inner: readonly Filter[] = [
+    (handler) => withRequestDeadline (handler, deps),
+    (handler) => withWarnings        (handler),
+    (handler) => withCors            (handler, deps),
+    (handler) => withErrors          (handler),
+    (handler) => withAuthentication  (handler, deps),
+    (handler) => withAuditOfArrival  (handler),
+    (handler) => withTracing         (handler),
+    (handler) => withLongRunning     (handler, deps),
+    (handler) => withImpersonation   (handler, deps),
+    (handler) => withFlowControl     (handler, deps),
+    (handler) => withAuthorization   (handler, deps),
+  ];
+  const handle = compose([...outer, ...inner], next);
+  const auditIdOf = createAuditIds(random);
+  return (request) => {
+    const { info, refusal } = requestInfoOf(request);
+    const context = {
+      request,
+      info,
+      user: anonymousUser,
+      warnings: createWarningRecorder(),
+      audit: unrecorded(auditIdOf(headerOf(request, "audit-id"))),
+      signal: request.signal,
+      receivedAt: clock.now(),
+    };
+    return refusal === undefined ? handle(context) : compose(outer, () => Promise.reject(refusal))(context);
+  };
+}
+
+const compose = (filters: readonly Filter[], last: Handler): Handler =>
+  filters.reduceRight((handler, filter) => filter(handler), last);
+
+function requestInfoOf(request: ApiRequest): { readonly info: RequestInfo; readonly refusal?: ApiError } {
+  const { method, path, query } = request;
+  try {
+    return { info: resolveRequestInfo(method, path, query) };
+  } catch (error) {
+    if (!isApiError(error)) throw error;
+    return { info: nonResourceInfo(method, path), refusal: error };
+  }
+}
+
+const ignore = (): void => undefined;
+
+/** What is in the context until `withAudit` has put a recorder there. */
+const unrecorded = (auditId: string): AuditContext => ({
+  auditId,
+  annotate: ignore,
+  setUser: ignore,
+  setImpersonatedUser: ignore,
+  setObjectRef: ignore,
+  setRequestObject: ignore,
+  setResponseObject: ignore,
+});

@@ -1,0 +1,5 @@
+// The answer to paths that nothing is behind.
+
+import { type ApiResponse, textResponse } from "../transport/api-response.ts";
+
+export const pageNotFound = (): ApiResponse => textResponse(404, "404 page not found\n");

@@ -1,0 +1,56 @@
+// Collects warnings for the client, and writes them as headers within the bounds of Kubernetes.
+// Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/apimachinery/pkg/util/net/http.go (NewWarningHeader)
+
+import type { WarningRecorder } from "./handler.ts";
+
+const MAX_TOTAL_RUNES = 4 * 1024;
+/** How much is left of each warning once all of them together are too long. */
+const MAX_RUNES_WHEN_OVER = 256;
+/** Against a caller that makes warnings without end. */
+const MAX_WARNINGS = 1_000;
+
+const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+const NO_TEXTS: readonly string[] = [];
+
+export function createWarningRecorder(): WarningRecorder {
+  let texts: string[] | undefined;
+  return {
+    add(text) {
+      if (text === "") return;
+      texts ??= [];
+      if (texts.length < MAX_WARNINGS && !texts.includes(text)) texts.push(text);
+    },
+    get texts() {
+      return texts ?? NO_TEXTS;
+    },
+  };
+}
+
+/** The values of the `Warning` headers. */
+export function warningHeaders(texts: readonly string[]): readonly string[] {
+  const total = texts.reduce((sum, text) => sum + countRunes(text), 0);
+  if (total <= MAX_TOTAL_RUNES) return texts.flatMap(warningHeader);
+  const headers: string[] = [];
+  let written = 0;
+  for (const text of texts) {
+    if (written >= MAX_TOTAL_RUNES) break;
+    const cut = [...text].slice(0, MAX_RUNES_WHEN_OVER).join("");
+    written += countRunes(cut);
+    headers.push(...warningHeader(cut));
+  }
+  return headers;
+}
+
+function warningHeader(text: string): readonly string[] {
+  const printable = text.replace(UNPRINTABLE, "");
+  if (printable === "") return [];
+  const quoted = `299 - "${printable.replace(/["\\]/g, "\\$&")}"`;
+  // Header values are bytes to Node, one per character: UTF-8 has to be spelt out.
+  return [Buffer.from(quoted).toString("latin1")];
+}
+
+const countRunes = (text: string): number => {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+};

@@ -1,0 +1,66 @@
+// Records every request, and gives it the identifier under which it is recorded.
+// Source: k8s.io/apiserver/pkg/endpoints/filters/{audit,audit_init}.go
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { type AuditOptions, bearsSecretsByDefault, createAuditWriter } from "../audit/audit-backend.ts";
+import { type AuditRecorder, createAuditRecorder } from "../audit/audit-recorder.ts";
+import type { Logger } from "../logging/logger.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { LongRunningCheck } from "../request/long-running.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { type ApiResponse, withHeaders } from "../transport/api-response.ts";
+import { discardResponse } from "../transport/discard-response.ts";
+import { afterResponse } from "./after-response.ts";
+import { errorResponse } from "./error-response.ts";
+import type { Handler } from "./handler.ts";
+
+export type WithAuditDeps = {
+  readonly audit?: AuditOptions | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  readonly isLongRunning: LongRunningCheck;
+};
+
+/** `next` must not reject. */
+export function withAudit(next: Handler, { audit, clock, logger, metrics, isLongRunning }: WithAuditDeps): Handler {
+  if (audit === undefined) return async (context) => named(await next(context), context.audit.auditId);
+  const write = createAuditWriter(audit, metrics, logger);
+  const { policy, bearsSecrets = bearsSecretsByDefault } = audit;
+  return async (context) => {
+    const { request, info, receivedAt } = context;
+    const { auditId } = context.audit;
+    const recorder = createAuditRecorder({ auditId, request, info, receivedAt, clock, policy, write, bearsSecrets });
+    const response = await next({ ...context, audit: recorder });
+    try {
+      return named(await recorded(response, recorder, isLongRunning(request, info)), auditId);
+    } catch (error) {
+      await discardResponse(response.body);
+      if (!isApiError(error)) throw error;
+      return named(errorResponse(error), auditId);
+    }
+  };
+}
+
+/** Stands where it is known who asks. */
+export function withAuditOfArrival(next: Handler): Handler {
+  return async (context) => {
+    await context.audit.requestReceived?.();
+    return next(context);
+  };
+}
+
+async function recorded(response: ApiResponse, recorder: AuditRecorder, longRunning: boolean): Promise<ApiResponse> {
+  const { status, body } = response;
+  if (body.type === "bytes") {
+    await recorder.responseComplete(status);
+    return response;
+  }
+  if (longRunning) await recorder.responseStarted(status);
+  return afterResponse(response, () => {
+    // The response is out: a failure to write was logged and can change nothing any more.
+    void Promise.resolve(recorder.responseComplete(status)).catch(() => undefined);
+  });
+}
+
+const named = (response: ApiResponse, auditId: string): ApiResponse => withHeaders(response, { "audit-id": auditId });

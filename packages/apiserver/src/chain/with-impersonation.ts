@@ -1,0 +1,108 @@
+// Lets callers act as somebody else, where they may.
+// Source: k8s.io/apiserver/pkg/endpoints/filters/impersonation.go
+
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { parseServiceAccountUsername, serviceAccountGroups } from "../authentication/service-account.ts";
+import {
+  ANONYMOUS_USER,
+  GROUP_AUTHENTICATED,
+  GROUP_MASTERS,
+  GROUP_UNAUTHENTICATED,
+  type UserInfo,
+} from "../authentication/user-info.ts";
+import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
+import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
+import { textResponse } from "../transport/api-response.ts";
+import { forbiddenErrorFor } from "./authorization-attributes.ts";
+import type { Handler, RequestContext } from "./handler.ts";
+import {
+  formatImpersonationRequest,
+  type ImpersonationRequest,
+  impersonationRequestOf,
+  isImpersonationHeader,
+} from "./impersonation-request.ts";
+
+export function withImpersonation(next: Handler, { authorizer }: { readonly authorizer: Authorizer }): Handler {
+  return async (context) => {
+    const { headers } = context.request;
+    if (!hasImpersonationHeader(headers)) return next(context);
+    const request = withoutImpersonationHeaders(context.request);
+    const asked = impersonationRequestOf(headers);
+    if (asked === undefined) return next({ ...context, request });
+    if (asked.user === "") return refuseWithoutUser(context.info.path, asked);
+    for (const attributes of attributesOf(context, asked)) await mustBeAllowed(attributes, authorizer);
+    const user = impersonatedUser(asked);
+    context.audit.setImpersonatedUser(user);
+    return next({ ...context, request, user });
+  };
+}
+
+function hasImpersonationHeader(headers: RequestHeaders): boolean {
+  for (const name in headers) if (isImpersonationHeader(name)) return true;
+  return false;
+}
+
+/** So that nobody further on, least of all a proxied server, acts on them again. */
+const withoutImpersonationHeaders = (request: ApiRequest): ApiRequest => ({
+  ...request,
+  headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isImpersonationHeader(name))),
+});
+
+const refuseWithoutUser = (path: string, asked: ImpersonationRequest) =>
+  textResponse(
+    500,
+    `Internal Server Error: ${quoteGo(path)}: requested ${formatImpersonationRequest(asked)} without impersonating a user\n`,
+  );
+
+/** One question for each thing that is asked for. */
+function attributesOf(context: RequestContext, asked: ImpersonationRequest): readonly AuthorizationAttributes[] {
+  const question = (apiGroup: string, resource: string, name: string, subresource = "", namespace = "") => ({
+    user: context.user,
+    credential: context.credential,
+    verb: "impersonate",
+    isResourceRequest: true,
+    apiGroup,
+    apiVersion: "v1",
+    resource,
+    subresource,
+    namespace,
+    name,
+    path: "",
+  });
+  const account = parseServiceAccountUsername(asked.user);
+  const group = "authentication.k8s.io";
+  return [
+    account === undefined
+      ? question("", "users", asked.user)
+      : question("", "serviceaccounts", account.name, "", account.namespace),
+    ...asked.groups.map((name) => question("", "groups", name)),
+    ...asked.extra.map(({ key, value }) => question(group, "userextras", value, key)),
+    ...(asked.uid === "" ? [] : [question(group, "uids", asked.uid)]),
+  ];
+}
+
+async function mustBeAllowed(attributes: AuthorizationAttributes, authorizer: Authorizer): Promise<void> {
+  // Whoever is in this group is beyond all rules, so that no rule may lead into it.
+  if (attributes.resource === "groups" && attributes.name === GROUP_MASTERS) throw forbiddenErrorFor(attributes, "");
+  const { verdict, reason } = await authorizer.authorize(attributes);
+  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+}
+
+function impersonatedUser({ user, uid, groups, extra }: ImpersonationRequest): UserInfo {
+  const account = parseServiceAccountUsername(user);
+  const given = groups.length === 0 && account !== undefined ? serviceAccountGroups(account.namespace) : groups;
+  const extras: { [key: string]: readonly string[] } = Object.create(null);
+  for (const { key, value } of extra) extras[key] = [...(extras[key] ?? []), value];
+  return {
+    name: user,
+    groups: withSystemGroup(user, given),
+    ...(uid === "" ? {} : { uid }),
+    ...(extra.length === 0 ? {} : { extra: extras }),
+  };
+}
+
+function withSystemGroup(user: string, groups: readonly string[]): readonly string[] {
+  if (groups.includes(GROUP_UNAUTHENTICATED)) return groups;
+  if (user === ANONYMOUS_USER) return [...groups, GROUP_UNAUTHENTICATED];
+  return groups.includes(GROUP_AUTHENTICATED) ? groups : [...groups, GROUP_AUTHENTICATED];
+}

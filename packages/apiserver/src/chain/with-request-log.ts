@@ -1,0 +1,38 @@
+// Writes one line for each request: writes and failures always, reads when somebody is debugging.
+
+import type { Logger } from "../logging/logger.ts";
+import { safeRequestUri } from "../request/safe-request-uri.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { headerOf } from "../transport/api-request.ts";
+import { afterResponse } from "./after-response.ts";
+import type { Handler, RequestContext } from "./handler.ts";
+
+const READ_VERBS: readonly string[] = ["get", "list", "watch", "head", "options"];
+
+export type WithRequestLogDeps = { readonly logger: Logger; readonly clock: Clock };
+
+export function withRequestLog(next: Handler, { logger, clock }: WithRequestLogDeps): Handler {
+  return async (context) => {
+    const response = await next(context);
+    const level = levelOf(context, response.status);
+    if (!logger.isLevelEnabled(level)) return response;
+    return afterResponse(response, () => logger[level](fieldsOf(context, response.status, clock), "request"));
+  };
+}
+
+function levelOf({ info }: RequestContext, status: number): "debug" | "info" | "warn" {
+  if (status >= 500) return "warn";
+  return READ_VERBS.includes(info.verb) ? "debug" : "info";
+}
+
+/** Who it was is in the audit log, under the same identifier. */
+const fieldsOf = ({ request, info, audit, receivedAt }: RequestContext, status: number, clock: Clock) => ({
+  auditId: audit.auditId,
+  method: request.method,
+  uri: safeRequestUri(request.requestUri),
+  verb: info.verb,
+  status,
+  durationMs: clock.now() - receivedAt,
+  sourceIp: request.remoteAddress,
+  userAgent: headerOf(request, "user-agent"),
+});

@@ -1,0 +1,19 @@
+// One named question about the server's health.
+// Source: k8s.io/apiserver/pkg/server/healthz/healthz.go
+
+export type HealthCheck = {
+  /** As in `/readyz/<name>`; may hold slashes. */
+  readonly name: string;
+  /** Throws, or rejects, when something is wrong. The message is for the log, and for those who may ask for this check alone. */
+  check(): Promise<void> | void;
+};
+
+export const pingCheck: HealthCheck = { name: "ping", check: () => undefined };
+
+/** Fails from the moment the server begins to stop, so that no new requests are sent its way. */
+export const shutdownCheck = (stopping: AbortSignal): HealthCheck => ({
+  name: "shutdown",
+  check() {
+    if (stopping.aborted) throw new Error("process is shutting down");
+  },
+});

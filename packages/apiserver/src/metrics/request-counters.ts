@@ -1,0 +1,125 @@
+// Counts requests. Finished ones are looked up by one text key, since this runs for every request.
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { REQUEST_LABELS, type RequestLabels } from "./request-labels.ts";
+
+export type RequestCounters = {
+  /** `bytes` is the size of the body, where it is known when the head goes out. */
+  finished(labels: RequestLabels, code: number, seconds: number, bytes?: number): void;
+  longRunning(labels: RequestLabels): Disposable;
+  /** The client left before the response was complete. */
+  aborted(labels: RequestLabels): void;
+  /** Refused by the flow control. */
+  rejected(labels: RequestLabels): void;
+};
+
+/** Beyond this many combinations of labels, further ones are counted together. */
+const MAX_SERIES = 3_000;
+const NO_DRY_RUN = REQUEST_LABELS.filter((label) => label !== "dry_run");
+
+const DURATION_BUCKETS = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+
+type Series = {
+  readonly labels: RequestLabels & { readonly code: string };
+  count: number;
+  readonly duration: { observe(value: number): void };
+  readonly size: { observe(value: number): void };
+};
+
+export function createRequestCounters(registry: Registry): RequestCounters {
+  const registers = [registry];
+  const series = new Map<string, Series>();
+  new Counter({
+    name: "apiserver_request_total",
+    help: "Requests answered",
+    labelNames: [...REQUEST_LABELS, "code"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { labels, count } of series.values()) this.inc(labels, count);
+    },
+  });
+  const durations = new Histogram({
+    name: "apiserver_request_duration_seconds",
+    help: "How long requests took that do not last",
+    labelNames: REQUEST_LABELS,
+    buckets: DURATION_BUCKETS,
+    registers,
+  });
+  const sizes = new Histogram({
+    name: "apiserver_response_sizes",
+    help: "Bytes of response bodies",
+    labelNames: NO_DRY_RUN,
+    buckets: SIZE_BUCKETS,
+    registers,
+  });
+  const longRunning = new Gauge({
+    name: "apiserver_longrunning_requests",
+    help: "Watches, proxied and upgraded connections that are open now",
+    labelNames: NO_DRY_RUN,
+    registers,
+  });
+  const aborted = new Counter({
+    name: "apiserver_request_aborts_total",
+    help: "Requests whose client left before the response was complete",
+    labelNames: ["group", "version", "resource", "subresource", "scope", "verb"],
+    registers,
+  });
+  const terminated = new Counter({
+    name: "apiserver_request_terminations_total",
+    help: "Requests refused by the flow control",
+    labelNames: [...NO_DRY_RUN, "code"],
+    registers,
+  });
+
+  const seriesOf = (labels: RequestLabels, code: number): Series => {
+    const { verb, dry_run, group, version, resource, subresource, scope } = labels;
+    const key = `${code} ${verb} ${dry_run} ${group} ${version} ${resource} ${subresource} ${scope}`;
+    let found = series.get(key);
+    if (found === undefined) {
+      // An entry for the overflow itself must fit as well.
+      if (series.size >= MAX_SERIES && resource !== OTHER) return seriesOf(inOther(labels), code);
+      found = {
+        labels: { ...labels, code: String(code) },
+        count: 0,
+        duration: durations.labels(labels),
+        size: sizes.labels(withoutDryRun(labels)),
+      };
+      series.set(key, found);
+    }
+    return found;
+  };
+
+  return {
+    finished(labels, code, seconds, bytes) {
+      const found = seriesOf(labels, code);
+      found.count += 1;
+      if (seconds >= 0) found.duration.observe(seconds);
+      if (bytes !== undefined) found.size.observe(bytes);
+    },
+    longRunning(labels) {
+      const child = longRunning.labels(withoutDryRun(labels));
+      child.inc();
+      return { [Symbol.dispose]: () => child.dec() };
+    },
+    aborted({ group, version, resource, subresource, scope, verb }) {
+      aborted.inc({ group, version, resource, subresource, scope, verb });
+    },
+    rejected: (labels) => terminated.inc({ ...withoutDryRun(labels), code: "429" }),
+  };
+}
+
+const OTHER = "other";
+
+const inOther = (labels: RequestLabels): RequestLabels => ({
+  ...labels,
+  group: "",
+  version: "",
+  resource: OTHER,
+  subresource: "",
+});
+
+const withoutDryRun = ({ dry_run: _, ...labels }: RequestLabels): Omit<RequestLabels, "dry_run"> => labels;

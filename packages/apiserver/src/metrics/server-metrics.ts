@@ -1,0 +1,121 @@
+// What the server counts about itself, under kube-apiserver's names, in a registry of its own.
+// Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, k8s.io/apiserver/pkg/audit/metrics.go
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { AuditEvent } from "../audit/audit-event.ts";
+import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
+
+export type RequestKind = "readOnly" | "mutating";
+export type AuthenticationResult = "success" | "failure" | "error";
+export type AuthorizationResult = "allowed" | "denied" | "no-opinion" | "error";
+
+export type ServerMetrics = {
+  /** Where other parts of the same server add their own. */
+  readonly registry: Registry;
+  readonly requests: RequestCounters;
+  setInFlight(kind: RequestKind, count: number): void;
+  watchEvent(group: string, version: string, resource: string, count?: number): void;
+  authentication(result: AuthenticationResult, seconds: number): void;
+  authorization(result: AuthorizationResult, seconds: number): void;
+  auditEvent(level: AuditEvent["level"]): void;
+  auditError(): void;
+  tlsHandshakeError(): void;
+};
+
+export type ServerMetricsOptions = {
+  /** Also process_* and nodejs_*, which are about the whole process: true in one server of it at most. */
+  readonly withProcessMetrics?: boolean;
+};
+
+const LATENCY_BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
+
+export function createServerMetrics({ withProcessMetrics = false }: ServerMetricsOptions = {}): ServerMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (withProcessMetrics) collectDefaultMetrics({ register: registry });
+
+  const inFlight: { [kind in RequestKind]: number } = { readOnly: 0, mutating: 0 };
+  new Gauge({
+    name: "apiserver_current_inflight_requests",
+    help: "Requests that hold a place in the flow control now",
+    labelNames: ["request_kind"],
+    registers,
+    collect() {
+      this.set({ request_kind: "readOnly" }, inFlight.readOnly);
+      this.set({ request_kind: "mutating" }, inFlight.mutating);
+    },
+  });
+  const watchEvents = new Counter({
+    name: "apiserver_watch_events_total",
+    help: "Events sent to watching clients",
+    labelNames: ["group", "version", "resource"],
+    registers,
+  });
+  const authentications = new Histogram({
+    name: "authentication_duration_seconds",
+    help: "How long it took to tell who makes a request",
+    labelNames: ["result"],
+    buckets: LATENCY_BUCKETS,
+    registers,
+  });
+  const authenticationAttempts = new Counter({
+    name: "authentication_attempts",
+    help: "Requests that were authenticated, by result",
+    labelNames: ["result"],
+    registers,
+  });
+  const authorizations = new Histogram({
+    name: "authorization_duration_seconds",
+    help: "How long it took to decide whether a request may proceed",
+    labelNames: ["result"],
+    buckets: LATENCY_BUCKETS,
+    registers,
+  });
+  const authorizationAttempts = new Counter({
+    name: "authorization_attempts_total",
+    help: "Requests that were authorized, by result",
+    labelNames: ["result"],
+    registers,
+  });
+  const auditEvents = new Counter({ name: "apiserver_audit_event_total", help: "Audit events made", registers });
+  const auditLevels = new Counter({
+    name: "apiserver_audit_level_total",
+    help: "Audit events made, by level",
+    labelNames: ["level"],
+    registers,
+  });
+  const auditErrors = new Counter({
+    name: "apiserver_audit_error_total",
+    help: "Audit events that could not be written",
+    labelNames: ["plugin"],
+    registers,
+  });
+  const handshakeErrors = new Counter({
+    name: "apiserver_tls_handshake_errors_total",
+    help: "TLS handshakes that failed",
+    registers,
+  });
+
+  return {
+    registry,
+    requests: createRequestCounters(registry),
+    setInFlight(kind, count) {
+      inFlight[kind] = count;
+    },
+    watchEvent: (group, version, resource, count = 1) => watchEvents.inc({ group, version, resource }, count),
+    authentication(result, seconds) {
+      authenticationAttempts.inc({ result });
+      authentications.observe({ result }, seconds);
+    },
+    authorization(result, seconds) {
+      authorizationAttempts.inc({ result });
+      authorizations.observe({ result }, seconds);
+    },
+    auditEvent(level) {
+      auditEvents.inc();
+      auditLevels.inc({ level });
+    },
+    auditError: () => auditErrors.inc({ plugin: "log" }),
+    tlsHandshakeError: () => handshakeErrors.inc(),
+  };
+}

@@ -1,0 +1,27 @@
+// Answers `/version`, from which clients learn what they talk to.
+// Source: k8s.io/apimachinery/pkg/version/types.go
+
+import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import { type ApiResponse, jsonResponse } from "../transport/api-response.ts";
+
+/** kubectl reads `gitVersion` as a semantic version and warns when it is more than one minor away from its own. */
+export type VersionInfo = {
+  readonly major: string;
+  readonly minor: string;
+  readonly gitVersion: string;
+  readonly gitCommit: string;
+  readonly gitTreeState: string;
+  readonly buildDate: string;
+  readonly goVersion: string;
+  readonly compiler: string;
+  readonly platform: string;
+};
+
+/** Throws ApiError 405 for anything but reading. */
+export function createVersionHandler(info: VersionInfo): (method: string) => ApiResponse {
+  const response = jsonResponse(200, `${JSON.stringify(info, null, 2)}\n`);
+  return (method) => {
+    if (method !== "GET" && method !== "HEAD") throw methodNotAllowedError();
+    return response;
+  };
+}
