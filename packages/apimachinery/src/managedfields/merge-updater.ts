@@ -78,6 +78,7 @@ export type MergeUpdater = {
 
 export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
   const { schema, track = (set) => set, isServed = () => true } = options;
+
   const reconcileOwners = (owners: Owners): Map<string, VersionedSet> => {
     const reconciled = new Map<string, VersionedSet>();
     for (const [id, owned] of owners) {
