@@ -1,0 +1,91 @@
+// One API surface: a set of resources under a storage prefix, with discovery, OpenAPI and a route for every request.
+// A process may have many of them; nothing here is shared between two.
+
+import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
+import { admissionChain } from "../admission/admission-plugin.ts";
+import type { WatchCache } from "../cache/watch-cache.ts";
+import type { Handler, RequestContext } from "../chain/handler.ts";
+import { pageNotFound } from "../chain/page-not-found.ts";
+import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.ts";
+import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
+import { createEventLines } from "../endpoints/handlers/watch-encoder.ts";
+import { createResourceRouter } from "../endpoints/resource-router.ts";
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
+import type { ContinueTokens } from "../registry/store/continue-token.ts";
+import type { Runtime } from "../runtime/clock.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+
+export type ApiSurfaceOptions = {
+  /** Names the part of the store that holds this surface's objects; no slash. */
+  readonly composition: string;
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly continueTokens: ContinueTokens;
+  readonly resources: readonly ResourceDefinition[];
+  /** Checks that look at other resources are made once those are there. */
+  readonly admission?: (registry: ResourceRegistry) => readonly AdmissionPlugin[];
+  /** Paths beside the API, such as `/healthz`: undefined where it is not one of them. */
+  readonly nonResource?: (context: RequestContext) => Promise<ApiResponse> | undefined;
+  /** The paths that `nonResource` answers, for the list at `/`. */
+  readonly nonResourcePaths?: readonly string[];
+  /** What OpenAPI documents call this API. */
+  readonly info?: { readonly title: string; readonly version: string };
+  readonly limits?: Partial<EndpointLimits>;
+  readonly watchMetrics?: WatchMetrics;
+  /** Takes faults of hooks that run after a write. */
+  readonly onHookError: (error: unknown) => void;
+};
+
+export type ApiSurface = {
+  readonly registry: ResourceRegistry;
+  /** Answers an authorized request. */
+  readonly route: Handler;
+};
+
+export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
+  const { composition, storage, cache, runtime, continueTokens, onHookError, nonResource, limits, watchMetrics } =
+    options;
+  let plugins = admissionChain([]);
+  const registry = createResourceRegistry({
+    composition,
+    storage,
+    cache,
+    runtime,
+    continueTokens,
+    onHookError,
+    admission: {
+      name: composition,
+      admit: (attributes) => plugins.admit(attributes),
+      validate: (attributes) => plugins.validate(attributes),
+    },
+  });
+  for (const definition of options.resources) registry.install(definition);
+  plugins = admissionChain(options.admission?.(registry) ?? []);
+
+  const resources = createResourceRouter(registry, {
+    runtime,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+    eventLines: createEventLines(),
+    ...(watchMetrics === undefined ? {} : { metrics: watchMetrics }),
+  });
+  const discovery = createDiscoveryRouter({
+    resources: () => registry.definitions,
+    revision: () => registry.revision,
+    otherPaths: options.nonResourcePaths ?? [],
+    ...(options.info === undefined ? {} : { info: options.info }),
+  });
+  const knowsGroup = ({ info }: RequestContext): boolean =>
+    registry.definitions.some(({ group }) => group === info.apiGroup);
+
+  return {
+    registry,
+    async route(context) {
+      const { isResourceRequest } = context.info;
+      if (isResourceRequest && knowsGroup(context)) return await resources(context);
+      return (await (nonResource?.(context) ?? discovery(context))) ?? pageNotFound();
+    },
+  };
+}

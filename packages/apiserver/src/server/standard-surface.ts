@@ -1,0 +1,172 @@
+// An API surface as a bare Kubernetes cluster has it: the built-in kinds, RBAC, namespaces and the controllers that keep them.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createNamespaceLifecycle, type NamespaceLookup } from "../admission/namespace-lifecycle.ts";
+import { createOwnerReferencesAdmission } from "../admission/owner-references.ts";
+import type { TokenAuthenticator } from "../authentication/token-authenticator.ts";
+import { type Authorizer, type RuleResolver, unionAuthorizer, unionRuleResolver } from "../authorization/authorizer.ts";
+import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
+import { createCachedRbacSource, type RbacViews } from "../authorization/rbac/cached-rbac-source.ts";
+import { RBAC_GROUP } from "../authorization/rbac/policy-rule.ts";
+import { createRbacAuthorizer } from "../authorization/rbac/rbac-authorizer.ts";
+import { builtinResources } from "../builtin/builtin-resources.ts";
+import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from "../builtin/rbac/bootstrap-policy.ts";
+import type { WatchCache } from "../cache/watch-cache.ts";
+import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
+import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
+import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
+import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { createResourceKeys } from "../registry/resource-keys.ts";
+import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import { type ApiSurface, type ApiSurfaceOptions, createApiSurface } from "./api-surface.ts";
+import { createSystemContext } from "./system-context.ts";
+
+export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admission"> & {
+  /** Whose a bearer token is, for TokenReview. */
+  readonly tokens: TokenAuthenticator;
+  readonly audiences: readonly string[];
+  /** Resources beside the built-in ones. */
+  readonly resources?: readonly ResourceDefinition[];
+  /** Namespaces that are there from the start. */
+  readonly namespaces?: readonly string[];
+  readonly onControllerError: (error: unknown, subject: string) => void;
+};
+
+export type StandardSurface = ApiSurface &
+  Disposable & {
+    readonly authorizer: Authorizer;
+    readonly ruleResolver: RuleResolver;
+    /** Makes the roles, bindings and namespaces that every cluster begins with, where they are missing. */
+    bootstrap(signal: AbortSignal): Promise<void>;
+  };
+
+const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/** The cache must be ready. Controllers run until the surface is disposed. */
+export function createStandardSurface(options: StandardSurfaceOptions): StandardSurface {
+  const { composition, cache, runtime, tokens, audiences, onControllerError } = options;
+  const source = createCachedRbacSource(rbacViews(composition, cache), runtime.scheduler);
+  const rbac = createRbacAuthorizer({ source });
+  const authorizer = unionAuthorizer([mastersAuthorizer, rbac]);
+  const ruleResolver = unionRuleResolver([mastersAuthorizer, rbac]);
+  const builtin = builtinResources({ authorizer, ruleResolver, rbacSource: source, tokens, audiences });
+  const surface = createApiSurface({
+    ...options,
+    resources: [...builtin, ...(options.resources ?? [])],
+    admission: (registry) => [
+      createNamespaceLifecycle({ namespaces: namespaceLookup(registry, runtime.clock) }),
+      createOwnerReferencesAdmission({
+        authorizer,
+        findKind: (group, kind) => registry.findKind(group, kind)?.definition,
+      }),
+    ],
+  });
+  const controllers = startControllers(surface.registry, { runtime, onError: onControllerError });
+
+  return {
+    ...surface,
+    authorizer,
+    ruleResolver,
+    bootstrap: (signal) => bootstrap(surface.registry, options, signal),
+    [Symbol.dispose]() {
+      for (const controller of controllers) controller[Symbol.dispose]();
+      source[Symbol.dispose]();
+    },
+  };
+}
+
+/** Where RBAC reads its roles and bindings, known before the resources themselves are made. */
+export function rbacViews(composition: string, cache: WatchCache): RbacViews {
+  const view = (resource: string, namespaced: boolean) => {
+    const { prefix } = createResourceKeys(composition, { group: RBAC_GROUP, resource, namespaced });
+    return { view: cache.view(prefix), prefix };
+  };
+  return {
+    roles: view("roles", true),
+    roleBindings: view("rolebindings", true),
+    clusterRoles: view("clusterroles", false),
+    clusterRoleBindings: view("clusterrolebindings", false),
+  };
+}
+
+/** How admission looks namespaces up: in memory first, in the store before it says that one is absent. */
+export function namespaceLookup(
+  registry: ResourceRegistry,
+  clock: ApiSurfaceOptions["runtime"]["clock"],
+): NamespaceLookup {
+  const namespaces = requiredResource(registry, "", "Namespace");
+  return {
+    cached: (name) => namespaces.view.get(namespaces.keys.of("", name))?.decode(),
+    async live(name, signal) {
+      try {
+        const context = createSystemContext({ verb: "get", resource: "namespaces", name }, { clock, signal });
+        return (await namespaces.store.get(context, "", name, { resourceVersion: "" })).decode();
+      } catch (error) {
+        if (isApiError(error, "NotFound")) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+/** A resource that the surface cannot be without. */
+export function requiredResource(registry: ResourceRegistry, group: string, kind: string): InstalledResource {
+  const resource = registry.findKind(group, kind);
+  if (resource === undefined) throw new Error(`${kind} of group ${JSON.stringify(group)} is not served`);
+  return resource;
+}
+
+function startControllers(
+  registry: ResourceRegistry,
+  { runtime, onError }: Pick<ControllerPort, "runtime" | "onError">,
+): readonly Controller[] {
+  const port: ControllerPort = {
+    resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
+    runtime,
+    onError,
+  };
+  return [
+    createNamespaceController(port, requiredResource(registry, "", "Namespace")),
+    createGarbageCollector(port),
+    createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
+  ];
+}
+
+async function bootstrap(
+  registry: ResourceRegistry,
+  { runtime, namespaces = FIRST_NAMESPACES }: StandardSurfaceOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const objects = [
+    ...namespaces.map((name): KubeObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
+    ...BOOTSTRAP_CLUSTER_ROLES,
+    ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
+  ];
+  await Promise.all(
+    objects.map(async (object) => {
+      const group = object.apiVersion === "v1" ? "" : RBAC_GROUP;
+      const resource = requiredResource(registry, group, object.kind);
+      await createWhenAbsent(resource, object, runtime.clock, signal);
+    }),
+  );
+}
+
+/** Creates an object on the server's own account; one that is there already is left as it is. */
+export async function createWhenAbsent(
+  { definition, store, view, keys }: InstalledResource,
+  object: KubeObject,
+  clock: ApiSurfaceOptions["runtime"]["clock"],
+  signal: AbortSignal,
+): Promise<void> {
+  const { name = "", namespace = "" } = object.metadata;
+  if (view.get(keys.of(namespace, name)) !== undefined) return;
+  const { group, version, plural } = definition;
+  const call = { verb: "create", apiGroup: group, apiVersion: version, resource: plural, namespace, name };
+  try {
+    await store.create(createSystemContext(call, { clock, signal }), namespace, object, { dryRun: false });
+  } catch (error) {
+    if (!isApiError(error, "AlreadyExists")) throw error;
+  }
+}
