@@ -3,6 +3,7 @@
 import type { RequestContext } from "../chain/handler.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
+import { createSystemContext } from "../server/system-context.ts";
 
 /** A resource as controllers use it: its objects in memory, and the store behind all decorations. */
 export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store">;
@@ -20,8 +21,6 @@ export type ControllerPort = {
   /** Every resource that is stored, as of now. */
   readonly resources: () => readonly ControlledResource[];
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  /** A request context of a user who may do everything; `signal` ends with the controller. */
-  readonly requestContext: (call: ControllerCall, signal: AbortSignal) => RequestContext;
   /** Takes the faults of work that is tried again later. */
   readonly onError: (error: unknown, subject: string) => void;
 };
@@ -32,8 +31,27 @@ export type Controller = Disposable & {
   idle(): Promise<void>;
 };
 
+/** The context of a call that no client asked for. */
+export const contextOf = (
+  { runtime }: Pick<ControllerPort, "runtime">,
+  { verb, resource: { definition }, subresource = "", namespace, name }: ControllerCall,
+  signal: AbortSignal,
+): RequestContext =>
+  createSystemContext(
+    {
+      verb,
+      apiGroup: definition.group,
+      apiVersion: definition.version,
+      resource: definition.plural,
+      subresource,
+      namespace,
+      name,
+    },
+    { clock: runtime.clock, signal },
+  );
+
 /** The options of a write that no client asked for. */
-export const CONTROLLER_WRITE = { dryRun: false, fieldValidation: "" } as const;
+export const CONTROLLER_WRITE = { dryRun: false } as const;
 
 /** The first resource that keeps its objects under each prefix: views of the same objects are left out. */
 export function withoutViews(resources: readonly ControlledResource[]): readonly ControlledResource[] {

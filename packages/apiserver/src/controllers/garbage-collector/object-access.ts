@@ -4,9 +4,13 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
-import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
-
-const FIELD_MANAGER = "garbage-collector";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type ControllerPort,
+  contextOf,
+  withoutViews,
+} from "../controller-port.ts";
 
 export type ObjectLocation = {
   readonly resource: ControlledResource;
@@ -39,7 +43,7 @@ export type ObjectAccess = {
   ): Promise<void>;
 };
 
-export function createObjectAccess(port: Pick<ControllerPort, "resources" | "requestContext">): ObjectAccess {
+export function createObjectAccess(port: Pick<ControllerPort, "resources" | "runtime">): ObjectAccess {
   let known: readonly ControlledResource[] = [];
   let stored: readonly ControlledResource[] = [];
   const storedResources = (): readonly ControlledResource[] => {
@@ -61,7 +65,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "req
 
     async live(location, signal) {
       const { resource, namespace, name } = location;
-      const context = port.requestContext({ verb: "get", resource, namespace, name }, signal);
+      const context = contextOf(port, { verb: "get", resource, namespace, name }, signal);
       try {
         return (await resource.store.get(context, namespace, name, { resourceVersion: "" })).decode();
       } catch (error) {
@@ -81,11 +85,10 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "req
     },
 
     async editMeta({ resource, namespace, name }, uid, edit, signal) {
-      const context = port.requestContext({ verb: "update", resource, namespace, name }, signal);
+      const context = contextOf(port, { verb: "update", resource, namespace, name }, signal);
       const transform = (current: KubeObject): KubeObject => ({ ...current, metadata: edit(current.metadata) });
-      const options = { ...CONTROLLER_WRITE, fieldManager: FIELD_MANAGER };
       try {
-        await resource.store.update(context, namespace, name, { uid, transform, subresource: "" }, options);
+        await resource.store.update(context, namespace, name, { uid, transform, subresource: "" }, CONTROLLER_WRITE);
       } catch (error) {
         // Gone, or another object of the same name: nothing is left to be changed.
         if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
@@ -93,7 +96,7 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "req
     },
 
     async delete({ resource, namespace, name }, { uid = "", resourceVersion = "" }, propagationPolicy, signal) {
-      const context = port.requestContext({ verb: "delete", resource, namespace, name }, signal);
+      const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
       try {
         await resource.store.delete(context, namespace, name, {
           dryRun: false,

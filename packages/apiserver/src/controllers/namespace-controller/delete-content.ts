@@ -3,7 +3,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { qualifiedName } from "@postern/apimachinery/meta/group-version";
-import type { ControlledResource, ControllerPort } from "../controller-port.ts";
+import { type ControlledResource, type ControllerPort, contextOf } from "../controller-port.ts";
 
 export type RemainingContent = {
   /** Resources that still have objects in the namespace. */
@@ -17,7 +17,7 @@ export type RemainingContent = {
 };
 
 export async function deleteContent(
-  port: Pick<ControllerPort, "requestContext">,
+  port: Pick<ControllerPort, "runtime">,
   resources: readonly ControlledResource[],
   namespace: string,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ export async function deleteContent(
       const { metadata } = object.decode();
       if (metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null) continue;
       const { name = "", uid = "" } = metadata;
-      const context = port.requestContext({ verb: "delete", resource, namespace, name }, signal);
+      const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
       const options = { dryRun: false, preconditions: { uid }, propagationPolicy: "Background" } as const;
       try {
         await resource.store.delete(context, namespace, name, options);

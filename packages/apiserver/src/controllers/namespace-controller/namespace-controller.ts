@@ -12,14 +12,12 @@ import {
   type ControlledResource,
   type Controller,
   type ControllerPort,
+  contextOf,
   withoutViews,
 } from "../controller-port.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { deleteContent, type RemainingContent } from "./delete-content.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
-
-const FIELD_MANAGER = "namespace-controller";
-const WRITE = { ...CONTROLLER_WRITE, fieldManager: FIELD_MANAGER };
 
 export function createNamespaceController(port: ControllerPort, namespaces: ControlledResource): Controller {
   const { view, keys } = namespaces;
@@ -93,8 +91,8 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     transform: (current: KubeObject) => KubeObject,
   ): Promise<void> {
     const call = { verb: "update", resource: namespaces, subresource, namespace: "", name } as const;
-    const context = port.requestContext(call, signal);
-    await namespaces.store.update(context, "", name, { uid, transform, subresource }, WRITE);
+    const context = contextOf(port, call, signal);
+    await namespaces.store.update(context, "", name, { uid, transform, subresource }, CONTROLLER_WRITE);
   }
 
   const following = followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {

@@ -6,10 +6,14 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type LabelSelector, selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { followView } from "../../cache/follow-view.ts";
-import { CONTROLLER_WRITE, type ControlledResource, type Controller, type ControllerPort } from "../controller-port.ts";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "../controller-port.ts";
 import { WorkQueue } from "../work-queue.ts";
-
-const FIELD_MANAGER = "clusterrole-aggregation-controller";
 
 export function createRoleAggregationController(
   port: Omit<ControllerPort, "resources">,
@@ -30,10 +34,9 @@ export function createRoleAggregationController(
       );
       if (rules === undefined || equalJson(rules, role["rules"] ?? [])) return;
       const { name = "", uid = "" } = role.metadata;
-      const context = port.requestContext({ verb: "update", resource: clusterRoles, namespace: "", name }, signal);
+      const context = contextOf(port, { verb: "update", resource: clusterRoles, namespace: "", name }, signal);
       const transform = (current: KubeObject): KubeObject => ({ ...current, rules });
-      const options = { ...CONTROLLER_WRITE, fieldManager: FIELD_MANAGER };
-      await store.update(context, "", name, { uid, transform, subresource: "" }, options);
+      await store.update(context, "", name, { uid, transform, subresource: "" }, CONTROLLER_WRITE);
     },
   });
 

@@ -100,8 +100,7 @@ async function replace(
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
     throw uidConflict(store, target, request.uid, uid);
   }
-  const submitted = await request.transform(old);
-  checkResourceVersion(store, target, submitted, current);
+  const submitted = withCheckedVersion(store, target, await request.transform(old), current);
   const next = await prepare(store, context, target, old, submitted, request.subresource, options);
 
   const previousSealed = current.decodeSealed();
@@ -231,15 +230,16 @@ function sameStoredState(a: KubeObject, b: KubeObject): boolean {
   return equalJson({ ...a, metadata: metaA }, { ...b, metadata: metaB });
 }
 
-function checkResourceVersion(
+/** The object under the version it replaces: its own, or where that may be left out, the current one. */
+function withCheckedVersion(
   store: StoreContext,
   { name }: Target,
   submitted: KubeObject,
   current: CachedObject,
-): void {
+): KubeObject {
   const revision = parseResourceVersion(submitted.metadata.resourceVersion ?? "");
   if (revision === 0) {
-    if (store.strategy.allowUnconditionalUpdate === true) return;
+    if (store.strategy.allowUnconditionalUpdate === true) return withRevision(submitted, current.revision);
     const { group, resource } = groupResourceOf(store);
     throw invalidObjectError({ group, kind: resource }, name, [
       {
@@ -250,6 +250,7 @@ function checkResourceVersion(
     ]);
   }
   if (revision !== current.revision) throw conflictError(groupResourceOf(store), name, STALE_RESOURCE_VERSION);
+  return submitted;
 }
 
 function uidConflict(store: StoreContext, { namespace, name }: Target, wanted: string, actual: string): ApiError {

@@ -1,0 +1,167 @@
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createTestCluster, ownerReferenceTo, type TestCluster } from "../../builtin/testing/test-cluster.ts";
+import { createGarbageCollector, type GarbageCollector } from "./garbage-collector.ts";
+
+let cluster: TestCluster;
+let collector: GarbageCollector;
+
+beforeEach(async () => {
+  cluster = await createTestCluster();
+  collector = createGarbageCollector(cluster.port);
+});
+afterEach(async () => {
+  collector[Symbol.dispose]();
+  await cluster[Symbol.asyncDispose]();
+  expect(cluster.port.errors).toEqual([]);
+});
+
+const widget = (name: string, owners: object[] = [], more: object = {}): Promise<KubeObject> =>
+  cluster.create("widgets", {
+    metadata: { name, namespace: "default", ownerReferences: owners as never, ...more },
+    spec: {},
+  });
+const block = { blockOwnerDeletion: true };
+const remove = (name: string, propagationPolicy?: "Foreground" | "Background" | "Orphan") =>
+  cluster.delete("widgets", { name }, propagationPolicy === undefined ? {} : { propagationPolicy });
+const settled = async (): Promise<readonly string[]> => {
+  await collector.idle();
+  return cluster.names("widgets");
+};
+const ownersOf = (name: string) =>
+  cluster.get("widgets", { name })?.metadata.ownerReferences?.map((reference) => reference.name);
+
+describe("the garbage collector", () => {
+  it("deletes dependents, and their dependents, after their owner", async () => {
+    const a = await widget("a");
+    const b = await widget("b", [ownerReferenceTo(a)]);
+    await widget("c", [ownerReferenceTo(b)]);
+    await widget("d");
+    expect(await settled()).toEqual(["a", "b", "c", "d"]);
+    await remove("a");
+    expect(await settled()).toEqual(["d"]);
+  });
+
+  it("keeps an object that has another owner, and takes the gone one out of it", async () => {
+    const [a, b] = [await widget("a"), await widget("b")];
+    await widget("c", [ownerReferenceTo(a), ownerReferenceTo(b)]);
+    await remove("a");
+    expect(await settled()).toEqual(["b", "c"]);
+    expect(ownersOf("c")).toEqual(["b"]);
+    await remove("b");
+    expect(await settled()).toEqual([]);
+  });
+
+  it("collects an object whose owner never was, or is another object of that name", async () => {
+    const a = await widget("a");
+    await widget("b", [ownerReferenceTo(a, { uid: "another" })]);
+    await widget("c", [ownerReferenceTo(a, { name: "absent" })]);
+    expect(await settled()).toEqual(["a"]);
+  });
+
+  it("asks the store before it believes that an owner is absent", async () => {
+    const a = await widget("a");
+    const { view } = cluster.resource("widgets");
+    const get = view.get.bind(view);
+    let isBehind = true;
+    view.get = (key) => {
+      const misses = isBehind && key.endsWith("/a");
+      if (misses) isBehind = false;
+      return misses ? undefined : get(key);
+    };
+    await widget("b", [ownerReferenceTo(a)]);
+    expect(await settled()).toEqual(["a", "b"]);
+    expect(isBehind).toBe(false);
+  });
+
+  it("keeps an object whose owner is of a kind that is not served", async () => {
+    await widget("a", [{ apiVersion: "nowhere.example.com/v1", kind: "Nothing", name: "n", uid: "u" }]);
+    expect(await settled()).toEqual(["a"]);
+  });
+
+  it("looks for the owner of a namespaced object in that namespace alone", async () => {
+    const a = await widget("a");
+    await cluster.create("widgets", {
+      metadata: { name: "b", namespace: "other", ownerReferences: [ownerReferenceTo(a)] },
+    });
+    expect(await settled()).toEqual(["a"]);
+  });
+
+  it("never collects a cluster-scoped object for a namespaced owner", async () => {
+    const a = await widget("a");
+    await cluster.create("gadgets", { metadata: { name: "g", ownerReferences: [ownerReferenceTo(a)] } });
+    await remove("a");
+    await settled();
+    expect(cluster.names("gadgets")).toEqual(["g"]);
+  });
+
+  it("collects a namespaced object for a cluster-scoped owner", async () => {
+    const g = await cluster.create("gadgets", { metadata: { name: "g" } });
+    await widget("a", [ownerReferenceTo(g)]);
+    await cluster.delete("gadgets", { name: "g" });
+    expect(await settled()).toEqual([]);
+  });
+
+  it("lets the owner wait for blocking dependents in a foreground deletion, and not for others", async () => {
+    const a = await widget("a");
+    await widget("b", [ownerReferenceTo(a, block)], { finalizers: ["example.com/held"] });
+    await widget("c", [ownerReferenceTo(a)], { finalizers: ["example.com/held"] });
+    await remove("a", "Foreground");
+    expect(await settled()).toEqual(["a", "b", "c"]);
+    expect(cluster.get("widgets", { name: "c" })?.metadata.deletionTimestamp).toBeDefined();
+    await cluster.update("widgets", { name: "b" }, (b) => ({ ...b, metadata: { ...b.metadata, finalizers: [] } }));
+    expect(await settled()).toEqual(["c"]);
+  });
+
+  it("deletes down a chain in the foreground", async () => {
+    const a = await widget("a");
+    const b = await widget("b", [ownerReferenceTo(a, block)]);
+    await widget("c", [ownerReferenceTo(b, block)], { finalizers: ["example.com/held"] });
+    await remove("a", "Foreground");
+    expect(await settled()).toEqual(["a", "b", "c"]);
+    await cluster.update("widgets", { name: "c" }, (c) => ({ ...c, metadata: { ...c.metadata, finalizers: [] } }));
+    expect(await settled()).toEqual([]);
+  });
+
+  it("does not let objects that own each other wait for ever", async () => {
+    const a = await widget("a");
+    const b = await widget("b", [ownerReferenceTo(a, block)]);
+    await cluster.update("widgets", { name: "a" }, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, ownerReferences: [ownerReferenceTo(b, block)] },
+    }));
+    await remove("a", "Foreground");
+    expect(await settled()).toEqual([]);
+  });
+
+  it("does not let an object that owns itself wait for itself", async () => {
+    const a = await widget("a");
+    await cluster.update("widgets", { name: "a" }, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, ownerReferences: [ownerReferenceTo(a, block)] },
+    }));
+    expect(await settled()).toEqual(["a"]);
+    await remove("a", "Foreground");
+    expect(await settled()).toEqual([]);
+  });
+
+  it("leaves dependents behind when asked to", async () => {
+    const [a, z] = [await widget("a"), await widget("z")];
+    await widget("b", [ownerReferenceTo(a), ownerReferenceTo(z)]);
+    await widget("c", [ownerReferenceTo(a)]);
+    await remove("a", "Orphan");
+    expect(await settled()).toEqual(["b", "c", "z"]);
+    expect(ownersOf("b")).toEqual(["z"]);
+    expect(ownersOf("c")).toBe(undefined);
+  });
+
+  it("finds at its start what happened while it was away", async () => {
+    collector[Symbol.dispose]();
+    const a = await widget("a");
+    await widget("b", [ownerReferenceTo(a)]);
+    await remove("a");
+    expect(cluster.names("widgets")).toEqual(["b"]);
+    collector = createGarbageCollector(cluster.port);
+    expect(await settled()).toEqual([]);
+  });
+});
