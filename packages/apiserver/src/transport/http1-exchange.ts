@@ -45,11 +45,11 @@ export function http1Exchange(
       const unread = hasBody && !request.complete;
       response.writeHead(status, mutableHeaders(headersFor(withLength(status, given, bytes))));
       if (!unread) {
-        response.end(bytes);
+        response.end(asBytes(bytes));
         return;
       }
       // Closing with data unread makes the operating system reset the connection, which can take the response with it.
-      if (bytes !== undefined) response.write(bytes);
+      if (bytes !== undefined) response.write(asBytes(bytes));
       const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler };
       void discardBody(request, limits.maxUnreadBodyBytes, options).then(() => response.end());
     },
@@ -106,7 +106,7 @@ export function http1UpgradeExchange(
       return accepted || socket.destroyed;
     },
     send(status, headers, bytes) {
-      respond(status, withLength(status, headers, bytes)).end(bytes);
+      respond(status, withLength(status, headers, bytes)).end(asBytes(bytes));
     },
     begin(status, headers) {
       const writable = respond(status, headers);
@@ -124,6 +124,10 @@ function withLength(status: number, headers: ResponseHeaders, bytes: Uint8Array 
   if (bytes === undefined || isBodiless(status)) return headers;
   return { ...headers, "content-length": String(typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length) };
 }
+
+/** Before a text, Node would write the headers in the encoding of the text, which spoils those that hold UTF-8 already. */
+const asBytes = (body: Uint8Array | string | undefined): Uint8Array | undefined =>
+  typeof body === "string" ? Buffer.from(body) : body;
 
 /** Node's types want lists that may be written to, which it does not do. */
 const mutableHeaders = (headers: ResponseHeaders): { [name: string]: string | string[] } =>
