@@ -1,0 +1,79 @@
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { AuditEvent } from "./audit-event.ts";
+import { createFileAuditSink } from "./file-audit-sink.ts";
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "audit-"));
+  path = join(folder, "audit.log");
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const event = (auditID: string, extra: object = {}): AuditEvent => ({
+  kind: "Event",
+  apiVersion: "audit.k8s.io/v1",
+  level: "Metadata",
+  auditID,
+  stage: "ResponseComplete",
+  requestURI: "/",
+  verb: "get",
+  user: {},
+  requestReceivedTimestamp: "",
+  stageTimestamp: "",
+  ...extra,
+});
+
+const idsIn = async (file: string): Promise<string[]> =>
+  (await readFile(file, "utf8")).split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line).auditID]));
+
+it("keeps every event in order, also those that are waiting when it is closed", async () => {
+  const sink = await createFileAuditSink({ path });
+  const ids = Array.from({ length: 500 }, (_, number) => `id-${number}`);
+  const writes = ids.map((id) => sink.write(event(id)));
+  await sink[Symbol.asyncDispose]();
+  await Promise.all(writes);
+  expect(await idsIn(path)).toEqual(ids);
+  await expect(sink.write(event("late"))).rejects.toThrow("closed");
+});
+
+it("is readable for its owner alone, also where the file was there before", async () => {
+  await writeFile(path, "");
+  await chmod(path, 0o644);
+  await (await createFileAuditSink({ path }))[Symbol.asyncDispose]();
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+});
+
+it("goes on behind what is there, on a line of its own", async () => {
+  await writeFile(path, `${JSON.stringify(event("old"))}\n{"half":`);
+  const sink = await createFileAuditSink({ path });
+  await sink.write(event("new"));
+  await sink[Symbol.asyncDispose]();
+  const lines = (await readFile(path, "utf8")).split("\n");
+  expect([lines.length, lines[1], JSON.parse(lines[2] ?? "").auditID]).toEqual([4, '{"half":', "new"]);
+});
+
+it("begins a new file before one grows too large, and keeps as many as asked", async () => {
+  const size = Buffer.byteLength(`${JSON.stringify(event("0"))}\n`);
+  const sink = await createFileAuditSink({ path, maxBytes: 2 * size, maxBackups: 2 });
+  for (const id of "123456789") await sink.write(event(id));
+  await sink[Symbol.asyncDispose]();
+  expect((await readdir(folder)).sort()).toEqual(["audit.log", "audit.log.1", "audit.log.2"]);
+  expect(await idsIn(path)).toEqual(["9"]);
+  expect(await idsIn(`${path}.1`)).toEqual(["7", "8"]);
+  expect(await idsIn(`${path}.2`)).toEqual(["5", "6"]);
+});
+
+it("writes large integers as they are", async () => {
+  const sink = await createFileAuditSink({ path });
+  await sink.write(event("big", { requestObject: { n: 9007199254740993n } }));
+  await sink[Symbol.asyncDispose]();
+  expect(await readFile(path, "utf8")).toContain('"n":9007199254740993');
+});
+
+it("cannot be opened where there is no folder", async () => {
+  await expect(createFileAuditSink({ path: join(folder, "none", "audit.log") })).rejects.toThrow("ENOENT");
+});
