@@ -1,26 +1,19 @@
 // Takes the bearer token out of a request and asks whose it is.
 // Source: k8s.io/apiserver/pkg/authentication/request/bearertoken/bearertoken.go
 
-import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
-import type { ApiRequest } from "../transport/api-request.ts";
+import { presentedToken } from "../request/bearer-token.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./token-authenticator.ts";
 
 /**
- * `bearerTokenOf` gives undefined where a request carries no token. A token that nobody knows is a refusal, not an anonymous
- * request, on every path.
+ * Undefined for a request without a token, and for a token that nobody knows: another authenticator may know it, and the handler
+ * chain refuses a token that none does. Throws an ApiError 401 or 400 for what is not a token, or is given twice.
  */
-export function createBearerTokenAuthenticator(
-  tokens: TokenAuthenticator,
-  bearerTokenOf: (request: ApiRequest) => string | undefined,
-): Authenticator {
+export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
   return {
-    async authenticate(request) {
-      const token = bearerTokenOf(request);
-      if (token === undefined) return undefined;
-      const authentication = await tokens.authenticateToken(token);
-      if (authentication === undefined) throw unauthorizedError();
-      return authentication;
+    authenticate(request) {
+      const token = presentedToken(request);
+      return token === undefined ? undefined : tokens.authenticateToken(token);
     },
   };
 }

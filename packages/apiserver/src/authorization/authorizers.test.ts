@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { alwaysAllowPaths } from "./always-allow-paths.ts";
+import { type AuthorizationAttributes, unionAuthorizer, unionRuleResolver } from "./authorizer.ts";
+import { mastersAuthorizer } from "./masters-authorizer.ts";
+
+const request = (more: Partial<AuthorizationAttributes>): AuthorizationAttributes => ({
+  user: { name: "alice", groups: [] },
+  verb: "get",
+  isResourceRequest: false,
+  apiGroup: "",
+  apiVersion: "",
+  resource: "",
+  subresource: "",
+  namespace: "",
+  name: "",
+  path: "",
+  ...more,
+});
+
+describe("alwaysAllowPaths", () => {
+  const { authorize } = alwaysAllowPaths(["/healthz", "readyz/*"]);
+
+  it.each([
+    ["/healthz", "allow"],
+    ["/healthz/etcd", "no-opinion"],
+    ["/readyz/etcd", "allow"],
+    ["/readyz", "no-opinion"],
+    ["/HEALTHZ", "no-opinion"],
+  ])("has for %s the answer %s", async (path, verdict) => {
+    expect((await authorize(request({ path }))).verdict).toBe(verdict);
+  });
+
+  it("has no opinion on resources, and takes no star in the middle", async () => {
+    const resourceRequest = request({ isResourceRequest: true, path: "/healthz" });
+    expect((await authorize(resourceRequest)).verdict).toBe("no-opinion");
+    expect(() => alwaysAllowPaths(["/a*b"])).toThrow('only trailing * allowed in "a*b"');
+  });
+});
+
+describe("mastersAuthorizer", () => {
+  const masters = { name: "root", groups: ["devs", "system:masters"] };
+
+  it("lets the group do everything and nobody else anything", async () => {
+    const union = unionAuthorizer([mastersAuthorizer]);
+    expect((await union.authorize(request({ user: masters }))).verdict).toBe("allow");
+    expect((await union.authorize(request({ user: { name: "system:masters", groups: [] } }))).verdict).toBe(
+      "no-opinion",
+    );
+  });
+
+  it("tells the group that it may do everything", async () => {
+    const resolver = unionRuleResolver([mastersAuthorizer, mastersAuthorizer]);
+    expect((await resolver.rulesFor(masters, "ns")).nonResourceRules).toHaveLength(2);
+    expect((await resolver.rulesFor({ name: "a", groups: [] }, "ns")).resourceRules).toEqual([]);
+  });
+});
