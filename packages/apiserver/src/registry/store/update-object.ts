@@ -3,6 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { keepTimesOfNoop } from "@postern/apimachinery/managedfields/object-managed-fields";
 import {
   ApiError,
   conflictError,
@@ -101,7 +102,10 @@ async function replace(
     throw uidConflict(store, target, request.uid, uid);
   }
   const submitted = withCheckedVersion(store, target, await request.transform(old), current);
-  const next = await prepare(store, context, target, old, submitted, request.subresource, options);
+  const next = keepTimesOfNoop(
+    old,
+    await prepare(store, context, target, old, submitted, request.subresource, options),
+  );
 
   const previousSealed = current.decodeSealed();
   const { object, sealed } = store.definition.sealed?.seal(next, previousSealed) ?? {

@@ -1,0 +1,144 @@
+// Serves the resources of CustomResourceDefinitions through the API server library alone: no product strategy is in the way
+// when its answers are compared with those of kube-apiserver.
+
+import { mkdir, readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import { createBearerTokenAuthenticator } from "@postern/apiserver/authentication/bearer-token-authenticator";
+import { createTokenFileAuthenticator } from "@postern/apiserver/authentication/token-file-authenticator";
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
+import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
+import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
+import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/health/non-resource-handler";
+import { createLogger } from "@postern/apiserver/logging/create-logger";
+import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createStandardSurface } from "@postern/apiserver/server/standard-surface";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { textResponse } from "@postern/apiserver/transport/api-response";
+import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
+import { loadOrCreateAuthority } from "@postern/platform/pki/authority-files";
+import { loadOrCreateServingCertificate, servingNames } from "@postern/platform/pki/serving-certificate";
+import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import type { ConformanceOptions } from "./options.ts";
+
+const DRAIN_MS = 1_000;
+
+/** What kube-apiserver of this release says of itself; clients look at the minor version. */
+const VERSION = {
+  major: "1",
+  minor: "32",
+  gitVersion: "v1.32.13",
+  gitCommit: "conformance",
+  gitTreeState: "clean",
+  buildDate: "2026-01-01T00:00:00Z",
+  goVersion: "go1.23.5",
+  compiler: "gc",
+  platform: "linux/amd64",
+};
+
+export type ConformanceServer = AsyncDisposable & {
+  readonly url: string;
+  readonly caFile: string;
+  /** Forgets the history of the store, so that old versions and continue tokens expire. */
+  compact(): Promise<void>;
+};
+
+export async function startConformanceServer(options: ConformanceOptions): Promise<ConformanceServer> {
+  await mkdir(options.dataDir, { recursive: true });
+  const logger = createLogger({ level: "warn" });
+  const runtime = systemRuntime;
+  const storage = await openStorage(options);
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
+  await cache.ready();
+  const metrics = createServerMetrics({ withProcessMetrics: true });
+  const stopping = new AbortController();
+  const checks = [pingCheck, shutdownCheck(stopping.signal)];
+  const health = { healthz: checks, livez: [pingCheck], readyz: checks };
+  const nonResource = createNonResourceHandler({ health, version: VERSION, metrics, logger });
+  const tokens = createTokenFileAuthenticator(await readFile(options.tokenFile, "utf8"));
+  const compact = async (): Promise<void> => storage.compact(await storage.currentRevision());
+
+  const surface = createStandardSurface({
+    composition: "conformance",
+    storage,
+    cache,
+    runtime,
+    continueTokens: createContinueTokens(),
+    resources: await readDefinitions(options.crdFiles),
+    tokens,
+    audiences: ["https://kubernetes.default.svc"],
+    namespaces: ["default", "kube-system", "kube-public", "kube-node-lease", "other"],
+    nonResource: (context) => compactOnRequest(context, compact) ?? nonResource(context),
+    nonResourcePaths: nonResourcePaths({ health }),
+    onHookError: (error) => logger.error({ error }, "hook failed"),
+    onControllerError: (error) => logger.error({ error }, "controller failed"),
+    watchMetrics: {
+      watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),
+    },
+  });
+  await surface.bootstrap(stopping.signal);
+
+  const authority = await loadOrCreateAuthority(options.dataDir, { commonName: "conformance", ...runtime });
+  const names = servingNames(options.bindAddress, [hostname()]);
+  const certificate = await loadOrCreateServingCertificate(options.dataDir, { authority, names, ...runtime });
+  const transport = createHttpTransport({
+    tls: { key: certificate.privateKeyPem, cert: certificate.certificatePem },
+    bindAddress: options.bindAddress,
+    port: options.securePort,
+    logger,
+    scheduler: runtime.scheduler,
+    handler: createHandlerChain(surface.route, {
+      runtime,
+      logger,
+      metrics,
+      authenticator: createBearerTokenAuthenticator(tokens, presentedToken),
+      authorizer: surface.authorizer,
+    }),
+  });
+  const { port } = await transport.listen();
+  return {
+    url: `https://${options.bindAddress}:${port}`,
+    caFile: join(options.dataDir, "ca.crt"),
+    compact,
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await transport.close({ drainMs: DRAIN_MS });
+      surface[Symbol.dispose]();
+      await cache[Symbol.asyncDispose]();
+      await storage[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openStorage({ store, dataDir }: ConformanceOptions): Promise<Storage> {
+  return store === "memory"
+    ? createMemoryStorage()
+    : await openSqliteStorage({ path: join(dataDir, "conformance.db") });
+}
+
+async function readDefinitions(files: readonly string[]): Promise<readonly ResourceDefinition[]> {
+  const definitions: ResourceDefinition[] = [];
+  for (const file of files) {
+    for (const document of (await readFile(file, "utf8")).split(/^---\s*$/m)) {
+      if (document.trim() === "") continue;
+      const { value } = decodeYaml(document);
+      if (isJsonObject(value)) definitions.push(...definitionsFromCrd(value));
+    }
+  }
+  return definitions;
+}
+
+/** `POST /debug/compact`, for runners that cannot send a signal. */
+function compactOnRequest({ info, request }: RequestContext, compact: () => Promise<void>) {
+  if (info.path !== "/debug/compact" || request.method !== "POST") return undefined;
+  return compact().then(() => textResponse(200, "ok"));
+}

@@ -1,0 +1,41 @@
+// The command line of the conformance server.
+
+import { parseArgs } from "node:util";
+
+export type ConformanceOptions = {
+  /** Files of CustomResourceDefinition documents. */
+  readonly crdFiles: readonly string[];
+  /** A file as kube-apiserver's --token-auth-file takes it. */
+  readonly tokenFile: string;
+  readonly securePort: number;
+  readonly bindAddress: string;
+  readonly dataDir: string;
+  readonly store: "sqlite" | "memory";
+};
+
+export const USAGE =
+  "usage: npm run conformance:server -- --crds FILE.yaml --tokens FILE.csv [--secure-port N] [--bind-address IP] --data-dir D [--store sqlite|memory]";
+
+/** Throws an Error that says what is wrong. */
+export function readOptions(args: readonly string[]): ConformanceOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      crds: { type: "string", multiple: true, default: [] },
+      tokens: { type: "string" },
+      "secure-port": { type: "string", default: "6443" },
+      "bind-address": { type: "string", default: "127.0.0.1" },
+      "data-dir": { type: "string" },
+      store: { type: "string", default: "sqlite" },
+    },
+  });
+  const { crds, tokens, store } = values;
+  const dataDir = values["data-dir"];
+  const securePort = Number(values["secure-port"]);
+  if (tokens === undefined) throw new Error("--tokens is missing");
+  if (dataDir === undefined) throw new Error("--data-dir is missing");
+  if (!Number.isInteger(securePort) || securePort < 0 || securePort > 65535)
+    throw new Error("--secure-port is no port");
+  if (store !== "sqlite" && store !== "memory") throw new Error("--store is sqlite or memory");
+  return { crdFiles: crds, tokenFile: tokens, securePort, bindAddress: values["bind-address"], dataDir, store };
+}
