@@ -5,6 +5,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision, StoredEntry } from "../storage/storage.ts";
+import { type AllocateBytes, allocateAlone } from "./allocate-bytes.ts";
 
 /*
  * A stored value is the object's JSON without its resourceVersion (that is the revision of the write, known only afterwards),
@@ -37,14 +38,14 @@ export class CachedObject {
     this.#sealed = sealed;
   }
 
-  static fromEntry({ key, value, revision }: StoredEntry): CachedObject {
+  static fromEntry({ key, value, revision }: StoredEntry, allocate: AllocateBytes = allocateAlone): CachedObject {
     const buffer = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     const end = buffer.indexOf(NEWLINE);
     const served = end < 0 ? buffer : buffer.subarray(0, end);
     return new CachedObject(
       key,
       revision,
-      insertRevision(served, revision),
+      insertRevision(served, revision, allocate),
       // A copy: the entry's value may be a view into the buffer of a whole page of entries.
       end < 0 ? undefined : Buffer.from(buffer.subarray(end + 1)),
     );
@@ -61,7 +62,12 @@ export class CachedObject {
     const bytes = Buffer.from(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
     const at = bytes.indexOf(METADATA) + METADATA.length;
     const old = revisionMember(this.revision).length;
-    return new CachedObject(this.key, revision, splice(bytes, at, old, revisionMember(revision)), this.#sealed);
+    return new CachedObject(
+      this.key,
+      revision,
+      splice(bytes, at, old, revisionMember(revision), allocateAlone),
+      this.#sealed,
+    );
   }
 
   /** The same object with another encoding of what is served. */
@@ -89,8 +95,8 @@ export class CachedObject {
   }
 }
 
-function insertRevision(served: Buffer, revision: Revision): Uint8Array {
-  return splice(served, served.indexOf(METADATA) + METADATA.length, 0, revisionMember(revision));
+function insertRevision(served: Buffer, revision: Revision, allocate: AllocateBytes): Uint8Array {
+  return splice(served, served.indexOf(METADATA) + METADATA.length, 0, revisionMember(revision), allocate);
 }
 
 function revisionMember(revision: Revision): string {
@@ -98,8 +104,8 @@ function revisionMember(revision: Revision): string {
 }
 
 /** `source` with `text`, which is ASCII, in place of the `removed` bytes at `at`. */
-function splice(source: Buffer, at: number, removed: number, text: string): Uint8Array {
-  const bytes = Buffer.allocUnsafe(source.length - removed + text.length);
+function splice(source: Buffer, at: number, removed: number, text: string, allocate: AllocateBytes): Uint8Array {
+  const bytes = allocate(source.length - removed + text.length);
   source.copy(bytes, 0, 0, at);
   bytes.write(text, at, "latin1");
   source.copy(bytes, at + text.length, at + removed);

@@ -6,6 +6,7 @@ import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { ListResult, Revision, Storage, StorageEvent } from "../storage/storage.ts";
 import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
+import { type AllocateBytes, createSlabAllocator } from "./allocate-bytes.ts";
 import { CachedObject } from "./cached-object.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
 import { type ViewDependencies, ViewState } from "./view-state.ts";
@@ -25,7 +26,7 @@ export type WatchCacheOptions = {
 const DEFAULT_HISTORY_LIMIT = 4096;
 const WAIT_TIMEOUT_MS = 3_000;
 const PROGRESS_INTERVAL_MS = 1_000;
-const PAGE_SIZE = 2_000;
+const PAGE_SIZE = 10_000;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 
@@ -36,7 +37,10 @@ export function createWatchCache(options: WatchCacheOptions): WatchCache {
   return cache;
 }
 
-type Contents = Map<string, OrderedEntries<CachedObject>>;
+type Contents = {
+  readonly views: Map<string, OrderedEntries<CachedObject>>;
+  readonly allocate: AllocateBytes;
+};
 
 class StoreWatchCache implements WatchCache {
   readonly #storage: Storage;
@@ -181,7 +185,7 @@ class StoreWatchCache implements WatchCache {
   }
 
   async #load(): Promise<void> {
-    const contents: Contents = new Map();
+    const contents: Contents = { views: new Map(), allocate: createSlabAllocator() };
     const signal = this.#closing.signal;
     let page = await this.#storage.list(this.#prefix, { limit: PAGE_SIZE, remaining: "any", signal });
     const { revision } = page;
@@ -203,23 +207,22 @@ class StoreWatchCache implements WatchCache {
     for (const entry of page.entries) {
       const prefix = viewPrefixOf(entry.key);
       if (prefix === undefined) continue;
-      let objects = contents.get(prefix);
+      let objects = contents.views.get(prefix);
       if (objects === undefined) {
         objects = new OrderedEntries();
-        contents.set(prefix, objects);
+        contents.views.set(prefix, objects);
       }
       const known = this.#views.get(prefix)?.get(entry.key);
-      objects.set(known?.revision === entry.revision ? known : CachedObject.fromEntry(entry));
+      objects.set(known?.revision === entry.revision ? known : CachedObject.fromEntry(entry, contents.allocate));
     }
   }
 
-  #replace(contents: Contents, revision: Revision): void {
+  #replace({ views }: Contents, revision: Revision): void {
     this.#revision = revision;
     this.#loaded = true;
-    for (const prefix of contents.keys()) this.#view(prefix);
+    for (const prefix of views.keys()) this.#view(prefix);
     const error = new RevisionCompactedError(revision, revision);
-    for (const [prefix, view] of this.#views)
-      view.replace(contents.get(prefix) ?? new OrderedEntries(), revision, error);
+    for (const [prefix, view] of this.#views) view.replace(views.get(prefix) ?? new OrderedEntries(), revision, error);
   }
 }
 

@@ -31,6 +31,10 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   set(entry: Entry): Entry | undefined {
     const previous = this.#byKey.get(entry.key);
     this.#byKey.set(entry.key, entry);
+    if (previous === undefined && this.#isLast(entry.key)) {
+      this.#append(entry);
+      return undefined;
+    }
     const { chunk, index } = this.#lowerBound(entry.key);
     const entries = this.#chunks[chunk];
     if (previous !== undefined && entries !== undefined) entries[index] = entry;
@@ -82,15 +86,20 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
     return Math.max(count, 0);
   }
 
+  /** Everything there is comes before `key`. */
+  #isLast(key: string): boolean {
+    const last = this.#chunks.at(-1)?.at(-1);
+    return last === undefined || compareKeys(last.key, key) < 0;
+  }
+
+  // Full chunks stay full, so that loading in order packs them.
+  #append(entry: Entry): void {
+    const tail = this.#chunks.at(-1);
+    if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
+    else this.#chunks.push([entry]);
+  }
+
   #insert(entry: Entry, chunk: number, index: number): void {
-    const last = this.#chunks.length - 1;
-    const tail = this.#chunks[last];
-    if (chunk > last) {
-      // Past the end. Full tails stay full, so that loading in order packs the chunks.
-      if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
-      else this.#chunks.push([entry]);
-      return;
-    }
     const entries = this.#chunks[chunk];
     if (entries === undefined) return;
     entries.splice(index, 0, entry);

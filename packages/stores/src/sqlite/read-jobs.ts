@@ -2,9 +2,9 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker } from "./byte-packer.ts";
-import { packEvent, packRow } from "./pack-rows.ts";
+import { EntriesPacker, packEvent, packRow } from "./pack-rows.ts";
 import type { RevisionTable } from "./revision-table.ts";
-import type { FromWorker, PackedEntry, PackedEvent, ReadRequest } from "./worker-protocol.ts";
+import type { FromWorker, PackedEvent, ReadRequest } from "./worker-protocol.ts";
 
 export type ReadStep = { readonly message: FromWorker; readonly done: boolean };
 
@@ -89,17 +89,17 @@ class ListJob implements ReadJob {
   }
 
   #entries(table: RevisionTable, revision: Revision, byteLimit: number): ReadStep {
-    const packer = new BytePacker();
-    const entries: PackedEntry[] = [];
+    const packer = new EntriesPacker();
+    const { keys } = packer;
     let more = false;
     const range = { prefix: this.#request.prefix, startAfter: this.#startAfter, revision };
     table.list(range, (row) => {
-      more = entries.length >= this.#left || packer.length >= byteLimit;
-      if (!more) entries.push({ key: row.key, ...packRow(row, packer) });
+      more = keys.length >= this.#left || packer.byteLength >= byteLimit;
+      if (!more) packer.add(row);
       return !more;
     });
-    this.#left -= entries.length;
-    this.#startAfter = entries.at(-1)?.key ?? this.#startAfter;
+    this.#left -= keys.length;
+    this.#startAfter = keys.at(-1) ?? this.#startAfter;
     const cutOff = more && this.#left === 0;
     const remaining = cutOff ? 1 : 0;
     // Without a key to go on from (a limit of zero) there is nothing to count after: the prefix itself stands for it.
@@ -110,8 +110,7 @@ class ListJob implements ReadJob {
       message: {
         type: "entries",
         id: this.id,
-        entries,
-        bytes: packer.take(),
+        ...packer.take(),
         ...(done && { end: { revision, remaining } }),
       },
     };
@@ -133,8 +132,7 @@ class ListJob implements ReadJob {
       message: {
         type: "entries",
         id: this.id,
-        entries: [],
-        bytes: new ArrayBuffer(0),
+        ...new EntriesPacker().take(),
         ...(done && { end: { revision, remaining } }),
       },
     };

@@ -37,10 +37,11 @@ export async function openSqliteStorage(options: SqliteStorageOptions): Promise<
     : new StorageUnavailableError(`unexpected ${first.type}`);
 }
 
-// The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript.
+// The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript. So the
+// thread gets no loaders and conditions of this process either, nor its environment, which it does not need.
 function startWorker(workerData: WorkerOptions): Worker {
   const file = new URL("../../dist/sqlite/sqlite-worker.js", import.meta.url);
-  return new Worker(file, { workerData, name: "sqlite", execArgv: ["--disable-warning=ExperimentalWarning"] });
+  return new Worker(file, { workerData, name: "sqlite", env: {}, execArgv: ["--disable-warning=ExperimentalWarning"] });
 }
 
 function firstMessage(worker: Worker): Promise<FromWorker> {

@@ -20,7 +20,7 @@ import {
 import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
 import { BytePacker } from "./byte-packer.ts";
 import { toStorageError } from "./sqlite-errors.ts";
-import { unpackEntry, unpackEvent } from "./unpack-entries.ts";
+import { unpackEntries, unpackEntry, unpackEvent } from "./unpack-entries.ts";
 import type { FromWorker, ReadRequest, ToWorker, WriteOutcome, WriteRequest } from "./worker-protocol.ts";
 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
@@ -88,7 +88,7 @@ export class StoreClient {
     };
     return this.#read(request, signal, (answer, resolve) => {
       if (answer.type !== "entries") return;
-      for (const entry of answer.entries) entries.push(unpackEntry(answer.bytes, entry.key, entry));
+      unpackEntries(answer.bytes, answer.entries, entries);
       if (answer.end !== undefined) resolve({ entries, ...answer.end });
     });
   }

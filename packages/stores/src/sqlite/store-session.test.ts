@@ -107,7 +107,7 @@ describe("group commit", () => {
     const order = sent.slice(2).map((message) => message.type);
     expect(order.indexOf("committed")).toBeGreaterThan(order.indexOf("entries"));
     expect(order.indexOf("committed")).toBeLessThan(order.lastIndexOf("entries"));
-    expect(ofType("entries").flatMap((part) => part.entries)).toHaveLength(200);
+    expect(ofType("entries").flatMap((part) => part.entries.keys)).toHaveLength(200);
     expect(ofType("entries").at(-1)!.end).toEqual({ revision: 201, remaining: 0 });
   });
 
@@ -140,7 +140,7 @@ describe("a disk that fails", () => {
     session.receive(requests([{ key: "/a", value: "z" }], [list(1)]));
     runToEnd();
     expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 2 }]);
-    expect(ofType("entries")[0]!.entries.map((entry) => entry.key)).toEqual(["/a"]);
+    expect(ofType("entries")[0]!.entries.keys).toEqual(["/a"]);
     expect(ofType("recovered")).toEqual([]);
   });
 
@@ -171,7 +171,7 @@ describe("a disk that fails", () => {
     session.receive(requests([{ key: "/a", value: "x" }], [list(1)]));
     runToEnd();
     expect(ofType("notCommitted")).toMatchObject([{ count: 1, failure: { kind: "full" } }]);
-    expect(ofType("entries")[0]!.entries).toEqual([]);
+    expect(ofType("entries")[0]!.entries.keys).toEqual([]);
     beforeExec = () => {};
     session.receive(requests([{ key: "/a", value: "x" }]));
     runToEnd();

@@ -2,7 +2,7 @@
 
 import type { StorageEvent, StoredEntry } from "@postern/apiserver/storage/storage";
 import { unpack } from "./byte-packer.ts";
-import type { PackedEvent, PackedValue } from "./worker-protocol.ts";
+import type { PackedEntries, PackedEvent, PackedValue } from "./worker-protocol.ts";
 
 export function unpackEntry(bytes: ArrayBuffer, key: string, packed: PackedValue): StoredEntry {
   return { key, value: unpack(bytes, packed), revision: packed.revision };
@@ -15,4 +15,19 @@ export function unpackEvent(bytes: ArrayBuffer, { key, revision, value, previous
   }
   // A deletion always has something before it.
   return { type: "delete", key, revision, previous: before ?? { key, value: new Uint8Array(), revision } };
+}
+
+/** Appends what came as columns to `target`. */
+export function unpackEntries(
+  bytes: ArrayBuffer,
+  { keys, revisions, lengths }: PackedEntries,
+  target: StoredEntry[],
+): void {
+  let start = 0;
+  for (let index = 0; index < keys.length; index++) {
+    // The columns have the same length.
+    const [key = "", revision = 0, length = 0] = [keys[index], revisions[index], lengths[index]];
+    target.push({ key, value: unpack(bytes, { start, length }), revision });
+    start += length;
+  }
 }

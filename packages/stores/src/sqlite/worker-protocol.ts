@@ -9,7 +9,12 @@ export type Span = { readonly start: number; readonly length: number };
 /** An entry without its key, which the receiver knows. */
 export type PackedValue = Span & { readonly revision: Revision };
 
-export type PackedEntry = PackedValue & { readonly key: string };
+/** Many entries as columns, which cost less to send than as many objects; their values lie one behind the other. */
+export type PackedEntries = {
+  readonly keys: readonly string[];
+  readonly revisions: readonly Revision[];
+  readonly lengths: readonly number[];
+};
 
 /** `value` absent means delete; `expected` absent means create. */
 export type WriteRequest = { readonly key: string; readonly expected?: Revision; readonly value?: Span };
@@ -65,7 +70,7 @@ export type FromWorker =
   | {
       readonly type: "entries";
       readonly id: number;
-      readonly entries: readonly PackedEntry[];
+      readonly entries: PackedEntries;
       readonly bytes: ArrayBuffer;
       readonly end?: { readonly revision: Revision; readonly remaining: number };
     }

@@ -1,0 +1,26 @@
+// Where the bytes of cached objects lie.
+
+export type AllocateBytes = (length: number) => Buffer;
+
+/** Memory of its own for each: it is free again as soon as the object is. For objects that come one by one. */
+export const allocateAlone: AllocateBytes = (length) => Buffer.allocUnsafeSlow(length);
+
+const SLAB_BYTES = 64 << 10;
+
+/**
+ * Memory in slabs, which saves what a buffer of its own costs beside its bytes (about 200 of them), but is free only when all objects
+ * of a slab are. For many objects that come at once.
+ */
+export function createSlabAllocator(): AllocateBytes {
+  let slab = Buffer.alloc(0);
+  let used = 0;
+  return (length) => {
+    if (length > SLAB_BYTES >> 2) return allocateAlone(length);
+    if (used + length > slab.length) {
+      slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+      used = 0;
+    }
+    used += length;
+    return slab.subarray(used - length, used);
+  };
+}
