@@ -1,6 +1,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createTestCluster, ownerReferenceTo, type TestCluster } from "../../builtin/testing/test-cluster.ts";
+import { randomNumbers } from "../../storage/testing/random-numbers.ts";
 import { createGarbageCollector, type GarbageCollector } from "./garbage-collector.ts";
 
 let cluster: TestCluster;
@@ -155,6 +156,37 @@ describe("the garbage collector", () => {
     expect(ownersOf("c")).toBe(undefined);
   });
 
+  it.each([1, 2, 3, 4, 5])(
+    "leaves no object behind whose owners are all gone, nor takes one that has an owner (seed %i)",
+    async (seed) => {
+      const below = randomNumbers(seed);
+      const objects: KubeObject[] = [];
+      for (let at = 0; at < 20; at++) {
+        const owners = new Set(Array.from({ length: below(3) }, () => objects[below(at)]).filter((owner) => owner));
+        const references = [...owners].map((owner) => ownerReferenceTo(owner!, { blockOwnerDeletion: below(2) === 0 }));
+        objects.push(await widget(`w${at}`, references));
+      }
+      const expected = new Map(objects.map((object) => [object.metadata.name!, object.metadata.ownerReferences ?? []]));
+      for (let round = 0; round < 4; round++) {
+        const names = [...expected.keys()];
+        const name = names[below(names.length)];
+        if (name === undefined) break;
+        const policy = (["Background", "Foreground", "Orphan"] as const)[below(3)]!;
+        await remove(name, policy);
+        expected.delete(name);
+        if (policy === "Orphan") {
+          for (const [key, owners] of expected)
+            expected.set(
+              key,
+              owners.filter((owner) => owner.name !== name),
+            );
+        }
+        dropOwnerless(expected, policy === "Orphan" ? "" : name);
+        expect([...(await settled())].sort()).toEqual([...expected.keys()].sort());
+      }
+    },
+  );
+
   it("finds at its start what happened while it was away", async () => {
     collector[Symbol.dispose]();
     const a = await widget("a");
@@ -165,3 +197,15 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual([]);
   });
 });
+
+/** What is left in a model of the store after `gone` has been deleted. */
+function dropOwnerless(model: Map<string, readonly { readonly name: string }[]>, gone: string): void {
+  for (const [name, owners] of model) {
+    const left = owners.filter((owner) => owner.name !== gone);
+    if (left.length === owners.length) continue;
+    model.set(name, left);
+    if (left.length > 0) continue;
+    model.delete(name);
+    dropOwnerless(model, name);
+  }
+}
