@@ -128,6 +128,7 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
         type: "string",
         description: "How long the certificate should be valid.",
         value: (request) => {
+          // What the store holds has gone through the schema of the kind.
           const seconds = (request as CertificateSigningRequest).spec?.expirationSeconds;
           return seconds === undefined ? "<none>" : humanDuration(seconds * 1000);
         },
@@ -136,6 +137,7 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
         name: "Condition",
         type: "string",
         description: "What has become of the request.",
+        // As above.
         value: (request) => describeState(request as CertificateSigningRequest),
       },
     ],

@@ -12,7 +12,7 @@ import { objectReference } from "./object-reference.ts";
 
 const eventFields = s
   .object({
-    involvedObject: s.field(objectReference.schema).describe("The object it happened to."),
+    involvedObject: objectReference.describe("The object it happened to."),
     reason: s.string().describe("What happened, in one CamelCase word."),
     message: s.string().describe("What happened, for people to read."),
     source: s
@@ -33,14 +33,13 @@ const eventFields = s
       })
       .describe("Set when it is one of a row of equal ones."),
     action: s.string().describe("What was done, or failed, about the object."),
-    related: s.field(objectReference.schema).describe("A second object that plays a part, if one."),
+    related: objectReference.describe("A second object that plays a part, if one."),
     reportingComponent: s.string().describe("The controller that tells of it, such as example.com/controller."),
     reportingInstance: s.string().describe("Which instance of that controller."),
   })
   .describe("Tells that something happened to an object. Events are kept for a while, and may be missing.");
 
 export type Event = KindOf<typeof eventFields>;
-type Reference = { readonly namespace?: string; readonly kind?: string; readonly name?: string };
 
 const MAX_TEXT = 128;
 const MAX_MESSAGE = 1024;
@@ -55,8 +54,7 @@ const strategy: Strategy<Event> = {
 /** Events of the newer form, which have an eventTime, must say more than the older ones. */
 function validateEvent(event: Event): readonly FieldError[] {
   const isNew = event.eventTime !== undefined && event.eventTime !== null;
-  // The schema has checked the shape; the builder gives no type to a field made from a schema.
-  const { namespace: involved = "" } = (event.involvedObject ?? {}) as Reference;
+  const { namespace: involved = "" } = event.involvedObject ?? {};
   const { namespace = "" } = event.metadata;
   const agree = isNew
     ? involved !== "" || namespace === "default" || namespace === "kube-system"
@@ -114,6 +112,7 @@ export const events: ResourceDefinition = defineBuiltin({
       name: "Last Seen",
       type: "date",
       description: "The time since it last happened.",
+      // What the store holds has gone through the schema of the kind.
       value: (event) => lastSeen(event as Event),
     },
     { name: "Type", type: "string", description: "Normal or Warning.", value: ".type" },
@@ -122,8 +121,9 @@ export const events: ResourceDefinition = defineBuiltin({
       name: "Object",
       type: "string",
       description: "The object it happened to.",
-      value: ({ involvedObject }) => {
-        const { kind = "", name = "" } = (involvedObject ?? {}) as Reference;
+      value: (event) => {
+        // As above.
+        const { kind = "", name = "" } = (event as Event).involvedObject ?? {};
         return `${kind.toLowerCase()}/${name}`;
       },
     },
