@@ -1,0 +1,112 @@
+// Runs the real server as a process of its own, and the real tools against it.
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
+const ENTRY = join(REPOSITORY, "packages/cli/dist/main.js");
+const READY_TIMEOUT_MS = 60_000;
+
+export type PosternProcess = AsyncDisposable & {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly pid: number;
+  readonly adminKubeConfig: string;
+  readonly caFile: string;
+  /** Everything that it has printed, both streams. */
+  output(): string;
+  /** Resolves with the exit code, or with the name of the signal that ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+};
+
+/** A directory of the test's own, removed when the test is over. */
+export async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "postern-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Starts `postern serve` on a free port and waits until it says that it is ready. */
+export async function startPostern(dataDir: string, flags: readonly string[] = []): Promise<PosternProcess> {
+  const child = spawn(process.execPath, [ENTRY, "serve", "--data-dir", dataDir, "--secure-port", "0", ...flags], {
+    cwd: REPOSITORY,
+    env: { PATH: process.env["PATH"], HOME: dataDir },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (printed += text));
+  const exited = new Promise<number | NodeJS.Signals>((resolve) => {
+    child.once("exit", (code, signal) => resolve(code ?? signal ?? 1));
+  });
+  const url = await readyUrl(child, exited, () => printed);
+  return {
+    url,
+    dataDir,
+    pid: child.pid ?? 0,
+    adminKubeConfig: join(dataDir, "admin.kubeconfig"),
+    caFile: join(dataDir, "ca.crt"),
+    output: () => printed,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return await exited;
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+function readyUrl(
+  child: ChildProcess,
+  exited: Promise<number | NodeJS.Signals>,
+  printed: () => string,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`the server was not ready in time:\n${printed()}`));
+    }, READY_TIMEOUT_MS);
+    const look = (): void => {
+      const url = /ready at (https:\/\/\S+)/.exec(printed())?.[1];
+      if (url === undefined) return;
+      clearTimeout(timer);
+      resolve(url);
+    };
+    child.stdout?.on("data", look);
+    void exited.then((code) => {
+      clearTimeout(timer);
+      reject(new Error(`the server ended with ${code}:\n${printed()}`));
+    });
+  });
+}
+
+export type Outcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs a tool to its end. A failure is an outcome, too. */
+export async function tool(command: string, args: readonly string[], input?: string): Promise<Outcome> {
+  const child = run(command, [...args], {
+    maxBuffer: 64 << 20,
+    timeout: 60_000,
+    env: { PATH: process.env["PATH"], HOME: tmpdir() },
+  });
+  child.child.stdin?.end(input ?? "");
+  try {
+    const { stdout, stderr } = await child;
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    // execFile rejects with what the process left behind.
+    const { code = 1, stdout = "", stderr = "" } = error as { code?: number; stdout?: string; stderr?: string };
+    return { code: typeof code === "number" ? code : 1, stdout, stderr };
+  }
+}
+
+/** kubectl with a kube config, and a discovery cache of its own. */
+export const kubectlWith =
+  (kubeConfig: string, cacheDir: string) =>
+  (args: readonly string[], input?: string): Promise<Outcome> =>
+    tool("kubectl", ["--kubeconfig", kubeConfig, "--cache-dir", cacheDir, ...args], input);
