@@ -18,7 +18,6 @@ import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
-import { presentedToken } from "@postern/apiserver/request/bearer-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createStandardSurface } from "@postern/apiserver/server/standard-surface";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
@@ -100,7 +99,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
       runtime,
       logger,
       metrics,
-      authenticator: createBearerTokenAuthenticator(tokens, presentedToken),
+      authenticator: createBearerTokenAuthenticator(tokens),
       authorizer: surface.authorizer,
     }),
   });
