@@ -172,7 +172,15 @@ describe("the tour", () => {
       kubectlWith(
         file,
         `${file}.cache`,
-      )(["get", "configmap", "extension-apiserver-authentication", "-n", "kube-system", "-o", "jsonpath={.data.client-ca-file}"]),
+      )([
+        "get",
+        "configmap",
+        "extension-apiserver-authentication",
+        "-n",
+        "kube-system",
+        "-o",
+        "jsonpath={.data.client-ca-file}",
+      ]),
     );
     await writeFile(ca, root);
     expect(await ok(tool("openssl", ["verify", "-CAfile", ca, "-purpose", "sslclient", leaf]))).toContain("OK");

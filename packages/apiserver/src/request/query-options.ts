@@ -39,7 +39,7 @@ export const createOptionsOf = (query: URLSearchParams): CreateOptions =>
     fieldValidation: optionalQueryText(query, "fieldValidation"),
   });
 
-export const updateOptionsOf: (query: URLSearchParams) => UpdateOptions = createOptionsOf;
+export const updateOptionsOf = (query: URLSearchParams): UpdateOptions => createOptionsOf(query);
 
 export const patchOptionsOf = (query: URLSearchParams): PatchOptions => ({
   ...createOptionsOf(query),
