@@ -89,7 +89,7 @@ export function createHandlerChain(
     (handler) => withCors            (handler, deps),
     (handler) => withErrors          (handler),
     (handler) => withAuthentication  (handler, deps),
-    (handler) => withAuditOfArrival  (handler),
+    (handler) => withAuditOfArrival  (handler, deps),
     (handler) => withTracing         (handler),
     (handler) => withLongRunning     (handler, deps),
     (handler) => withImpersonation   (handler, deps),

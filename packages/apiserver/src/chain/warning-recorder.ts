@@ -12,18 +12,20 @@ const MAX_WARNINGS = 1_000;
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 const NO_TEXTS: readonly string[] = [];
 
-export function createWarningRecorder(): WarningRecorder {
-  let texts: string[] | undefined;
-  return {
-    add(text) {
-      if (text === "") return;
-      texts ??= [];
-      if (texts.length < MAX_WARNINGS && !texts.includes(text)) texts.push(text);
-    },
-    get texts() {
-      return texts ?? NO_TEXTS;
-    },
-  };
+export const createWarningRecorder = (): WarningRecorder => new WarningList();
+
+class WarningList implements WarningRecorder {
+  #texts: string[] | undefined;
+
+  add(text: string): void {
+    if (text === "") return;
+    this.#texts ??= [];
+    if (this.#texts.length < MAX_WARNINGS && !this.#texts.includes(text)) this.#texts.push(text);
+  }
+
+  get texts(): readonly string[] {
+    return this.#texts ?? NO_TEXTS;
+  }
 }
 
 /** The values of the `Warning` headers. */

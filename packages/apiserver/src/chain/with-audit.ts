@@ -43,7 +43,8 @@ export function withAudit(next: Handler, { audit, clock, logger, metrics, isLong
 }
 
 /** Stands where it is known who asks. */
-export function withAuditOfArrival(next: Handler): Handler {
+export function withAuditOfArrival(next: Handler, { audit }: Pick<WithAuditDeps, "audit">): Handler {
+  if (audit === undefined) return next;
   return async (context) => {
     await context.audit.requestReceived?.();
     return next(context);

@@ -39,12 +39,8 @@ export function withAuthentication(next: Handler, deps: WithAuthenticationDeps):
     metrics.authentication("success", seconds());
     const user = withGroups(authentication.user);
     context.audit.setUser(user);
-    return next({
-      ...context,
-      request: withoutTokenProtocol(context.request),
-      user,
-      credential: authentication.credential,
-    });
+    const request = withoutTokenProtocol(context.request);
+    return next({ ...context, request, user, credential: authentication.credential });
   };
 }
 

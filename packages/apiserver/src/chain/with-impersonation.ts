@@ -23,9 +23,8 @@ import {
 } from "./impersonation-request.ts";
 
 export function withImpersonation(next: Handler, { authorizer }: { readonly authorizer: Authorizer }): Handler {
-  return async (context) => {
+  const impersonate: Handler = async (context) => {
     const { headers } = context.request;
-    if (!hasImpersonationHeader(headers)) return next(context);
     const request = withoutImpersonationHeaders(context.request);
     const asked = impersonationRequestOf(headers);
     if (asked === undefined) return next({ ...context, request });
@@ -35,6 +34,7 @@ export function withImpersonation(next: Handler, { authorizer }: { readonly auth
     context.audit.setImpersonatedUser(user);
     return next({ ...context, request, user });
   };
+  return (context) => (hasImpersonationHeader(context.request.headers) ? impersonate(context) : next(context));
 }
 
 function hasImpersonationHeader(headers: RequestHeaders): boolean {

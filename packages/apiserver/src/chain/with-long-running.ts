@@ -32,9 +32,8 @@ export function withLongRunning(next: Handler, { isLongRunning, isServed, metric
     return { [Symbol.dispose]: () => void requests.delete(request) };
   };
 
-  return async (context) => {
+  const guard: Handler = async (context) => {
     const { request, info, credential } = context;
-    if (!isLongRunning(request, info)) return next(context);
     const handles = [
       track(request),
       metrics.requests.longRunning(requestLabelsOf(request, info, isServed(info))),
@@ -50,6 +49,7 @@ export function withLongRunning(next: Handler, { isLongRunning, isServed, metric
       throw error;
     }
   };
+  return (context) => (isLongRunning(context.request, context.info) ? guard(context) : next(context));
 }
 
 function abortAllOn(serverStopping: AbortSignal, open: ReadonlySet<ApiRequest>): void {

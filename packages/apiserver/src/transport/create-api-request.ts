@@ -1,4 +1,4 @@
-// Makes the ApiRequest of an exchange; what is not looked at is not computed.
+// Makes the ApiRequest of an exchange.
 
 import { Readable } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
@@ -14,15 +14,13 @@ export type ApiRequestOptions = {
   readonly serverStopping: AbortSignal;
 };
 
-/** All members are own properties, so that a copy by spread is whole. */
+/** Plain data and functions, so that a copy by spread is whole. Accessors would give every request a hidden class of its own. */
 export function createApiRequest(
   exchange: Exchange,
   { path, query }: RequestTarget,
   { limits, scheduler, serverStopping }: ApiRequestOptions,
 ): ApiRequest & { abort(reason: unknown): void } {
-  let parameters: URLSearchParams | undefined;
-  let controller: AbortController | undefined;
-  let abortedFor: { readonly reason: unknown } | undefined;
+  const controller = new AbortController();
   let bodyTaken = false;
   const takeBody = (): void => {
     if (bodyTaken) throw new Error("the request body was taken before");
@@ -32,10 +30,7 @@ export function createApiRequest(
     method: exchange.method,
     path,
     basePath: "",
-    get query() {
-      parameters ??= new URLSearchParams(query);
-      return parameters;
-    },
+    query: new URLSearchParams(query),
     requestUri: query === "" ? path : `${path}?${query}`,
     headers: exchange.headers,
     httpVersion: exchange.httpVersion,
@@ -58,19 +53,9 @@ export function createApiRequest(
       return exchange.body ?? emptyStream();
     },
     ...(exchange.upgrade === undefined ? {} : { upgrade: exchange.upgrade }),
-    get signal() {
-      if (controller === undefined) {
-        // Most requests end without anybody having asked, and a signal is dear.
-        controller = new AbortController();
-        if (abortedFor !== undefined) controller.abort(abortedFor.reason);
-      }
-      return controller.signal;
-    },
+    signal: controller.signal,
     serverStopping,
-    abort(reason) {
-      if (controller === undefined) abortedFor ??= { reason };
-      else controller.abort(reason);
-    },
+    abort: (reason) => controller.abort(reason),
   };
 }
 

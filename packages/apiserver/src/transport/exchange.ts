@@ -17,7 +17,7 @@ export type Exchange = {
   /** Undefined when the request has no body. */
   readonly body: Readable | undefined;
   /** True once nothing can be sent any more. */
-  readonly closed: boolean;
+  isClosed(): boolean;
   /** Sends the whole response; without `bytes` its head alone. */
   send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void;
   /** Sends the head at once, and gives what the body is to be written to. */

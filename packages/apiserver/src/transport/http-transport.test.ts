@@ -394,6 +394,36 @@ describe("bad input", () => {
     for (let times = 0; times < 4; times += 1) expect((await http1({ port, path: "/" })).status).toBe(200);
   });
 
+  it.each([
+    ["nothing at all", ""],
+    ["half a header", "GET / HTTP/1.1\r\nHost: h\r\nX: "],
+  ])("security book 50: gives up on a client that sends %s", async (_title, text) => {
+    const { port } = await serve(echo, { headersTimeoutMs: 20 });
+    const socket = await openTls(port);
+    socket.write(text);
+    expect(await readAll(socket)).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it("security book 49: gives up on a handshake that does not go on", async () => {
+    const { port } = await serve(echo, { handshakeTimeoutMs: 20 });
+    const socket = connectTcp(port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    await once(socket, "close");
+    expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it("security book 47: takes headers and queries named like members of Object.prototype as plain names", async () => {
+    const { port } = await serve(echo);
+    const socket = await openTls(port);
+    socket.end("GET /?__proto__=x HTTP/1.1\r\nHost: h\r\n__proto__: y\r\nConstructor: z\r\nConnection: close\r\n\r\n");
+    expect(await readAll(socket)).toMatch(/^HTTP\/1.1 200 /);
+    const session = openHttp2(port);
+    cleanups.push(() => session.destroy());
+    const headers = JSON.parse(`{":path":"/?constructor=x","__proto__":"y","constructor":"z"}`);
+    expect((await http2(session, headers)).status).toBe(200);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
   it("security book 48: stays up under rapid reset", async () => {
     let running = 0;
     const { port } = await serve(async ({ signal }) => {

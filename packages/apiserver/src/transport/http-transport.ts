@@ -117,8 +117,10 @@ export class HttpTransport {
     server.on("tlsClientError", () => this.#options.onTlsHandshakeError?.());
     server.prependListener("secureConnection", (socket) => this.#addSocket(socket));
     server.on("clientError", (error: Error, socket: Duplex) => {
-      const busy = this.#sockets.get(socket as TLSSocket)?.active ?? 0;
-      refuseMalformedRequest(error, socket, busy > 0);
+      const state = this.#sockets.get(socket as TLSSocket);
+      // Failed handshakes come this way too: there is nobody yet to answer.
+      if (state === undefined) socket.destroy();
+      else refuseMalformedRequest(error, socket, state.active > 0);
     });
     server.on("session", (session) => this.#addSession(session));
     server.on("sessionError", (error) => logger.debug({ error }, "HTTP/2 session failed"));

@@ -38,9 +38,7 @@ export function http1Exchange(
     host: headers.host ?? "",
     connection,
     body: hasBody ? request : undefined,
-    get closed() {
-      return response.destroyed || response.closed;
-    },
+    isClosed: () => response.destroyed || response.closed,
     send(status, given, bytes) {
       const unread = hasBody && !request.complete;
       response.writeHead(status, mutableHeaders(headersFor(withLength(status, given, bytes))));
@@ -102,9 +100,7 @@ export function http1UpgradeExchange(
     connection,
     upgrade,
     body: undefined,
-    get closed() {
-      return accepted || socket.destroyed;
-    },
+    isClosed: () => accepted || socket.destroyed,
     send(status, headers, bytes) {
       respond(status, withLength(status, headers, bytes)).end(asBytes(bytes));
     },

@@ -35,9 +35,7 @@ export function http2Exchange(
     host: authority ?? received.host ?? "",
     connection,
     body: hasBody ? stream : undefined,
-    get closed() {
-      return stream.destroyed || stream.closed || stream.aborted;
-    },
+    isClosed: () => stream.destroyed || stream.closed || stream.aborted,
     send(status, headers, bytes) {
       if (bytes === undefined || isBodiless(status)) {
         stream.respond(http2Headers(status, headers), WITHOUT_CONTENT);

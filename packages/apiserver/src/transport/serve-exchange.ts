@@ -48,7 +48,7 @@ async function respond(
     if (body.type === "upgraded") {
       await untilAborted(body.done, exchange, request, scheduler);
       exchange.cut();
-    } else if (exchange.closed) {
+    } else if (exchange.isClosed()) {
       await discardResponse(body);
       exchange.cut();
     } else if (exchange.method === "HEAD") {
@@ -63,7 +63,7 @@ async function respond(
       writable.end();
     }
   } catch (error) {
-    if (!exchange.closed) logger.warn({ error, method: exchange.method, status }, "response cut short");
+    if (!exchange.isClosed()) logger.warn({ error, method: exchange.method, status }, "response cut short");
     exchange.cut();
   }
 }
