@@ -1,4 +1,4 @@
-// Serves a handler behind the whole chain on a real socket, for tests.
+// Serves a handler behind the whole chain on a real TLS socket for the time of one test.
 
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator, Credential } from "../../authentication/authenticator.ts";
@@ -6,12 +6,12 @@ import { silentLogger } from "../../logging/logger.ts";
 import { createServerMetrics, type ServerMetrics } from "../../metrics/server-metrics.ts";
 import { presentedToken } from "../../request/bearer-token.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
-import { createHttpTransport, type HttpTransport } from "../../transport/http-transport.ts";
-import { createTestCertificate, type TestCertificate } from "../../transport/testing/test-certificates.ts";
+import type { HttpTransport } from "../../transport/http-transport.ts";
+import { serveHandler } from "../../transport/testing/serve-handler.ts";
 import type { Handler } from "../handler.ts";
 import { createHandlerChain, type HandlerChainDeps } from "../handler-chain.ts";
 
-export type ServedChain = AsyncDisposable & {
+export type ServedChain = {
   readonly port: number;
   readonly transport: HttpTransport;
   readonly metrics: ServerMetrics;
@@ -41,10 +41,7 @@ export const adminsOnly: HandlerChainDeps["authorizer"] = {
       : { verdict: "no-opinion", reason: "" },
 };
 
-let certificate: TestCertificate | undefined;
-
 export async function serveChain(handler: Handler, overrides: Partial<HandlerChainDeps> = {}): Promise<ServedChain> {
-  certificate ??= createTestCertificate();
   const metrics = createServerMetrics();
   const chain = createHandlerChain(handler, {
     runtime: systemRuntime,
@@ -54,14 +51,10 @@ export async function serveChain(handler: Handler, overrides: Partial<HandlerCha
     authorizer: adminsOnly,
     ...overrides,
   });
-  const transport = createHttpTransport({
-    tls: certificate,
-    bindAddress: "127.0.0.1",
-    port: 0,
-    handler: chain,
-    logger: silentLogger,
-    scheduler: systemRuntime.scheduler,
-  });
-  const { port } = await transport.listen();
-  return { port, transport, metrics, [Symbol.asyncDispose]: () => transport.close({ drainMs: 0 }) };
+  return { ...(await serveHandler(chain)), metrics };
 }
+
+export const PODS = "/api/v1/namespaces/default/pods";
+
+/** The headers of a user of `tokensOfUsers`. */
+export const as = (name: string) => ({ authorization: `Bearer ${name}-token` });

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import type { AuditEvent } from "../audit/audit-event.ts";
+import { metadataForAll } from "../audit/audit-policy.ts";
+import { jsonResponse } from "../transport/api-response.ts";
+import { streamResponse } from "../transport/testing/serve-handler.ts";
+import { http1 } from "../transport/testing/test-clients.ts";
+import type { Handler } from "./handler.ts";
+import { as, PODS, serveChain } from "./testing/serve-chain.ts";
+
+const fine: Handler = async () => jsonResponse(200, "{}");
+const failingSink = {
+  write: () => Promise.reject(new Error("disk full")),
+  [Symbol.asyncDispose]: async () => undefined,
+};
+const listSink = (events: AuditEvent[]) => ({
+  write: (event: AuditEvent) => void events.push(event),
+  [Symbol.asyncDispose]: async () => undefined,
+});
+
+describe("audit", () => {
+  const record = async (handler: Handler, policy = metadataForAll) => {
+    const events: AuditEvent[] = [];
+    const audit = { policy, sink: listSink(events), failureMode: "blocking" as const };
+    return { events, ...(await serveChain(handler, { audit })) };
+  };
+
+  it("records who asked for what, and what came of it", async () => {
+    const { events, port } = await record(fine);
+    const headers = { ...as("alice"), "Audit-ID": "my-id", "User-Agent": "test" };
+    const response = await http1({ port, path: `${PODS}/x?access_token=s3cret`, headers });
+    expect(response.headers["audit-id"]).toBe("my-id");
+    expect(events).toEqual([
+      {
+        kind: "Event",
+        apiVersion: "audit.k8s.io/v1",
+        level: "Metadata",
+        auditID: "my-id",
+        stage: "ResponseComplete",
+        requestURI: `${PODS}/x?access_token=REDACTED`,
+        verb: "get",
+        user: { username: "alice", groups: ["devs", "system:authenticated"] },
+        sourceIPs: ["127.0.0.1"],
+        userAgent: "test",
+        objectRef: { resource: "pods", namespace: "default", name: "x", apiVersion: "v1" },
+        responseStatus: expect.objectContaining({ metadata: {}, status: "Failure", reason: "Forbidden", code: 403 }),
+        requestReceivedTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+        stageTimestamp: expect.stringMatching(/\.\d{6}Z$/),
+        annotations: { "authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": "" },
+      },
+    ]);
+  });
+
+  it("records requests without a user, and panics", async () => {
+    const { events, port } = await record(() => Promise.reject(new Error("x")));
+    await http1({ port, path: PODS, headers: { authorization: "Bearer wrong" } });
+    await http1({ port, path: PODS, headers: as("admin") });
+    expect(events.map(({ stage, user, responseStatus }) => [stage, user.username, responseStatus?.code])).toEqual([
+      ["ResponseComplete", undefined, 401],
+      ["Panic", "admin", 500],
+    ]);
+  });
+
+  it("records the stages of a watch, and bodies only where the policy says so and they bear no secret", async () => {
+    const everything = () => ({ level: "RequestResponse" as const, omitStages: [] });
+    const { events, port } = await record(async ({ info, audit }) => {
+      audit.setRequestObject({ spec: "s3cret" });
+      if (info.verb === "watch") return streamResponse(async (sink) => void (await sink.write("x")));
+      return jsonResponse(200, "{}");
+    }, everything);
+    await http1({ port, path: `${PODS}?watch=1`, headers: as("admin") });
+    await http1({ port, path: "/api/v1/secrets/x", headers: as("admin") });
+    await expect.poll(() => events.length).toBe(5);
+    expect(events.map(({ stage, requestObject }) => [stage, requestObject])).toEqual([
+      ["RequestReceived", undefined],
+      ["ResponseStarted", { spec: "s3cret" }],
+      ["ResponseComplete", { spec: "s3cret" }],
+      ["RequestReceived", undefined],
+      ["ResponseComplete", undefined],
+    ]);
+  });
+
+  it("takes no identifier from a client that could do harm", async () => {
+    const { port } = await serveChain(fine);
+    const { headers } = await http1({ port, path: "/healthz", headers: { "Audit-ID": "x".repeat(65) } });
+    expect(headers["audit-id"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  it("answers 500 to what could not be recorded, or goes on, as it is told", async () => {
+    const ask = async (failureMode: "blocking" | "ignore") => {
+      const audit = { policy: metadataForAll, sink: failingSink, failureMode };
+      const { port, metrics } = await serveChain(async () => jsonResponse(200, "s3cret"), { audit });
+      const response = await http1({ port, path: PODS, headers: as("admin") });
+      await expect.poll(() => metrics.registry.metrics()).toContain('apiserver_audit_error_total{plugin="log"} 1');
+      return response;
+    };
+    const blocked = await ask("blocking");
+    expect([blocked.status, blocked.body.includes("s3cret")]).toEqual([500, false]);
+    expect((await ask("ignore")).body).toBe("s3cret");
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import { jsonResponse } from "../transport/api-response.ts";
+import { http1 } from "../transport/testing/test-clients.ts";
+import type { Handler } from "./handler.ts";
+import type { HandlerChainDeps } from "./handler-chain.ts";
+import { as, PODS, serveChain } from "./testing/serve-chain.ts";
+
+const whoAmI: Handler = async ({ user }) => jsonResponse(200, JSON.stringify(user));
+
+describe("impersonation", () => {
+  const mayActAsAlice: HandlerChainDeps["authorizer"] = {
+    authorize: ({ verb, user, name }) =>
+      verb !== "impersonate" || (user.name === "admin" && name !== "bob")
+        ? { verdict: "allow", reason: "" }
+        : { verdict: "no-opinion", reason: "" },
+  };
+  const ask = async (headers: { [name: string]: string | string[] }, name = "admin") => {
+    const { port } = await serveChain(whoAmI, { authorizer: mayActAsAlice });
+    return http1({ port, path: PODS, headers: { ...as(name), ...headers } });
+  };
+
+  it.each([
+    [{ "Impersonate-User": "carol" }, { name: "carol", groups: ["system:authenticated"] }],
+    [{ "Impersonate-User": "" }, { name: "admin", groups: ["admins", "system:authenticated"] }],
+    [
+      { "Impersonate-User": "carol", "Impersonate-Group": ["a, b", "c"] },
+      { name: "carol", groups: ["a, b", "c", "system:authenticated"] },
+    ],
+    [
+      { "Impersonate-User": "carol", "Impersonate-Uid": "u", "Impersonate-Extra-acme.com%2FScope": ["x", "y"] },
+      { name: "carol", uid: "u", groups: ["system:authenticated"], extra: { "acme.com/scope": ["x", "y"] } },
+    ],
+    [
+      { "Impersonate-User": "system:serviceaccount:ns:sa" },
+      {
+        name: "system:serviceaccount:ns:sa",
+        groups: ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
+      },
+    ],
+    [
+      { "Impersonate-User": "system:serviceaccount:ns:sa", "Impersonate-Group": "g" },
+      { name: "system:serviceaccount:ns:sa", groups: ["g", "system:authenticated"] },
+    ],
+    [{ "Impersonate-User": "system:anonymous" }, { name: "system:anonymous", groups: ["system:unauthenticated"] }],
+  ])("acts as %j", async (headers, user) => {
+    const { status, body } = await ask(headers as { [name: string]: string | string[] });
+    expect(status).toBe(200);
+    expect(JSON.parse(body)).toEqual(user);
+  });
+
+  it.each([
+    [
+      { "Impersonate-User": "admin" },
+      "alice",
+      'users "admin" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope',
+    ],
+    [
+      { "Impersonate-User": "carol", "Impersonate-Group": "bob" },
+      "admin",
+      'groups "bob" is forbidden: User "admin" cannot impersonate resource "groups" in API group "" at the cluster scope',
+    ],
+    [
+      { "Impersonate-User": "carol", "Impersonate-Extra-k": "bob" },
+      "admin",
+      'userextras.authentication.k8s.io "bob" is forbidden: User "admin" cannot impersonate resource "userextras/k" in API group "authentication.k8s.io" at the cluster scope',
+    ],
+    [
+      { "Impersonate-User": "system:serviceaccount:ns:bob" },
+      "admin",
+      'serviceaccounts "bob" is forbidden: User "admin" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "ns"',
+    ],
+    [
+      { "Impersonate-User": "carol", "Impersonate-Group": "system:masters" },
+      "admin",
+      'groups "system:masters" is forbidden: User "admin" cannot impersonate resource "groups" in API group "" at the cluster scope',
+    ],
+  ])("security book 29: refuses %j to %s", async (headers, name, message) => {
+    const { status, body } = await ask(headers as { [name: string]: string }, name);
+    expect(status).toBe(403);
+    expect(JSON.parse(body).message).toBe(message);
+  });
+
+  it("answers a bare 500 to groups without a user", async () => {
+    const { status, headers, body } = await ask({ "Impersonate-Group": "system:masters" });
+    expect([status, headers["content-type"]]).toEqual([500, "text/plain; charset=utf-8"]);
+    expect(body).toBe(
+      `Internal Server Error: "${PODS}": requested [{Group  system:masters    }] without impersonating a user\n`,
+    );
+  });
+
+  it.each([
+    { Impersonate_User: "carol" },
+    { "Impersonate-Users": "carol" },
+    { "Impersonate-User ": "carol" },
+    { "Impersonate-User": ["carol", "dave"] },
+    { "Impersonate-Extra_k": "v" },
+  ])("security book 28: refuses %j", async (headers) => {
+    const response = await ask(headers as { [name: string]: string }).catch(() => ({ status: 400 }));
+    expect(response.status).toBe(400);
+  });
+
+  it("shows the headers to nobody further on", async () => {
+    const { port } = await serveChain(async ({ request }) => jsonResponse(200, JSON.stringify(request.headers)), {
+      authorizer: mayActAsAlice,
+    });
+    const headers = { ...as("admin"), "Impersonate-User": "carol" };
+    expect((await http1({ port, path: PODS, headers })).body).not.toContain("impersonate");
+  });
+});

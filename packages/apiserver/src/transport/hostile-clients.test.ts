@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { jsonResponse } from "./api-response.ts";
+import { echo, serveHandler } from "./testing/serve-handler.ts";
+import { http1, http2, openHttp2, openTls, readAll } from "./testing/test-clients.ts";
+
+describe("bad input", () => {
+  it.each([
+    ["no HTTP at all", "hello\r\n\r\n", 400],
+    ["a header without a name", "GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", 400],
+    [
+      "security book 34: two lengths",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+      400,
+    ],
+    [
+      "security book 34: length and chunks",
+      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      400,
+    ],
+    ["security book 34: a folded header", "GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n", 400],
+    ["a request without Host", "GET / HTTP/1.1\r\n\r\n", 400],
+    ["a target without a path", "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", 400],
+    ["more headers than allowed", `GET / HTTP/1.1\r\nHost: h\r\nX: ${"a".repeat(40_000)}\r\n\r\n`, 431],
+  ])("answers %s, and closes", async (_title, text, status) => {
+    const { port } = await serveHandler(echo, { maxHeaderBytes: 32_000 });
+    const socket = await openTls(port);
+    socket.end(text);
+    expect(await readAll(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it("survives what is not TLS", async () => {
+    const { port } = await serveHandler(echo);
+    const socket = connectTcp(port, "127.0.0.1");
+    socket.write("GET / HTTP/1.1\r\n\r\n");
+    await readAll(socket);
+    expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it("security book 49: drops connections past the number of handshakes, and recovers", async () => {
+    const { port } = await serveHandler(echo, { maxHandshakes: 2 });
+    const silent = [connectTcp(port, "127.0.0.1"), connectTcp(port, "127.0.0.1")];
+    await Promise.all(silent.map((socket) => once(socket, "connect")));
+    const third = connectTcp(port, "127.0.0.1");
+    third.on("error", () => undefined);
+    await once(third, "close");
+    await Promise.all(silent.map((socket) => once(socket.end(), "close")));
+    // Each answered request is proof that its handshake gave its place back.
+    for (let times = 0; times < 4; times += 1) expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it.each([
+    ["nothing at all", ""],
+    ["half a header", "GET / HTTP/1.1\r\nHost: h\r\nX: "],
+  ])("security book 50: gives up on a client that sends %s", async (_title, text) => {
+    const { port } = await serveHandler(echo, { headersTimeoutMs: 20 });
+    const socket = await openTls(port);
+    socket.write(text);
+    expect(await readAll(socket)).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it("security book 49: gives up on a handshake that does not go on", async () => {
+    const { port } = await serveHandler(echo, { handshakeTimeoutMs: 20 });
+    const socket = connectTcp(port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    await once(socket, "close");
+    expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it("security book 47: takes headers and queries named like members of Object.prototype as plain names", async () => {
+    const { port } = await serveHandler(echo);
+    const socket = await openTls(port);
+    socket.end("GET /?__proto__=x HTTP/1.1\r\nHost: h\r\n__proto__: y\r\nConstructor: z\r\nConnection: close\r\n\r\n");
+    expect(await readAll(socket)).toMatch(/^HTTP\/1.1 200 /);
+    const session = openHttp2(port);
+    onTestFinished(() => session.destroy());
+    const headers = JSON.parse(`{":path":"/?constructor=x","__proto__":"y","constructor":"z"}`);
+    expect((await http2(session, headers)).status).toBe(200);
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  it("security book 48: stays up under rapid reset", async () => {
+    let running = 0;
+    const { port } = await serveHandler(async ({ signal }) => {
+      running += 1;
+      if (!signal.aborted) await once(signal, "abort");
+      running -= 1;
+      return jsonResponse(200, "");
+    });
+    const attacker = openHttp2(port);
+    await once(attacker, "connect");
+    for (let times = 0; times < 3000 && !attacker.destroyed && !attacker.closed; times += 1) {
+      const stream = attacker.request({ ":path": "/" });
+      stream.on("error", () => undefined);
+      stream.close();
+      if (times % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    attacker.destroy();
+    const { transport } = await serveHandler(echo);
+    await transport.close({ drainMs: 0 });
+    const session = openHttp2(port);
+    const probe = session.request({ ":path": "/" });
+    probe.on("error", () => undefined);
+    await once(session, "remoteSettings");
+    session.destroy();
+    await expect.poll(() => running).toBe(0);
+  });
+});
