@@ -1,11 +1,14 @@
 // Turns a protobuf request body into the JSON form of the object, for the kinds that Go clients send that way.
 
 import type { JsonObject } from "../json/json-value.ts";
+import { builtinMessages } from "./builtin-messages.ts";
 import { decodeMessage, type MessageType } from "./message-type.ts";
 import { deleteOptions } from "./meta-messages.ts";
 import { reviewMessages } from "./review-messages.ts";
 import { readUnknownEnvelope } from "./unknown-envelope.ts";
 import { ProtobufError } from "./wire-reader.ts";
+
+const MESSAGES = new Map(Object.entries({ ...reviewMessages, ...builtinMessages }));
 
 /** Whether bodies of this kind can be decoded; others are to be refused with 415. */
 export function isProtobufKind(apiVersion: string, kind: string): boolean {
@@ -33,5 +36,5 @@ function messageTypeOf(apiVersion: string, kind: string): MessageType | undefine
   // DeleteOptions comes in the version of the group that is being deleted from.
   if (kind === "DeleteOptions") return deleteOptions;
   const name = `${apiVersion}/${kind}`;
-  return Object.hasOwn(reviewMessages, name) ? reviewMessages[name] : undefined;
+  return MESSAGES.get(name);
 }

@@ -76,6 +76,15 @@ export const converted = (name: string, convert: (bytes: Uint8Array) => JsonValu
   read: (value) => convert(bytesOf(value)),
 });
 
+/** Bytes, which JSON writes in base64; absent when empty. */
+export const base64 = (name: string): FieldType => ({ name, read: (value) => base64Of(value) || undefined });
+
+function base64Of(value: WireField["value"]): string {
+  let binary = "";
+  for (const byte of bytesOf(value)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
 export const strings = (name: string): FieldType => list(name, textOf);
 
 export const messages = (name: string, type: MessageType): FieldType =>
@@ -113,3 +122,6 @@ export function map(name: string, read: (value: WireField["value"]) => JsonValue
 }
 
 export const stringMap = (name: string): FieldType => map(name, textOf, "");
+
+/** A map of bytes, which JSON writes in base64. */
+export const base64Map = (name: string): FieldType => map(name, base64Of, "");

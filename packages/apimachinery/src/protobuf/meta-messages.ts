@@ -40,7 +40,7 @@ function readTime(bytes: Uint8Array): number | undefined {
   return Number(seconds) * 1000 + Number(nanos / 1000n) / 1000;
 }
 
-const time = (name: string): FieldType =>
+export const time = (name: string): FieldType =>
   converted(name, (bytes) => {
     const milliseconds = readTime(bytes);
     return milliseconds === undefined ? undefined : formatTimestamp(milliseconds);
@@ -115,3 +115,8 @@ export const deleteOptions: MessageType = {
 
 /** FieldSelectorRequirement and LabelSelectorRequirement have the same fields. */
 export const selectorRequirement: MessageType = { 1: string("key"), 2: string("operator"), 3: strings("values") };
+
+export const labelSelector: MessageType = {
+  1: stringMap("matchLabels"),
+  2: messages("matchExpressions", selectorRequirement),
+};

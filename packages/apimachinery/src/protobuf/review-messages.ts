@@ -17,7 +17,7 @@ import { microTime, objectMeta, selectorRequirement } from "./meta-messages.ts";
 import { ProtobufError, readFields, type WireField } from "./wire-reader.ts";
 
 /** ExtraValue is a list of strings in JSON, but a message around one in protobuf. */
-function readExtraValue(value: WireField["value"]): JsonValue {
+export function readExtraValue(value: WireField["value"]): JsonValue {
   if (typeof value === "bigint") throw new ProtobufError("proto: wrong wire type for a field with a length");
   const items: string[] = [];
   for (const field of readFields(value)) if (field.number === 1) items.push(textOf(field.value));

@@ -2,13 +2,16 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/{create,update,namer}.go
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
 import { type Body, type BodyKind, decodeObject } from "./decode-object.ts";
+import { decodeProtobufBody } from "./decode-protobuf-body.ts";
 import { fieldValidationOf } from "./field-validation.ts";
 import { tidyMetadata } from "./tidy-metadata.ts";
 
@@ -29,8 +32,13 @@ export async function readObject(
   endpoint: EndpointContext,
   fieldValidation: string | undefined,
 ): Promise<KubeObject> {
-  const body = await readBody(context, endpoint);
-  const object = decodeObject(context, body, definition satisfies BodyKind, fieldValidationOf(fieldValidation));
+  const body = await readBody(context, endpoint, {
+    protobuf: isProtobufKind(formatApiVersion(definition), definition.kind),
+  });
+  const object =
+    body.format === "protobuf"
+      ? decodeProtobufBody(body.bytes, definition)
+      : decodeObject(context, body, definition satisfies BodyKind, fieldValidationOf(fieldValidation));
   return tidyMetadata(inNamespaceOfPath(object, definition, context), context.warnings);
 }
 

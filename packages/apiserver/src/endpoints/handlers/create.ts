@@ -1,19 +1,16 @@
 // POST on a collection: creates an object, or answers one that is not stored (reviews).
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
-import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
-import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validateCreateOptions } from "@postern/apimachinery/validation/request-options";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { createOptionsOf } from "../../request/query-options.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
-import { conform, decodeObject, unrecognizedError } from "../decode/decode-object.ts";
+import { decodeObject } from "../decode/decode-object.ts";
+import { decodeProtobufBody } from "../decode/decode-protobuf-body.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
 import { inNamespaceOfPath, readBody, readObject } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
@@ -26,7 +23,7 @@ const CREATE_OPTIONS = { group: "meta.k8s.io", kind: "CreateOptions" };
 
 export const handleCreate: VerbHandler = async (context, resource, endpoint) => {
   const { definition, storage, fieldManager } = resource;
-  if (definition.submit !== undefined) return await handleSubmit(context, definition, definition.submit, endpoint);
+  if (definition.submit !== undefined) return await handleSubmit(context, resource, definition.submit, endpoint);
   if (storage.create === undefined) throw verbNotSupportedError(groupResource(definition), "create");
 
   const output = negotiateOutput(context.request);
@@ -52,7 +49,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
 /** A request that is answered rather than stored. Clients of the reviews send protobuf. */
 async function handleSubmit(
   context: RequestContext,
-  definition: ResourceDefinition,
+  { definition, fieldManager }: InstalledResource,
   submit: NonNullable<ResourceDefinition["submit"]>,
   endpoint: EndpointContext,
 ): Promise<ApiResponse> {
@@ -63,22 +60,16 @@ async function handleSubmit(
   const body = await readBody(context, endpoint, { protobuf: true });
   const object =
     body.format === "protobuf"
-      ? decodeProtobuf(body.bytes, definition)
+      ? decodeProtobufBody(body.bytes, definition)
       : decodeObject(context, body, definition, fieldValidationOf(options.fieldValidation));
-  const answer = await submit(context, inNamespaceOfPath(object, definition, context));
+  const owned = fieldManager.update({
+    live: undefined,
+    next: inNamespaceOfPath(object, definition, context),
+    manager: fieldManagerOf(options.fieldManager, context.request),
+    now: formatTimestamp(endpoint.runtime.clock.now()),
+  });
+  const answer = await submit(context, owned);
   return await objectResponse(context, 201, answer, definition, output);
-}
-
-function decodeProtobuf(bytes: Uint8Array, definition: ResourceDefinition): KubeObject {
-  const endpoint = { apiVersion: formatApiVersion(definition), kind: definition.kind };
-  try {
-    const { metadata = {}, ...rest } = decodeProtobufObject(bytes, endpoint);
-    const object = { ...rest, ...endpoint, metadata: isJsonObject(metadata) ? metadata : {} };
-    return conform(object, definition).object;
-  } catch (error) {
-    if (!(error instanceof ProtobufError)) throw error;
-    throw unrecognizedError(definition, bytes, error.message);
-  }
 }
 
 const groupResource = ({ group, plural }: ResourceDefinition) => ({ group, resource: plural });

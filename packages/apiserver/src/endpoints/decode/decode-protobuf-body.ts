@@ -1,0 +1,22 @@
+// Reads a protobuf body: the built-in kinds and the reviews are sent that way by kubectl and typed Go clients.
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { conform, unrecognizedError } from "./decode-object.ts";
+
+/** The object of the body, of the resource's kind. Throws 400 for bytes that are no such object. */
+export function decodeProtobufBody(bytes: Uint8Array, definition: ResourceDefinition): KubeObject {
+  const endpoint = { apiVersion: formatApiVersion(definition), kind: definition.kind };
+  try {
+    const { metadata = {}, ...rest } = decodeProtobufObject(bytes, endpoint);
+    const object = { ...rest, ...endpoint, metadata: isJsonObject(metadata) ? metadata : {} };
+    return conform(object, definition).object;
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw unrecognizedError(definition, bytes, error.message);
+  }
+}
