@@ -8,6 +8,7 @@ import { http1, http2, openHttp2, openTls, readAll } from "./testing/test-client
 describe("bad input", () => {
   it.each([
     ["no HTTP at all", "hello\r\n\r\n", 400],
+    ["a method nobody has heard of", "FOO /apis HTTP/1.1\r\nHost: h\r\n\r\n", 405],
     ["a header without a name", "GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", 400],
     [
       "security book 34: two lengths",

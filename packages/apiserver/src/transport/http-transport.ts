@@ -1,7 +1,13 @@
 // Serves one TLS listener: accepts connections, turns what comes on them into ApiRequests, and writes the ApiResponses.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Http2SecureServer, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type {
+  Http2SecureServer,
+  Http2Session,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
@@ -35,6 +41,9 @@ export type HttpTransportOptions = {
 
 export type ListenAddress = { readonly address: string; readonly port: number };
 
+/** `active` counts the requests under way over HTTP/1.1. */
+type SocketState = { readonly socket: TLSSocket; readonly connection: Connection; active: number };
+
 export class HttpTransport {
   readonly #options: HttpTransportOptions;
   readonly #limits: TransportLimits;
@@ -42,8 +51,8 @@ export class HttpTransport {
   readonly #handshakes: HandshakeGate;
   readonly #serve: ServeOptions;
   readonly #stopping = new AbortController();
-  readonly #sockets = new Map<TLSSocket, { readonly connection: Connection; active: number }>();
-  readonly #sessions = new Map<ServerHttp2Session, Connection>();
+  readonly #sockets = new Map<Duplex, SocketState>();
+  readonly #sessions = new Map<Http2Session, Connection>();
   readonly #exchanges = new Set<Exchange>();
   #closed: Promise<void> | undefined;
 
@@ -97,7 +106,7 @@ export class HttpTransport {
     this.#stopping.abort(serviceUnavailableError("the server is shutting down"));
     this.#handshakes.close();
     for (const session of this.#sessions.keys()) session.close();
-    for (const [socket, { active }] of this.#sockets) {
+    for (const { socket, active } of this.#sockets.values()) {
       if (active === 0 && socket.alpnProtocol !== "h2") socket.destroy();
     }
     const deadline = this.#options.scheduler.schedule(drainMs, () => this.#cutEverything());
@@ -117,7 +126,7 @@ export class HttpTransport {
     server.on("tlsClientError", () => this.#options.onTlsHandshakeError?.());
     server.prependListener("secureConnection", (socket) => this.#addSocket(socket));
     server.on("clientError", (error: Error, socket: Duplex) => {
-      const state = this.#sockets.get(socket as TLSSocket);
+      const state = this.#sockets.get(socket);
       // Failed handshakes come this way too: there is nobody yet to answer.
       if (state === undefined) socket.destroy();
       else refuseMalformedRequest(error, socket, state.active > 0);
@@ -132,13 +141,13 @@ export class HttpTransport {
       raw: string[],
     ) => void;
     const onStream: StreamListener = (stream, headers, _flags, raw) => this.#onStream(stream, headers, raw);
-    server.on("stream", onStream as (...args: unknown[]) => void);
+    server.on("stream", onStream as Parameters<typeof server.on>[1]);
     server.on("request", (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response));
     server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
   }
 
   #addSocket(socket: TLSSocket): void {
-    this.#sockets.set(socket, { connection: describeConnection(socket), active: 0 });
+    this.#sockets.set(socket, { socket, connection: describeConnection(socket), active: 0 });
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
@@ -153,8 +162,7 @@ export class HttpTransport {
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     // Without a listener a reset by the client would end the process.
     stream.on("error", ignore);
-    const connection =
-      stream.session === undefined ? undefined : this.#sessions.get(stream.session as ServerHttp2Session);
+    const connection = stream.session === undefined ? undefined : this.#sessions.get(stream.session);
     if (connection === undefined) {
       stream.destroy();
       return;
@@ -163,7 +171,7 @@ export class HttpTransport {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
-    const socket = request.socket as TLSSocket;
+    const { socket } = request;
     const state = this.#sockets.get(socket);
     if (state === undefined) {
       socket.destroy();
@@ -183,7 +191,7 @@ export class HttpTransport {
   #onUpgrade(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
     // Node hands the socket over without a listener for errors.
     socket.on("error", ignore);
-    const state = this.#sockets.get(socket as TLSSocket);
+    const state = this.#sockets.get(socket);
     if (state === undefined) {
       socket.destroy();
       return;

@@ -1,21 +1,39 @@
-// Answers what is not HTTP: briefly, and then closes.
+// Answers what Node's parser does not take for a request: briefly, and then closes.
 
 import type { Duplex } from "node:stream";
+import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 
 const STATUS: { readonly [code: string]: string } = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
+/** What an error of the parser carries beside its text. */
+type ParserError = Error & { readonly code?: string; readonly rawPacket?: Uint8Array };
+
+const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ \/\S* HTTP\/1\.[01]\r\n/;
+const MAX_REQUEST_LINE = 8_192;
+
 /** `busy` when a response may be under way on the socket, into which nothing may be written. */
-export function refuseMalformedRequest(error: Error, socket: Duplex, busy: boolean): void {
-  // Errors of the parser carry their name here.
-  const { code = "" } = error as NodeJS.ErrnoException;
-  if (busy || code === "ECONNRESET" || !socket.writable) {
+export function refuseMalformedRequest(error: ParserError, socket: Duplex, busy: boolean): void {
+  if (busy || error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
+  const { status, contentType, body } = answerTo(error);
+  const head = [`Content-Type: ${contentType}`, `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close"];
+  socket.end(`HTTP/1.1 ${status}\r\n${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+function answerTo({ code = "", rawPacket = new Uint8Array(0) }: ParserError) {
+  // The parser knows a fixed set of methods; another one gets the 405 that any path would answer it with.
+  if (
+    code === "HPE_INVALID_METHOD" &&
+    REQUEST_LINE.test(Buffer.from(rawPacket).toString("latin1", 0, MAX_REQUEST_LINE))
+  ) {
+    const body = `${JSON.stringify(methodNotAllowedError().toStatus())}\n`;
+    return { status: "405 Method Not Allowed", contentType: "application/json", body };
+  }
   const status = STATUS[code] ?? "400 Bad Request";
-  const head = ["Content-Type: text/plain; charset=utf-8", `Content-Length: ${status.length}`, "Connection: close"];
-  socket.end(`HTTP/1.1 ${status}\r\n${head.join("\r\n")}\r\n\r\n${status}`, () => socket.destroy());
+  return { status, contentType: "text/plain; charset=utf-8", body: status };
 }
