@@ -1,9 +1,10 @@
 // The watch cache: one watch on a whole store keeps every object in memory and feeds the views.
 // Source of the idea: k8s.io/apiserver/pkg/storage/cacher/cacher.go
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Scheduler } from "../runtime/clock.ts";
 import { OrderedEntries } from "../storage/ordered-entries.ts";
-import type { ListResult, Revision, Storage, StorageEvent } from "../storage/storage.ts";
+import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/storage.ts";
 import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
 import { type AllocateBytes, createSlabAllocator } from "./allocate-bytes.ts";
@@ -27,6 +28,7 @@ const DEFAULT_HISTORY_LIMIT = 4096;
 const WAIT_TIMEOUT_MS = 3_000;
 const PROGRESS_INTERVAL_MS = 1_000;
 const PAGE_SIZE = 10_000;
+const ENTRIES_PER_TURN = 500;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 
@@ -196,15 +198,21 @@ class StoreWatchCache implements WatchCache {
       const next = more
         ? this.#storage.list(this.#prefix, { limit: PAGE_SIZE, startAfter, revision, remaining: "any", signal })
         : undefined;
-      this.#add(contents, page);
+      // Awaited below; until then a rejection is nobody's yet.
+      next?.catch(() => {});
+      for (let start = 0; start < page.entries.length; start += ENTRIES_PER_TURN) {
+        this.#add(contents, page.entries.slice(start, start + ENTRIES_PER_TURN));
+        // Other work goes on while much is loaded, and the request for the next page leaves.
+        if (next !== undefined) await nextTurn();
+      }
       if (next === undefined) break;
       page = await next;
     }
     this.#replace(contents, revision);
   }
 
-  #add(contents: Contents, page: ListResult): void {
-    for (const entry of page.entries) {
+  #add(contents: Contents, entries: readonly StoredEntry[]): void {
+    for (const entry of entries) {
       const prefix = viewPrefixOf(entry.key);
       if (prefix === undefined) continue;
       let objects = contents.views.get(prefix);

@@ -79,10 +79,10 @@ const names = (view: CacheView, prefix = VIEW) => view.list(prefix).map((object)
 describe("content", () => {
   test("is what the store holds when the cache is ready, page after page", async () => {
     const storage = createMemoryStorage();
-    for (let index = 0; index < 4_500; index++) await storage.create(`${VIEW}${index}`, value(`${index}`));
+    for (let index = 0; index < 10_500; index++) await storage.create(`${VIEW}${index}`, value(`${index}`));
     await storage.create(`${OTHER_VIEW}a`, value("a"));
     const { cache, view } = await start({ storage });
-    expect(view.size).toBe(4_500);
+    expect(view.size).toBe(10_500);
     expect(cache.view(OTHER_VIEW).size).toBe(1);
     expect(cache.revision).toBe(await storage.currentRevision());
     expect(view.list(VIEW).map((object) => object.key)).toEqual(
@@ -405,6 +405,29 @@ describe("closing", () => {
     expect(scheduler.delays).toEqual([]);
     expect(cache.healthy).toBe(false);
     expect(await storage.create(`${VIEW}b`, value("b"))).toBe(3);
+  });
+
+  test("in the middle of a long load makes ready reject, and nothing else", async () => {
+    const storage = createMemoryStorage();
+    for (let index = 0; index < 10_001; index++) await storage.create(`${VIEW}${index}`, value(`${index}`));
+    const pages: Promise<unknown>[] = [];
+    const counting: Storage = Object.assign(Object.create(storage) as Storage, {
+      currentRevision: () => storage.currentRevision(),
+      list: (...call: Parameters<Storage["list"]>) => {
+        const page =
+          pages.length === 0 ? storage.list(...call) : Promise.reject(new StorageUnavailableError("cut off"));
+        pages.push(page);
+        return page;
+      },
+    });
+    const scheduler = manualScheduler();
+    const cache = createWatchCache({ storage: counting, prefix: "/registry/", scheduler });
+    const ready = cache.ready();
+    await vi.waitFor(() => expect(scheduler.delays).toEqual([50]));
+    expect(pages).toHaveLength(2);
+    await cache[Symbol.asyncDispose]();
+    await expect(ready).rejects.toBeInstanceOf(StorageUnavailableError);
+    expect(scheduler.delays).toEqual([]);
   });
 
   test("before the first load makes ready reject", async () => {
