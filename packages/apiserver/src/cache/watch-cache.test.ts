@@ -1,80 +1,19 @@
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { describe, expect, test, vi } from "vitest";
-import type { Scheduler } from "../runtime/clock.ts";
 import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
 import type { Revision, Storage } from "../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
-import { randomNumbers } from "../storage/testing/random-numbers.ts";
-import { encodeStoredValue } from "./cached-object.ts";
-import { createWatchCache, type WatchCacheOptions } from "./create-watch-cache.ts";
-import type { CacheEvent, CacheView, WatchCache } from "./watch-cache.ts";
-
-const VIEW = "/registry/main/core/things/";
-const OTHER_VIEW = "/registry/main/core/others/";
-
-function value(name: string, labels?: { [key: string]: string }): Uint8Array {
-  return encodeStoredValue({ apiVersion: "v1", kind: "Thing", metadata: { name, ...(labels && { labels }) } });
-}
-
-/** Timers that run when the test says so. */
-function manualScheduler(): Scheduler & { run(): void; readonly delays: number[] } {
-  const tasks = new Map<object, { task: () => void; delayMs: number }>();
-  return {
-    schedule(delayMs, task) {
-      const handle = { [Symbol.dispose]: () => void tasks.delete(handle) };
-      tasks.set(handle, { task, delayMs });
-      return handle;
-    },
-    run() {
-      const due = [...tasks.values()];
-      tasks.clear();
-      for (const { task } of due) task();
-    },
-    get delays() {
-      return [...tasks.values()].map(({ delayMs }) => delayMs);
-    },
-  };
-}
-
-async function start(options: Partial<WatchCacheOptions> & { storage?: Storage } = {}) {
-  const storage = options.storage ?? createMemoryStorage();
-  const scheduler = manualScheduler();
-  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler, ...options });
-  await cache.ready();
-  return { storage, scheduler, cache, view: cache.view(VIEW) };
-}
-
-class Subscriber implements Disposable {
-  readonly events: CacheEvent[] = [];
-  readonly batches: (readonly CacheEvent[])[] = [];
-  readonly progressed: Revision[] = [];
-  error: Error | undefined;
-  readonly #subscription: Disposable;
-
-  constructor(view: CacheView, prefix: string, from: Revision) {
-    this.#subscription = view.subscribe(prefix, from, {
-      events: (events) => {
-        this.batches.push(events);
-        this.events.push(...events);
-      },
-      progress: (revision) => void this.progressed.push(revision),
-      error: (error) => {
-        this.error = error;
-      },
-    });
-  }
-
-  get log(): string[] {
-    return this.events.map(({ type, object }) => `${type} ${object.key.slice(VIEW.length)}@${object.revision}`);
-  }
-
-  [Symbol.dispose](): void {
-    this.#subscription[Symbol.dispose]();
-  }
-}
-
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
-const names = (view: CacheView, prefix = VIEW) => view.list(prefix).map((object) => object.key.slice(VIEW.length));
+import { createWatchCache } from "./create-watch-cache.ts";
+import {
+  manualScheduler,
+  names,
+  OTHER_VIEW,
+  Subscriber,
+  start,
+  turn,
+  VIEW,
+  value,
+} from "./testing/watch-cache-fixture.ts";
+import type { WatchCache } from "./watch-cache.ts";
 
 describe("content", () => {
   test("is what the store holds when the cache is ready, page after page", async () => {
@@ -439,53 +378,5 @@ describe("closing", () => {
     const ready = cache.ready();
     await cache[Symbol.asyncDispose]();
     await expect(ready).rejects.toBeInstanceOf(StorageUnavailableError);
-  });
-});
-
-describe("random history", () => {
-  const seed = Number(process.env["WATCH_CACHE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-
-  test(`subscribers that join at random revisions see exactly the suffix (WATCH_CACHE_SEED=${seed})`, async () => {
-    const next = randomNumbers(seed);
-    const storage = createMemoryStorage();
-    const { view } = await start({ storage, historyLimit: 1 + next(60) });
-    const history: { revision: Revision; key: string; line: string }[] = [];
-    const model = new Map<string, Revision>();
-    const prefixes = [VIEW, `${VIEW}a/`, `${VIEW}ab/`, `${VIEW}a/3`];
-    const subscribers: { from: Revision; prefix: string; subscriber: Subscriber }[] = [];
-    for (let step = 0; step < 600; step++) {
-      const key = `${VIEW}${["a", "ab", "b"][next(3)]}/${next(5)}`;
-      const at = model.get(key);
-      const name = key.slice(VIEW.length);
-      if (at !== undefined && next(3) === 0) {
-        const revision = await storage.delete(key, at);
-        model.delete(key);
-        history.push({ revision, key, line: `delete ${name}@${revision}` });
-      } else {
-        const revision =
-          at === undefined ? await storage.create(key, value(name)) : await storage.update(key, value(name), at);
-        model.set(key, revision);
-        history.push({ revision, key, line: `put ${name}@${revision}` });
-      }
-      expect(view.size).toBe(model.size);
-      if (next(5) === 0) {
-        const from = 1 + next(history.length + 3);
-        const prefix = prefixes[next(prefixes.length)]!;
-        subscribers.push({ from, prefix, subscriber: new Subscriber(view, prefix, from) });
-        if (next(2) === 0) await turn();
-      }
-    }
-    await vi.waitFor(() => expect(view.revision).toBe(history.at(-1)!.revision));
-    await turn();
-    for (const { from, prefix, subscriber } of subscribers) {
-      const expected = history.filter(({ revision, key }) => revision > from && key.startsWith(prefix));
-      expect(subscriber.log).toEqual(expected.map(({ line }) => line));
-    }
-    expect(view.list(VIEW).map((object) => [object.key, object.revision])).toEqual(
-      [...model].sort(([a], [b]) => (a < b ? -1 : 1)),
-    );
-    for (const object of view.list(VIEW)) {
-      expect(stringifyJson(object.decode().metadata)).toContain(`"resourceVersion":"${object.revision}"`);
-    }
   });
 });
