@@ -1,5 +1,7 @@
 // What a key is narrowed to, read from both places in which a record may say so.
 
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+
 export type ScopeRole = {
   /** The canonical name: `agent`, `vcluster`, `network-peer`, `platform-cli`, `workspace`, `metrics-writer`, `metrics-reader`. */
   readonly role: string;
@@ -39,3 +41,98 @@ export type AccessKeyRestrictions = {
   /** Rule sets of which each must have a rule that matches: `spec.rules`, and `spec.scope.rules` of existing clients. */
   readonly ruleSets: readonly (readonly AccessKeyRule[])[];
 };
+
+/** The canonical names of roles. */
+export const SCOPE_ROLES = [
+  "agent",
+  "vcluster",
+  "network-peer",
+  "platform-cli",
+  "workspace",
+  "metrics-writer",
+  "metrics-reader",
+] as const;
+
+export const REQUEST_TARGETS = ["Management", "Cluster", "ProjectSpace", "ProjectVirtualCluster"] as const;
+
+/** Names that differ with the platform's. */
+export type RestrictionNames = {
+  /** Other spellings of `platform-cli`. */
+  readonly roleAliases: readonly string[];
+  /** The member of spec.scope that existing clients set instead of spec.allowPlatformCli. */
+  readonly cliFlag: string;
+};
+
+/** `loft` → `loft-cli`, `loftCLI` and `allowLoftCli`. */
+export function restrictionNames(platformName: string): RestrictionNames {
+  const word = platformName.replaceAll(/(?:^|-)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return { roleAliases: [`${platformName}-cli`, `${platformName}CLI`], cliFlag: `allow${word}Cli` };
+}
+
+export const canonicalRole = (role: string, { roleAliases }: RestrictionNames): string =>
+  roleAliases.includes(role) ? "platform-cli" : role;
+
+/**
+ * What the spec of a key narrows it to; undefined when it does not. `spec.rules` and `spec.scope.rules` are two rule sets, both of
+ * which apply. A scope with nothing in it but rules leaves the decision to them; one with nothing in it at all opens nothing. The
+ * command-line flags are entries of the scope: without a scope, or where it holds rules alone, they open nothing more.
+ */
+export function restrictionsOf(spec: JsonObject, names: RestrictionNames): AccessKeyRestrictions | undefined {
+  const scope = isJsonObject(spec["scope"]) ? spec["scope"] : undefined;
+  const ruleSets = [readRules(spec["rules"]), readRules(scope?.["rules"])].filter((rules) => rules.length > 0);
+  if (scope === undefined) return ruleSets.length === 0 ? undefined : { scope: undefined, ruleSets };
+  const entries = readEntries(scope, names);
+  const isEmpty = Object.values(entries).every((list) => list.length === 0);
+  if (isEmpty && objectsOf(scope["rules"]).length > 0) return { scope: undefined, ruleSets };
+  const opensCli = spec["allowPlatformCli"] === true || scope[names.cliFlag] === true;
+  return { scope: opensCli ? { ...entries, roles: [...entries.roles, PLATFORM_CLI] } : entries, ruleSets };
+}
+
+const PLATFORM_CLI: ScopeRole = { role: "platform-cli", projects: [], virtualClusters: [] };
+
+function readEntries(scope: JsonObject, names: RestrictionNames): AccessKeyScope {
+  return {
+    roles: objectsOf(scope["roles"]).map((entry) => ({
+      role: canonicalRole(textOf(entry["role"]), names),
+      projects: textsOf(entry["projects"]),
+      virtualClusters: textsOf(entry["virtualClusters"]),
+    })),
+    projects: objectsOf(scope["projects"]).map(({ project }) => ({ project: textOf(project) })),
+    spaces: objectsOf(scope["spaces"]).map(({ project, space }) => ({
+      project: textOf(project),
+      space: textOf(space),
+    })),
+    virtualClusters: objectsOf(scope["virtualClusters"]).map(({ project, virtualCluster }) => ({
+      project: textOf(project),
+      virtualCluster: textOf(virtualCluster),
+    })),
+    clusters: objectsOf(scope["clusters"]).map(({ cluster }) => ({ cluster: textOf(cluster) })),
+  };
+}
+
+const readRules = (rules: JsonValue | undefined): readonly AccessKeyRule[] =>
+  objectsOf(rules).map((rule) => ({
+    verbs: textsOf(rule["verbs"]),
+    resources: objectsOf(rule["resources"]).map((entry) => ({
+      group: textOf(entry["group"]),
+      resources: textsOf(entry["resources"]),
+      resourceNames: textsOf(entry["resourceNames"]),
+    })),
+    namespaces: textsOf(rule["namespaces"]),
+    nonResourceURLs: textsOf(rule["nonResourceURLs"]),
+    // Validation lets no other values in.
+    requestTargets: textsOf(rule["requestTargets"]) as readonly RequestTarget[],
+    cluster: textOf(rule["cluster"]),
+    virtualClusters: objectsOf(rule["virtualClusters"]).map((entry) => ({
+      name: textOf(entry["name"]),
+      namespace: textOf(entry["namespace"]),
+    })),
+  }));
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+const textsOf = (value: JsonValue | undefined): readonly string[] =>
+  isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
+
+const objectsOf = (value: JsonValue | undefined): readonly JsonObject[] =>
+  isJsonArray(value) ? value.filter(isJsonObject) : [];

@@ -1,0 +1,71 @@
+// What an access key looks like: `<prefix>_<id>_<secret><crc>`, so that anybody who finds one can tell whose kind it is, and noise
+// is told from a key without a lookup.
+
+import { crc32 } from "node:zlib";
+import type { Random } from "@postern/apiserver/runtime/clock";
+
+export const ACCESS_KEY_ID_LENGTH = 10;
+const SECRET_BYTES = 32;
+/** 256 bits in base62. */
+const SECRET_LENGTH = 43;
+/** 32 bits in base62. */
+const CHECKSUM_LENGTH = 6;
+const PREFIX_LENGTH = 3;
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+export type AccessKeyFormat = {
+  readonly prefix: string;
+  /** A new key: 256 bits of randomness. */
+  generate(random: Random): { readonly id: string; readonly value: string };
+  /** The handle in a key of this format; undefined for anything else, also where the checksum is wrong. */
+  idOf(value: string): string | undefined;
+};
+
+export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
+  const prefix = accessKeyPrefix(platformName);
+  const shape = new RegExp(
+    `^${prefix}_([a-z2-7]{${ACCESS_KEY_ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH}}[0-9A-Za-z]{${CHECKSUM_LENGTH}}$`,
+  );
+  return {
+    prefix,
+    generate(random) {
+      const id = newAccessKeyId(random);
+      const body = `${prefix}_${id}_${base62(random.bytes(SECRET_BYTES), SECRET_LENGTH)}`;
+      return { id, value: body + checksumOf(body) };
+    },
+    idOf(value) {
+      const id = shape.exec(value)?.[1];
+      if (id === undefined) return undefined;
+      return value.endsWith(checksumOf(value.slice(0, -CHECKSUM_LENGTH))) ? id : undefined;
+    },
+  };
+}
+
+/** `postern` → `pst`: the first letter and the consonants after it, filled up from the name where they do not suffice. */
+export function accessKeyPrefix(platformName: string): string {
+  const letters = platformName.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+  const bones = letters.slice(0, 1) + letters.slice(1).replaceAll(/[aeiou]/g, "");
+  return (bones.length < PREFIX_LENGTH ? letters : bones).slice(0, PREFIX_LENGTH) || "key";
+}
+
+/** A public handle. It is no secret and opens nothing. */
+export const newAccessKeyId = (random: Random): string =>
+  Array.from(random.bytes(ACCESS_KEY_ID_LENGTH), (byte) => BASE32.charAt(byte & 31)).join("");
+
+const checksumOf = (text: string): string => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(crc32(text));
+  return base62(bytes, CHECKSUM_LENGTH);
+};
+
+function base62(bytes: Uint8Array, length: number): string {
+  let rest = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  let digits = "";
+  for (let at = 0; at < length; at++) {
+    digits = BASE62.charAt(Number(rest % 62n)) + digits;
+    rest /= 62n;
+  }
+  return digits;
+}

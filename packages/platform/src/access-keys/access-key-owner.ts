@@ -1,0 +1,41 @@
+// Reads whom a key speaks for from its spec, and tells whom a caller is.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Directory } from "../directory/directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import type { AccessKeyOwner } from "./access-key-state.ts";
+
+type OwnerFields = { readonly user?: unknown; readonly team?: unknown; readonly subject?: unknown };
+
+/** Undefined when the spec names nobody. */
+export function ownerOf(spec: OwnerFields | JsonObject): AccessKeyOwner | undefined {
+  const { user, team, subject } = spec as OwnerFields;
+  if (isName(user)) return { kind: "user", name: user };
+  if (isName(team)) return { kind: "team", name: team };
+  return isName(subject) ? { kind: "subject", name: subject } : undefined;
+}
+
+const isName = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+export const sameOwner = (a: AccessKeyOwner | undefined, b: AccessKeyOwner | undefined): boolean =>
+  a?.kind === b?.kind && a?.name === b?.name;
+
+/** Whose keys a caller's own keys are: a user of the directory's, a team's where it came in with a team's key, or a subject's. */
+export function ownerOfCaller(user: UserInfo, directory: Directory, names: PlatformNames): AccessKeyOwner {
+  const known = directory.userBySubject(user.name);
+  if (known !== undefined) return { kind: "user", name: known.name };
+  const teamPrefix = names.teamGroup("");
+  if (user.name.startsWith(teamPrefix)) {
+    const team = user.name.slice(teamPrefix.length);
+    if (directory.team(team) !== undefined && user.groups.includes(user.name)) return { kind: "team", name: team };
+  }
+  return { kind: "subject", name: user.name };
+}
+
+/** What the store remembers to tell an owner from a later one of the same name; undefined where the directory knows none. */
+export function ownerUid(owner: AccessKeyOwner, directory: Directory): string | undefined {
+  if (owner.kind === "user") return directory.user(owner.name)?.uid;
+  if (owner.kind === "team") return directory.team(owner.name)?.uid;
+  return undefined;
+}

@@ -1,0 +1,77 @@
+// A stored access key as the index keeps it: the state that others see, and what tells when it ends.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { ownerOf } from "./access-key-owner.ts";
+import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
+import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import { readSealedAccessKey } from "./sealed-access-key.ts";
+
+/** Tells when a record ends, by what only the index knows: use that is not written yet, ancestors, the settings. */
+export type Expiry = (record: AccessKeyRecord) => number | undefined;
+
+const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };
+const NONE: readonly string[] = [];
+
+export class AccessKeyRecord implements AccessKeyState {
+  readonly name: string;
+  readonly uid: string;
+  readonly id: string;
+  readonly owner: AccessKeyOwner;
+  readonly groups: readonly string[];
+  readonly type: string;
+  readonly restrictions: AccessKeyRestrictions | undefined;
+  readonly disabled: boolean;
+  readonly parentUids: readonly string[];
+  readonly revision: number;
+  /** base64url of the keyed hash. */
+  readonly digest: string;
+  /** Found by the id in the value rather than by its digest. */
+  readonly structured: boolean;
+  /** The uid that its owner had when it became the owner. */
+  readonly ownerUid: string | undefined;
+  readonly createdAt: number;
+  /** Seconds; 0: no end by itself. */
+  readonly ttl: number;
+  readonly countsFromActivity: boolean;
+  /** Milliseconds since the epoch, as last written. */
+  readonly lastActivity: number | undefined;
+  readonly #expiry: Expiry;
+
+  constructor(object: CachedObject, names: RestrictionNames, expiry: Expiry) {
+    const { metadata, ...rest } = object.decode();
+    const spec = objectOf(rest["spec"]);
+    const sealed = readSealedAccessKey(object.decodeSealed());
+    this.name = metadata.name ?? "";
+    this.uid = metadata.uid ?? "";
+    this.id = sealed.key?.id ?? "";
+    this.owner = ownerOf(spec) ?? NOBODY;
+    this.groups = textsOf(spec["groups"]);
+    this.type = typeof spec["type"] === "string" ? spec["type"] : "";
+    this.restrictions = restrictionsOf(spec, names);
+    this.disabled = spec["disabled"] === true;
+    this.parentUids = sealed.parents;
+    this.revision = object.revision;
+    this.digest = sealed.key?.digest ?? "";
+    this.structured = sealed.key?.structured ?? false;
+    this.ownerUid = sealed.owner?.uid;
+    this.createdAt = timeOf(metadata.creationTimestamp) ?? 0;
+    this.ttl = spec["ttl"] === undefined ? (sealed.defaultTTL ?? 0) : Number(spec["ttl"]);
+    this.countsFromActivity = spec["ttlAfterLastActivity"] === true;
+    this.lastActivity = timeOf(objectOf(rest["status"])["lastActivity"]);
+    this.#expiry = expiry;
+  }
+
+  get expiresAt(): number | undefined {
+    return this.#expiry(this);
+  }
+}
+
+const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+
+const timeOf = (value: JsonValue | undefined): number | undefined =>
+  typeof value === "string" ? parseTimestamp(value) : undefined;
+
+const textsOf = (value: JsonValue | undefined): readonly string[] =>
+  isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;

@@ -1,0 +1,102 @@
+// Whether everything that one key may do, another may too: what a key made with a narrowed key has to be.
+
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope, ScopeRole } from "./access-key-restrictions.ts";
+
+/**
+ * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. An
+ * undefined set of restrictions stands for no restriction.
+ */
+export function isWithin(child: AccessKeyRestrictions | undefined, parent: AccessKeyRestrictions | undefined): boolean {
+  if (parent === undefined) return true;
+  if (child === undefined) return false;
+  if (parent.scope !== undefined && (child.scope === undefined || !scopeIsWithin(child.scope, parent.scope))) {
+    return false;
+  }
+  // One of the child's sets that lies within the parent's is enough, since all sets of the child apply.
+  return parent.ruleSets.every((wide) =>
+    child.ruleSets.some((narrow) => narrow.every((rule) => wide.some((other) => ruleIsWithin(rule, other)))),
+  );
+}
+
+function scopeIsWithin(child: AccessKeyScope, parent: AccessKeyScope): boolean {
+  const opensProject = (project: string) => parent.projects.some((wide) => isNamed(project, wide.project));
+  return (
+    child.roles.every((role) => parent.roles.some((wide) => roleIsWithin(role, wide))) &&
+    child.projects.every(({ project }) => opensProject(project)) &&
+    child.virtualClusters.every(
+      ({ project, virtualCluster }) =>
+        opensProject(project) ||
+        parent.virtualClusters.some(
+          (wide) => isNamed(project, wide.project) && isNamed(virtualCluster, wide.virtualCluster),
+        ),
+    ) &&
+    child.spaces.every(
+      ({ project, space }) =>
+        opensProject(project) ||
+        parent.spaces.some((wide) => isNamed(project, wide.project) && isNamed(space, wide.space)),
+    ) &&
+    child.clusters.every(({ cluster }) => parent.clusters.some((wide) => isNamed(cluster, wide.cluster)))
+  );
+}
+
+const isNamed = (name: string, wide: string): boolean => wide === "*" || wide === name;
+
+const IMPLY_NETWORK_PEER = ["vcluster", "agent"];
+
+function roleIsWithin(child: ScopeRole, parent: ScopeRole): boolean {
+  const sameRole =
+    child.role === parent.role || (child.role === "network-peer" && IMPLY_NETWORK_PEER.includes(parent.role));
+  return (
+    sameRole && areNamed(child.projects, parent.projects) && areNamed(child.virtualClusters, parent.virtualClusters)
+  );
+}
+
+/** What an empty list of a role means differs from role to role, so one stands only for itself. */
+const areNamed = (child: readonly string[], parent: readonly string[]): boolean =>
+  (child.length === 0) === (parent.length === 0) && child.every((name) => parent.some((wide) => isNamed(name, wide)));
+
+/** Empty lists select everything. */
+function isSelected<T>(child: readonly T[], parent: readonly T[], covers: (item: T, wide: T) => boolean): boolean {
+  if (parent.length === 0) return true;
+  return child.length > 0 && child.every((item) => parent.some((wide) => covers(item, wide)));
+}
+
+const isSame = (item: string, wide: string): boolean => item === wide;
+
+function ruleIsWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean {
+  return (
+    isSelected(child.verbs, parent.verbs, isSame) &&
+    targetsAreWithin(child, parent) &&
+    isSelected(child.namespaces, parent.namespaces, isSame) &&
+    isSelected(child.requestTargets, parent.requestTargets, (item, wide) => item === wide) &&
+    (parent.cluster === "" || child.cluster === parent.cluster) &&
+    isSelected(
+      child.virtualClusters,
+      parent.virtualClusters,
+      (item, wide) => isNamedOrAny(item.name, wide.name) && isNamedOrAny(item.namespace, wide.namespace),
+    )
+  );
+}
+
+const isNamedOrAny = (name: string, wide: string): boolean => wide === "" || wide === name;
+
+/** A rule that names neither resources nor paths is about all requests. */
+function targetsAreWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean {
+  if (parent.resources.length === 0 && parent.nonResourceURLs.length === 0) return true;
+  if (child.resources.length === 0 && child.nonResourceURLs.length === 0) return false;
+  return (
+    child.resources.every((entry) =>
+      parent.resources.some(
+        (wide) =>
+          entry.group === wide.group &&
+          isSelected(entry.resources, wide.resources, (item, other) => other === "*" || item === other) &&
+          isSelected(entry.resourceNames, wide.resourceNames, isSame),
+      ),
+    ) &&
+    child.nonResourceURLs.every((path) =>
+      parent.nonResourceURLs.some(
+        (wide) => path === wide || (wide.endsWith("*") && path.startsWith(wide.slice(0, -1))),
+      ),
+    )
+  );
+}

@@ -1,0 +1,32 @@
+// When an access key ends by itself.
+
+export type Lifetime = {
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly lastActivity: number | undefined;
+  /** Seconds; 0: no end of its own. */
+  readonly ttl: number;
+  /** Counted from the last activity, or from creation while unused. */
+  readonly countsFromActivity: boolean;
+};
+
+/** Three hundred years: the end of any life has four digits for its year. */
+export const MAX_TTL_SECONDS = 9_500_000_000;
+
+/** Seconds that count: no end, or one beyond what the setting allows, becomes the longest life allowed. 0 where there is no end. */
+export function effectiveTTL(ttl: number, maxTTLSeconds: number): number {
+  const wanted = ttl > 0 ? Math.min(ttl, MAX_TTL_SECONDS) : 0;
+  if (maxTTLSeconds <= 0) return wanted;
+  return wanted === 0 ? maxTTLSeconds : Math.min(wanted, maxTTLSeconds);
+}
+
+/** Milliseconds since the epoch; undefined: never. */
+export function endOfLife(
+  { createdAt, lastActivity, ttl, countsFromActivity }: Lifetime,
+  maxTTLSeconds: number,
+): number | undefined {
+  const seconds = effectiveTTL(ttl, maxTTLSeconds);
+  if (seconds === 0) return undefined;
+  const from = countsFromActivity ? Math.max(createdAt, lastActivity ?? 0) : createdAt;
+  return from + seconds * 1000;
+}

@@ -1,0 +1,125 @@
+// Who wants to know when a key stops being good: one entry and at most one timer per key that is in use by a lasting request.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyRecord } from "./access-key-record.ts";
+
+export type RevocationWatchesOptions = {
+  readonly find: (id: string) => AccessKeyRecord | undefined;
+  readonly isRefused: (record: AccessKeyRecord) => boolean;
+  /** Milliseconds since the epoch; undefined: never. */
+  readonly endOf: (record: AccessKeyRecord) => number | undefined;
+  /** Differs when what the key's owner may do changes through the directory. */
+  readonly ownerFingerprint: (record: AccessKeyRecord) => string;
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+};
+
+type Watch = {
+  readonly id: string;
+  readonly record: AccessKeyRecord;
+  readonly fingerprint: string;
+  readonly listeners: Set<() => void>;
+  timer: Disposable | undefined;
+};
+
+/** The longest delay a timer takes. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+export class RevocationWatches implements Disposable {
+  readonly #options: RevocationWatchesOptions;
+  readonly #watches = new Map<string, Watch>();
+
+  constructor(options: RevocationWatchesOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#watches.size;
+  }
+
+  /** A key that is not good calls back soon, but never within this call. */
+  add(id: string, listener: () => void): Disposable {
+    const record = this.#options.find(id);
+    if (record === undefined || this.#options.isRefused(record)) return callSoon(listener);
+    const watch = this.#watches.get(id) ?? this.#start(record);
+    // Told apart from the same function given twice.
+    const own = () => listener();
+    watch.listeners.add(own);
+    return {
+      [Symbol.dispose]: () => {
+        watch.listeners.delete(own);
+        if (watch.listeners.size === 0) this.#end(watch);
+      },
+    };
+  }
+
+  /** Looks at a key again after it, its ancestors or its owner changed. */
+  recheck(id: string): void {
+    const watch = this.#watches.get(id);
+    if (watch === undefined) return;
+    const record = this.#options.find(id);
+    if (record === undefined || this.#options.isRefused(record) || this.#isAnother(watch, record)) this.#fire(watch);
+    else this.#setTimer(watch, record);
+  }
+
+  recheckAll(): void {
+    for (const id of [...this.#watches.keys()]) this.recheck(id);
+  }
+
+  [Symbol.dispose](): void {
+    for (const watch of this.#watches.values()) watch.timer?.[Symbol.dispose]();
+    this.#watches.clear();
+  }
+
+  #start(record: AccessKeyRecord): Watch {
+    const fingerprint = this.#options.ownerFingerprint(record);
+    const watch: Watch = { id: record.id, record, fingerprint, listeners: new Set(), timer: undefined };
+    this.#watches.set(record.id, watch);
+    this.#setTimer(watch, record);
+    return watch;
+  }
+
+  #isAnother({ record: before, fingerprint }: Watch, now: AccessKeyRecord): boolean {
+    if (before !== now) {
+      // Both are plain JSON by their types.
+      const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
+        [owner, ownerUid ?? null, groups, restrictions ?? null] as unknown as JsonValue;
+      if (!equalJson(rights(before), rights(now))) return true;
+    }
+    return this.#options.ownerFingerprint(now) !== fingerprint;
+  }
+
+  #setTimer(watch: Watch, record: AccessKeyRecord): void {
+    watch.timer?.[Symbol.dispose]();
+    watch.timer = undefined;
+    const end = this.#options.endOf(record);
+    if (end === undefined) return;
+    const delay = Math.min(Math.max(end - this.#options.clock.now(), 0), MAX_DELAY_MS);
+    watch.timer = this.#options.scheduler.schedule(delay, () => this.recheck(watch.id));
+  }
+
+  #end(watch: Watch): void {
+    watch.timer?.[Symbol.dispose]();
+    watch.timer = undefined;
+    if (this.#watches.get(watch.id) === watch) this.#watches.delete(watch.id);
+  }
+
+  #fire(watch: Watch): void {
+    this.#end(watch);
+    for (const listener of watch.listeners) listener();
+  }
+}
+
+function callSoon(listener: () => void): Disposable {
+  let cancelled = false;
+  queueMicrotask(() => {
+    if (!cancelled) listener();
+  });
+  return {
+    [Symbol.dispose]() {
+      cancelled = true;
+    },
+  };
+}

@@ -1,0 +1,61 @@
+// What is kept beside the record of an access key and never served.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KeptAccessKey } from "./access-key-secrets.ts";
+import type { AccessKeyOwner } from "./access-key-state.ts";
+
+export type SealedAccessKey = {
+  readonly key: KeptAccessKey | undefined;
+  /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
+  readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
+  /** uids of the keys it was made with, which the owner references of the record may no longer tell. */
+  readonly parents: readonly string[];
+  /** Seconds, where the record was created without spec.ttl and the server gave it a life. */
+  readonly defaultTTL: number | undefined;
+  /** Envelopes of secret fields by their path, such as `identity.connectorData`. */
+  readonly secrets: { readonly [path: string]: string };
+  /** Since when nothing but the activity changed: the revision, and the digest of everything else as it was then. */
+  readonly unchanged: { readonly since: number; readonly digest: string } | undefined;
+};
+
+export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
+  const { key, owner, parents, defaultTTL, secrets, unchanged } = sealed ?? {};
+  return {
+    key: isJsonObject(key)
+      ? { id: text(key["id"]), digest: text(key["digest"]), structured: key["structured"] === true }
+      : undefined,
+    owner: isJsonObject(owner) ? readOwner(owner) : undefined,
+    parents: isJsonArray(parents) ? parents.map(text) : NONE,
+    defaultTTL: typeof defaultTTL === "number" ? defaultTTL : undefined,
+    secrets: isJsonObject(secrets)
+      ? Object.fromEntries(Object.entries(secrets).map(([path, value]) => [path, text(value)]))
+      : {},
+    unchanged: isJsonObject(unchanged)
+      ? { since: Number(unchanged["since"] ?? 0), digest: text(unchanged["digest"]) }
+      : undefined,
+  };
+}
+
+/** Members that say nothing are left out. */
+export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
+  const { key, owner, parents, defaultTTL, secrets, unchanged } = sealed;
+  return {
+    ...(key === undefined ? {} : { key: { ...key } }),
+    ...(owner === undefined
+      ? {}
+      : { owner: { kind: owner.kind, name: owner.name, ...(owner.uid === undefined ? {} : { uid: owner.uid }) } }),
+    ...(parents.length === 0 ? {} : { parents }),
+    ...(defaultTTL === undefined ? {} : { defaultTTL }),
+    ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
+    ...(unchanged === undefined ? {} : { unchanged: { ...unchanged } }),
+  };
+}
+
+const NONE: readonly string[] = [];
+
+const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+function readOwner({ kind, name, uid }: JsonObject): SealedAccessKey["owner"] {
+  if (kind !== "user" && kind !== "team" && kind !== "subject") return undefined;
+  return { kind, name: text(name), uid: typeof uid === "string" ? uid : undefined };
+}

@@ -1,0 +1,94 @@
+// Authenticates requests, and tokens in reviews, by access key.
+
+import { ApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer-token";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { LastActivity } from "../access-keys/last-activity.ts";
+import { accessKeyIdentity, type IdentityDependencies } from "./access-key-identity.ts";
+
+/** The one text for unknown, disabled and expired keys; existing clients match it. */
+export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
+
+/** Why a key was refused, for the audit log alone: the cause of the 401. */
+export class AccessKeyRefusedError extends Error {
+  override readonly name = "AccessKeyRefusedError";
+  /** The public handle; undefined where no key was found. */
+  readonly keyId: string | undefined;
+
+  constructor(why: string, keyId: string | undefined) {
+    super(why);
+    this.keyId = keyId;
+  }
+}
+
+export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
+  readonly keys: AccessKeyIndex;
+  readonly activity: LastActivity;
+  readonly clock: Clock;
+  /** False while a replica cannot tell whether keys have been revoked elsewhere: it refuses what it cannot confirm. */
+  readonly isCurrent?: () => boolean;
+};
+
+export type AccessKeyAuthenticator = Authenticator &
+  TokenAuthenticator & {
+    /** Who a key makes its bearer, remembered per revision of the key and version of the directory. */
+    identityOf(key: AccessKeyState): UserInfo;
+  };
+
+type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
+
+export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
+  const { keys, activity, clock, directory, isCurrent = () => true } = options;
+  // A record is a new object with every revision, so it stands for one.
+  const remembered = new WeakMap<AccessKeyState, Remembered>();
+
+  const authenticationOf = (key: AccessKeyState): Authentication => {
+    const known = remembered.get(key);
+    if (known?.version === directory.version) return known.authentication;
+    const { id } = key;
+    const credential = { id, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
+    const authentication = { user: accessKeyIdentity(key, options), credential };
+    remembered.set(key, { version: directory.version, authentication });
+    return authentication;
+  };
+
+  const authenticateKey = (key: AccessKeyState): Authentication => {
+    if (!isCurrent()) throw serviceUnavailableError("the server cannot confirm access keys now, try again");
+    const refusal = keys.refusalOf(key);
+    if (refusal !== undefined) throw keyNotFoundError(refusal, key.id);
+    activity.record(key.uid, clock.now());
+    return authenticationOf(key);
+  };
+
+  const authenticateToken = (token: string): Authentication | undefined => {
+    const key = keys.find(token);
+    return key === undefined ? undefined : authenticateKey(key);
+  };
+
+  return {
+    identityOf: (key) => authenticationOf(key).user,
+    authenticateToken,
+    authenticate(request) {
+      if (bearerTokenOf(request).type === "invalid") throw keyNotFoundError("malformed", undefined);
+      const token = presentedToken(request);
+      if (token === undefined) return undefined;
+      const authentication = authenticateToken(token);
+      if (authentication === undefined) throw keyNotFoundError("unknown", undefined);
+      return authentication;
+    },
+  };
+}
+
+/** 401 with the one text; what it is about goes into the cause. */
+export const keyNotFoundError = (why: string, keyId: string | undefined): ApiError =>
+  new ApiError({
+    code: 401,
+    reason: "Unauthorized",
+    message: ACCESS_KEY_NOT_FOUND,
+    cause: new AccessKeyRefusedError(why, keyId),
+  });

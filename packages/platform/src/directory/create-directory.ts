@@ -1,0 +1,165 @@
+// The directory in memory, from the records of users and teams.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { CacheObserver } from "@postern/apiserver/cache/watch-cache";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
+import type { Directory, DirectoryTeam, DirectoryUser } from "./directory.ts";
+
+export type DirectoryOptions = {
+  readonly users: ViewPrefix;
+  readonly teams: ViewPrefix;
+  readonly scheduler: Scheduler;
+};
+
+type Team = DirectoryTeam & { readonly users: readonly string[] };
+
+const RETRY_DELAY_MS = 50;
+
+/** Begins to follow both views at once; a change is in it before the write that made it is answered. */
+export function createDirectory({ users, teams, scheduler }: DirectoryOptions): Directory & Disposable {
+  const usersByName = new Map<string, DirectoryUser>();
+  const teamsByName = new Map<string, Team>();
+  const listeners = new Set<() => void>();
+  let version = 0;
+  // What follows from the maps, made when it is asked for and dropped with every change.
+  let bySubject: ReadonlyMap<string, DirectoryUser> | undefined;
+  let teamsOfUser = new Map<string, readonly DirectoryTeam[]>();
+
+  const changed = (): void => {
+    version++;
+    bySubject = undefined;
+    teamsOfUser = new Map();
+    for (const listener of [...listeners]) listener();
+  };
+  const followers = [
+    follow(users, scheduler, usersByName, readUser, changed),
+    follow(teams, scheduler, teamsByName, readTeam, changed),
+  ];
+
+  return {
+    get version() {
+      return version;
+    },
+    user: (name) => usersByName.get(name),
+    userBySubject(subject) {
+      bySubject ??= indexBySubject(usersByName.values());
+      return bySubject.get(subject);
+    },
+    team: (name) => teamsByName.get(name),
+    teamsOf(user) {
+      const known = teamsOfUser.get(user);
+      if (known !== undefined) return known;
+      const found = findTeams(usersByName.get(user), user, teamsByName.values());
+      teamsOfUser.set(user, found);
+      return found;
+    },
+    onChange(listener) {
+      // Told apart from the same function given twice.
+      const own = () => listener();
+      listeners.add(own);
+      return { [Symbol.dispose]: () => void listeners.delete(own) };
+    },
+    [Symbol.dispose]() {
+      for (const follower of followers) follower[Symbol.dispose]();
+      listeners.clear();
+    },
+  };
+}
+
+/** Subjects are unique by validation; where two users share one nevertheless, it is nobody's but the first one's by name. */
+function indexBySubject(users: Iterable<DirectoryUser>): ReadonlyMap<string, DirectoryUser> {
+  const index = new Map<string, DirectoryUser>();
+  for (const user of users) {
+    const other = index.get(user.subject);
+    if (other === undefined || user.name < other.name) index.set(user.subject, user);
+  }
+  return index;
+}
+
+/** In the order of their names: those that name the user, and those that one of its groups belongs to. */
+function findTeams(user: DirectoryUser | undefined, name: string, teams: Iterable<Team>): readonly DirectoryTeam[] {
+  if (user === undefined) return [];
+  return [...teams]
+    .filter((team) => team.users.includes(name) || team.groups.some((group) => user.groups.includes(group)))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Keeps `map` equal to what lies under the prefix. Where the view breaks, its content is taken anew. */
+function follow<T>(
+  { view, prefix }: ViewPrefix,
+  scheduler: Scheduler,
+  map: Map<string, T>,
+  read: (object: CachedObject) => T,
+  changed: () => void,
+): Disposable {
+  let disposed = false;
+  let current: Disposable | undefined;
+  const nameOf = ({ key }: CachedObject): string => key.slice(prefix.length);
+  const observer: CacheObserver = {
+    events(events) {
+      for (const { type, object } of events) {
+        if (type === "put") map.set(nameOf(object), read(object));
+        else map.delete(nameOf(object));
+      }
+      changed();
+    },
+    error(error) {
+      // The content of the view has been replaced already.
+      if (error instanceof RevisionCompactedError) start();
+      else current = scheduler.schedule(RETRY_DELAY_MS, start);
+    },
+  };
+  const start = (): void => {
+    if (disposed) return;
+    const from = view.revision;
+    map.clear();
+    for (const object of view.list(prefix)) map.set(nameOf(object), read(object));
+    changed();
+    current = view.subscribe(prefix, from, observer);
+  };
+  start();
+  return {
+    [Symbol.dispose]() {
+      disposed = true;
+      current?.[Symbol.dispose]();
+    },
+  };
+}
+
+function readUser(object: CachedObject): DirectoryUser {
+  const { metadata, ...rest } = object.decode();
+  const spec = objectOf(rest["spec"]);
+  const name = metadata.name ?? "";
+  return {
+    name,
+    uid: metadata.uid ?? "",
+    subject: textOf(spec["subject"]) || name,
+    groups: textsOf(spec["groups"]),
+    displayName: textOf(spec["displayName"]),
+    username: textOf(spec["username"]) || name,
+    email: textOf(spec["email"]),
+    locked: spec["disabled"] === true,
+  };
+}
+
+function readTeam(object: CachedObject): Team {
+  const { metadata, ...rest } = object.decode();
+  const spec = objectOf(rest["spec"]);
+  return {
+    name: metadata.name ?? "",
+    uid: metadata.uid ?? "",
+    displayName: textOf(spec["displayName"]),
+    groups: textsOf(spec["groups"]),
+    users: textsOf(spec["users"]),
+  };
+}
+
+const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+const textsOf = (value: JsonValue | undefined): readonly string[] =>
+  isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];

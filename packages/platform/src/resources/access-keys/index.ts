@@ -1,0 +1,37 @@
+// AccessKeys: the administrators' view of the records of all access keys. It never shows a key.
+
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
+import { toleratingActivity } from "../owned-access-keys/activity-tolerance.ts";
+import { accessKeyColumns } from "../owned-access-keys/columns.ts";
+import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
+import { accessKeySchema } from "../owned-access-keys/owned-access-key.ts";
+import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
+import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
+
+export const accessKeys = (dependencies: AccessKeyStrategyDependencies): ResourceDefinition =>
+  defineResource({
+    group: dependencies.names.storageGroup,
+    version: "v1",
+    kind: "AccessKey",
+    plural: "accesskeys",
+    singular: "accesskey",
+    namespaced: false,
+    storedAs: ownedAccessKeyKind(dependencies.names),
+    schema: accessKeySchema(dependencies.names),
+    columns: accessKeyColumns,
+    selectableFields: [".spec.user", ".spec.team", ".spec.type"],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: accessKeyStrategy({ ...dependencies, generatesKeys: false }) as Strategy,
+    sealed: neverRevealed(
+      accessKeySealedFields({
+        ...dependencies,
+        defaultTTLSeconds: dependencies.configuration.accessKeys.defaultTTLSeconds,
+      }),
+    ),
+    // The registry decorates the generic store, which serves every verb.
+    decorate: (storage) => toleratingActivity(storage as Required<ResourceStorage>),
+  });
+
+const neverRevealed = ({ paths, seal }: SealedFields): SealedFields => ({ paths, seal });

@@ -1,0 +1,57 @@
+// What `kubectl get ownedaccesskeys` prints.
+
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
+import { ownerOf } from "../../access-keys/access-key-owner.ts";
+import type { OwnedAccessKey } from "./owned-access-key.ts";
+import { specOf } from "./secret-fields.ts";
+
+const LISTS = ["roles", "projects", "virtualClusters", "spaces", "clusters", "rules"] as const;
+
+export const accessKeyColumns: readonly PrinterColumn[] = [
+  { name: "Name", type: "string", format: "name", description: "The name of the key.", value: ".metadata.name" },
+  { name: "Owner", type: "string", description: "Whom the key speaks for.", value: owner },
+  { name: "Type", type: "string", priority: 1, description: "Who looks after the key.", value: ".spec.type" },
+  { name: "Scope", type: "string", description: "What the key is narrowed to.", value: scopeSummary },
+  {
+    name: "Disabled",
+    type: "boolean",
+    description: "Whether the key opens nothing.",
+    value: (key) => specOf(key)["disabled"] === true,
+  },
+  { name: "Expires", type: "string", description: "The time until the key stops working.", value: expires },
+  { name: "Last Used", type: "date", description: "The time since the last use.", value: ".status.lastActivity" },
+  {
+    name: "Age",
+    type: "date",
+    description: "The time since the server created the key.",
+    value: ".metadata.creationTimestamp",
+  },
+];
+
+function owner(key: KubeObject): string | null {
+  const found = ownerOf(specOf(key));
+  return found === undefined ? null : `${found.kind}/${found.name}`;
+}
+
+function scopeSummary(key: KubeObject): string {
+  const spec = specOf(key);
+  const { scope, rules } = spec;
+  if (!isJsonObject(scope)) return isJsonArray(rules) && rules.length > 0 ? `rules:${rules.length}` : "full";
+  const parts = LISTS.flatMap((list) => {
+    const entries = scope[list];
+    return isJsonArray(entries) && entries.length > 0 ? [`${list}:${entries.length}`] : [];
+  });
+  return parts.length === 0 ? "nothing" : parts.join(",");
+}
+
+function expires(key: KubeObject, now: number): string {
+  // The store holds no other kind under this resource.
+  const { status } = key as OwnedAccessKey;
+  const end = parseTimestamp(status?.expirationTimestamp ?? "");
+  if (end === undefined) return "never";
+  return end <= now ? "expired" : humanDuration(end - now);
+}

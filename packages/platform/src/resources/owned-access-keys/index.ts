@@ -1,0 +1,42 @@
+// OwnedAccessKeys: the access keys of the caller and of its teams.
+
+import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { PlatformNames } from "../../platform-names.ts";
+import { toleratingActivity } from "./activity-tolerance.ts";
+import { accessKeyColumns } from "./columns.ts";
+import { accessKeySchema } from "./owned-access-key.ts";
+import { accessKeySealedFields } from "./sealed-fields.ts";
+import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
+import { ownKeysOnly } from "./visibility.ts";
+
+export const ownedAccessKeys = (dependencies: AccessKeyStrategyDependencies): ResourceDefinition =>
+  defineResource({
+    ...ownedAccessKeyKind(dependencies.names),
+    singular: "ownedaccesskey",
+    shortNames: ["oak"],
+    namespaced: false,
+    schema: accessKeySchema(dependencies.names),
+    columns: accessKeyColumns,
+    selectableFields: [".spec.user", ".spec.team", ".spec.type"],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: accessKeyStrategy({ ...dependencies, generatesKeys: true }) as Strategy,
+    sealed: accessKeySealedFields({
+      ...dependencies,
+      defaultTTLSeconds: dependencies.configuration.accessKeys.defaultTTLSeconds,
+    }),
+    // The registry decorates the generic store, which serves every verb.
+    decorate: (storage) => ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+  });
+
+/** Under which the records of all access keys are kept. */
+export const ownedAccessKeyKind = ({
+  managementGroup,
+}: PlatformNames): GroupVersionKind & { readonly plural: string } => ({
+  group: managementGroup,
+  version: "v1",
+  kind: "OwnedAccessKey",
+  plural: "ownedaccesskeys",
+});

@@ -1,0 +1,111 @@
+// Splits an access key into what is served and what is kept hidden beside it.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { SealedFields } from "@postern/apiserver/registry/strategy";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import {
+  readSealedAccessKey,
+  type SealedAccessKey,
+  writeSealedAccessKey,
+} from "../../access-keys/sealed-access-key.ts";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "./secret-fields.ts";
+
+export type SealedFieldsDependencies = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly secrets: AccessKeySecrets;
+  /** The setting accessKeys.defaultTTLSeconds; 0: none. */
+  readonly defaultTTLSeconds: number;
+};
+
+/** The kinds under which one access key may refer to another as its owner. */
+const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
+
+/** What is hidden is bound to where it belongs, so that it opens nowhere else. */
+export const envelopePurpose = (path: readonly string[]): string => `spec.${path.join(".")}`;
+
+export function accessKeySealedFields(dependencies: SealedFieldsDependencies): SealedFields {
+  return {
+    // Nobody owns the status either: it is the server's alone.
+    paths: [...SECRET_PATHS.map((path) => ["spec", ...path]), ["status"]],
+    seal(object, previous) {
+      const sealed = sealAccessKey(object, readSealedAccessKey(previous), previous === undefined, dependencies);
+      return { object: withoutSecrets(object), sealed: writeSealedAccessKey(sealed) };
+    },
+    reveal(stored, prepared) {
+      const { key } = specOf(prepared);
+      return typeof key === "string" ? withKey(stored, key) : stored;
+    },
+  };
+}
+
+function sealAccessKey(
+  object: KubeObject,
+  previous: SealedAccessKey,
+  isNew: boolean,
+  { names, directory, keys, secrets, defaultTTLSeconds }: SealedFieldsDependencies,
+): SealedAccessKey {
+  const spec = specOf(object);
+  return {
+    key: sealKey(spec, previous, secrets, keys),
+    owner: sealOwner(spec, previous, directory),
+    parents: isNew ? parentsOf(object, names) : previous.parents,
+    defaultTTL: isNew && defaultTTLSeconds > 0 ? defaultTTLSeconds : previous.defaultTTL,
+    secrets: sealSecrets(spec, previous, secrets),
+    unchanged: previous.unchanged,
+  };
+}
+
+/** The same value again keeps what is stored, so that repeating a write changes nothing. */
+function sealKey(
+  { key }: JsonObject,
+  previous: SealedAccessKey,
+  secrets: AccessKeySecrets,
+  keys: Pick<AccessKeyIndex, "byId">,
+): SealedAccessKey["key"] {
+  if (typeof key !== "string" || key === "") return previous.key;
+  if (previous.key?.digest === Buffer.from(secrets.digestOf(key)).toString("base64url")) return previous.key;
+  return secrets.keep(key, (id) => keys.byId(id) !== undefined);
+}
+
+function sealOwner(spec: JsonObject, { owner: previous }: SealedAccessKey, directory: Directory) {
+  const owner = ownerOf(spec);
+  if (owner === undefined || (previous !== undefined && sameOwner(owner, previous))) return previous;
+  return { ...owner, uid: ownerUid(owner, directory) };
+}
+
+const parentsOf = ({ metadata }: KubeObject, names: PlatformNames): readonly string[] =>
+  (metadata.ownerReferences ?? []).filter((reference) => isAccessKey(reference, names)).map(({ uid }) => uid);
+
+export function isAccessKey({ apiVersion, kind }: OwnerReference, names: PlatformNames): boolean {
+  const group = parseApiVersion(apiVersion)?.group;
+  return KEY_KINDS.includes(kind) && (group === names.managementGroup || group === names.storageGroup);
+}
+
+/** A field that is absent stays as it is for as long as what it belongs to is there; an empty one is dropped. */
+function sealSecrets(
+  spec: JsonObject,
+  { secrets: previous }: SealedAccessKey,
+  secrets: AccessKeySecrets,
+): SealedAccessKey["secrets"] {
+  const kept: { [path: string]: string } = {};
+  for (const path of ENVELOPED_FIELDS) {
+    const purpose = envelopePurpose(path);
+    const value = secretAt(spec, path);
+    const known = previous[purpose];
+    if (value === undefined) {
+      if (known !== undefined && spec[path[0]] !== undefined) kept[purpose] = known;
+    } else if (value !== "") {
+      const isSame = known !== undefined && secrets.open(known, purpose) === value;
+      kept[purpose] = isSame ? known : secrets.seal(value, purpose);
+    }
+  }
+  return kept;
+}

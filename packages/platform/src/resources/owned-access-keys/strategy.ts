@@ -1,0 +1,158 @@
+// What happens to an access key on its way into the store.
+
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { ownerOf, ownerOfCaller } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
+import type { PlatformContext } from "../../platform-context.ts";
+import { checkCreator, narrowedKeyOf } from "./creator-limits.ts";
+import type { RecordKeyEvent } from "./key-events.ts";
+import { keyEvent } from "./key-events.ts";
+import type { OwnedAccessKey } from "./owned-access-key.ts";
+import { isAccessKey } from "./sealed-fields.ts";
+import { scrubLastApplied } from "./secret-fields.ts";
+import { validateAccessKey } from "./validation.ts";
+
+export type AccessKeyStrategyDependencies = Pick<
+  PlatformContext,
+  "names" | "configuration" | "keys" | "directory" | "authorizer"
+> & {
+  readonly secrets: AccessKeySecrets;
+  readonly recordEvent: RecordKeyEvent;
+};
+
+type StrategyOptions = AccessKeyStrategyDependencies & {
+  /** True where a key is made by the server when the client brings none. */
+  readonly generatesKeys: boolean;
+};
+
+const NAME_PREFIX = "key-";
+
+export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
+  const { names, directory, keys, secrets, recordEvent, generatesKeys } = options;
+  return {
+    allowUnconditionalUpdate: true,
+    nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
+
+    async prepareForCreate(submitted, context) {
+      const { status: _, ...rest } = scrubLastApplied(submitted);
+      const { spec = {} } = rest;
+      const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
+      const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
+      const object = withStatus(
+        {
+          ...rest,
+          metadata: withCreator(rest.metadata, narrowedKeyOf(context, keys), options),
+          spec: { ...spec, [owner.kind]: owner.name, ...(key === undefined ? {} : { key }) },
+        },
+        undefined,
+        options,
+      );
+      await checkCreator(context, object, undefined, options);
+      warnOfShorterLife(object, context, options);
+      return object;
+    },
+
+    async prepareForUpdate(submitted, old, context) {
+      const object = withStatus(withoutEmptyKey(scrubLastApplied(submitted)), old, options);
+      await checkCreator(context, object, old, options);
+      warnOfShorterLife(object, context, options);
+      return object;
+    },
+
+    validate: (object) => validateAccessKey(object, undefined, { names, directory, requiresKey: true }),
+    validateUpdate: (object, old) => validateAccessKey(object, old, { names, directory, requiresKey: false }),
+
+    afterCreate: (object) => recordEvent(keyEvent(object, "Created")),
+    afterUpdate(object, old) {
+      const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];
+      if (is !== was) recordEvent(keyEvent(object, is ? "Disabled" : "Enabled"));
+    },
+    afterDelete: (object) => recordEvent(keyEvent(object, "Deleted")),
+  };
+}
+
+/** An empty value says the same as an absent one: keep the key. */
+function withoutEmptyKey(object: OwnedAccessKey): OwnedAccessKey {
+  if (object.spec?.key !== "") return object;
+  const { key: _, ...spec } = object.spec;
+  return { ...object, spec };
+}
+
+/** A key made with a narrowed key names it as its owner, and goes with it. */
+function withCreator(
+  metadata: ObjectMeta,
+  creator: AccessKeyState | undefined,
+  { names }: AccessKeyStrategyDependencies,
+): ObjectMeta {
+  const { ownerReferences = [] } = metadata;
+  if (creator === undefined || ownerReferences.some(({ uid }) => uid === creator.uid)) return metadata;
+  return { ...metadata, ownerReferences: [...ownerReferences, keyReference(creator, names)] };
+}
+
+/** An owner reference to an access key. */
+export const keyReference = (
+  { name, uid }: Pick<AccessKeyState, "name" | "uid">,
+  { managementGroup }: AccessKeyStrategyDependencies["names"],
+): OwnerReference => ({
+  apiVersion: formatApiVersion({ group: managementGroup, version: "v1" }),
+  kind: "OwnedAccessKey",
+  name,
+  uid,
+});
+
+/** The status is the server's: what was written of it stays, and the end of life follows from the spec. */
+function withStatus(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  options: AccessKeyStrategyDependencies,
+): OwnedAccessKey {
+  const { status: _, ...rest } = object;
+  const lastActivity = old?.status?.lastActivity ?? undefined;
+  const end = endOf(rest, lastActivity, options);
+  const status = {
+    ...(lastActivity === undefined ? {} : { lastActivity }),
+    ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
+  };
+  // The rest keeps the members that make it an object of this kind.
+  return Object.keys(status).length === 0 ? (rest as OwnedAccessKey) : ({ ...rest, status } as OwnedAccessKey);
+}
+
+function endOf(
+  { metadata, spec }: Pick<OwnedAccessKey, "metadata" | "spec">,
+  lastActivity: string | undefined,
+  { configuration, keys, names }: AccessKeyStrategyDependencies,
+): number | undefined {
+  const own = endOfLife(
+    {
+      createdAt: parseTimestamp(metadata.creationTimestamp ?? "") ?? 0,
+      lastActivity: lastActivity === undefined ? undefined : parseTimestamp(lastActivity),
+      ttl: Number(spec?.ttl ?? configuration.accessKeys.defaultTTLSeconds),
+      countsFromActivity: spec?.ttlAfterLastActivity === true,
+    },
+    configuration.accessKeys.maxTTLSeconds,
+  );
+  const ends = (metadata.ownerReferences ?? [])
+    .filter((reference) => isAccessKey(reference, names))
+    .map(({ uid }) => keys.byUid(uid)?.expiresAt)
+    .concat(own)
+    .filter((end) => end !== undefined);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+function warnOfShorterLife(
+  { spec }: OwnedAccessKey,
+  { warnings }: RequestContext,
+  { configuration }: AccessKeyStrategyDependencies,
+): void {
+  const { maxTTLSeconds } = configuration.accessKeys;
+  const wanted = Number(spec?.ttl ?? 0);
+  if (spec?.ttl !== undefined && effectiveTTL(wanted, maxTTLSeconds) !== wanted) {
+    warnings.add(`spec.ttl: the server ends every access key after ${maxTTLSeconds} seconds`);
+  }
+}

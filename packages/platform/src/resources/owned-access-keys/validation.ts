@@ -1,0 +1,173 @@
+// What has to hold of an access key besides the schema. Secret values are never repeated in a message.
+
+import {
+  childPath,
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  notFoundFieldError,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { ownerOf, sameOwner } from "../../access-keys/access-key-owner.ts";
+import {
+  canonicalRole,
+  type RestrictionNames,
+  restrictionNames,
+  SCOPE_ROLES,
+} from "../../access-keys/access-key-restrictions.ts";
+import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { validateGroups } from "../validate-groups.ts";
+import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
+import { ENVELOPED_FIELDS, placesOf, secretAt, specOf, withoutSecrets } from "./secret-fields.ts";
+import { validateRules } from "./validate-rules.ts";
+
+export const MIN_KEY_LENGTH = 32;
+export const MAX_KEY_LENGTH = 1024;
+/** Stands in messages where a secret would. */
+const HIDDEN = "<hidden>";
+const KEY_REQUIRED = "keys are made by the server for ownedaccesskeys only, since nothing else shows them";
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+export type ValidationDependencies = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  /** True for a new key: it has to have a value by now. */
+  readonly requiresKey: boolean;
+};
+
+/** `old` is what an update starts from. */
+export function validateAccessKey(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  { names, directory, requiresKey }: ValidationDependencies,
+): readonly FieldError[] {
+  const { spec = {} } = object;
+  const aliases = restrictionNames(names.name);
+  return [
+    ...validateOwner(spec, old, names, directory),
+    ...validateGroups(spec.groups ?? [], "spec.groups"),
+    ...(requiresKey && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : validateKey(object, spec)),
+    ...(spec.ttl !== undefined && spec.ttl > MAX_TTL_SECONDS
+      ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
+      : []),
+    ...validateScope(spec.scope, aliases),
+    ...validateRules(spec.rules ?? [], "spec.rules"),
+    ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
+    ...validateEnveloped(object),
+  ];
+}
+
+function validateOwner(
+  spec: AccessKeySpec,
+  old: OwnedAccessKey | undefined,
+  names: PlatformNames,
+  directory: Directory,
+): readonly FieldError[] {
+  const { user = "", team = "", subject = "" } = spec;
+  const given = [user, team, subject].filter((name) => name !== "");
+  if (given.length === 0)
+    return [requiredError("spec.user", "one of spec.user, spec.team and spec.subject must be set")];
+  if (given.length > 1) {
+    return [forbiddenError("spec", "only one of user, team and subject may be set: a key speaks for one owner")];
+  }
+  if (subject !== "") return validateSubject(subject, names, directory);
+  if (old !== undefined && sameOwner(ownerOf(spec), ownerOf(old.spec ?? {}))) return [];
+  if (user !== "" && directory.user(user) === undefined) return [notFoundFieldError("spec.user", user)];
+  if (team !== "" && directory.team(team) === undefined) return [notFoundFieldError("spec.team", team)];
+  return [];
+}
+
+/** Whoever the directory knows is named as a user or a team, so that the key ends with them. */
+function validateSubject(subject: string, names: PlatformNames, directory: Directory): readonly FieldError[] {
+  const path = "spec.subject";
+  if (subject.startsWith("system:")) return [invalidError(path, subject, "names that begin with system: are reserved")];
+  for (const kind of ["user", "team"] as const) {
+    const prefix = kind === "user" ? names.userGroup("") : names.teamGroup("");
+    if (subject.startsWith(prefix)) return [invalidError(path, subject, `use spec.${kind} instead`)];
+  }
+  const known = directory.userBySubject(subject);
+  return known === undefined ? [] : [invalidError(path, subject, `is the user ${known.name}: use spec.user instead`)];
+}
+
+function validateKey(object: OwnedAccessKey, { key }: AccessKeySpec): readonly FieldError[] {
+  if (key === undefined || key === "") return [];
+  if (key.length < MIN_KEY_LENGTH) {
+    return [invalidError("spec.key", HIDDEN, `must have at least ${MIN_KEY_LENGTH} characters`)];
+  }
+  if (key.length > MAX_KEY_LENGTH) {
+    return [invalidError("spec.key", HIDDEN, `must have at most ${MAX_KEY_LENGTH} characters`)];
+  }
+  if (!/^[!-~]+$/.test(key)) {
+    return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
+  }
+  // What stands elsewhere is served to everybody who may read the object.
+  const { managedFields: _, ...metadata } = object.metadata;
+  return placesOf(key, { ...withoutSecrets(object), metadata }, "").map((path) =>
+    forbiddenError(path, "must not contain the access key"),
+  );
+}
+
+function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {
+  return ENVELOPED_FIELDS.flatMap((path) => {
+    const value = secretAt(specOf(object), path);
+    return value === undefined || BASE64.test(value)
+      ? []
+      : [invalidError(`spec.${path.join(".")}`, HIDDEN, "must be base64")];
+  });
+}
+
+function validateScope(scope: AccessKeySpec["scope"], aliases: RestrictionNames): readonly FieldError[] {
+  if (scope === undefined) return [];
+  const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
+  const path = "spec.scope";
+  return [
+    ...roles.flatMap((entry, index) => validateRole(entry, indexPath(`${path}.roles`, index), aliases)),
+    ...projects.flatMap((entry, index) => namedMembers(entry, ["project"], indexPath(`${path}.projects`, index))),
+    ...spaces.flatMap((entry, index) => namedMembers(entry, ["project", "space"], indexPath(`${path}.spaces`, index))),
+    ...virtualClusters.flatMap((entry, index) =>
+      namedMembers(entry, ["project", "virtualCluster"], indexPath(`${path}.virtualClusters`, index)),
+    ),
+    ...clusters.flatMap((entry, index) => namedMembers(entry, ["cluster"], indexPath(`${path}.clusters`, index))),
+  ];
+}
+
+type Role = NonNullable<NonNullable<AccessKeySpec["scope"]>["roles"]>[number];
+
+function validateRole(entry: Role, path: string, aliases: RestrictionNames): readonly FieldError[] {
+  const { role = "", projects = [], virtualClusters = [] } = entry;
+  const known: readonly string[] = SCOPE_ROLES;
+  return [
+    ...(role === "" ? [requiredError(childPath(path, "role"))] : []),
+    ...(role !== "" && !known.includes(canonicalRole(role, aliases))
+      ? [notSupportedError(childPath(path, "role"), role, known)]
+      : []),
+    ...wholeNames(projects, childPath(path, "projects")),
+    ...wholeNames(virtualClusters, childPath(path, "virtualClusters")),
+  ];
+}
+
+function wholeNames(names: readonly string[], path: string): readonly FieldError[] {
+  const seen = new Set<string>();
+  return names.flatMap((name, index) => {
+    const at = indexPath(path, index);
+    const errors = seen.has(name) ? [duplicateError(at, name)] : validateName(name, at);
+    seen.add(name);
+    return errors;
+  });
+}
+
+const namedMembers = (
+  entry: { readonly [member: string]: string | undefined },
+  members: readonly string[],
+  path: string,
+): readonly FieldError[] => members.flatMap((member) => validateName(entry[member] ?? "", childPath(path, member)));
+
+function validateName(name: string, path: string): readonly FieldError[] {
+  if (name === "") return [requiredError(path)];
+  return name !== "*" && name.includes("*") ? [invalidError(path, name, "* counts only as the whole value")] : [];
+}
