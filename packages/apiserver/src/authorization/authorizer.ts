@@ -49,8 +49,13 @@ export type ResolvedRules = {
   readonly evaluationError?: string;
 };
 
-/** Tells everything that a user may do in a namespace, for SelfSubjectRulesReview and the escalation check. */
-export type RuleResolver = { rulesFor(user: UserInfo, namespace: string): ResolvedRules | Promise<ResolvedRules> };
+/**
+ * Tells everything that a user may do in a namespace, for SelfSubjectRulesReview and the escalation check. A credential that opens
+ * less than its owner may do narrows the answer.
+ */
+export type RuleResolver = {
+  rulesFor(user: UserInfo, namespace: string, credential?: Credential): ResolvedRules | Promise<ResolvedRules>;
+};
 
 /** A list of authorizers is an authorizer: the first with an opinion decides. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
@@ -70,8 +75,8 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
 /** A list of resolvers is a resolver: the user may do what any of them tells. */
 export function unionRuleResolver(resolvers: readonly RuleResolver[]): RuleResolver {
   return {
-    async rulesFor(user, namespace) {
-      const parts = await Promise.all(resolvers.map((resolver) => resolver.rulesFor(user, namespace)));
+    async rulesFor(user, namespace, credential) {
+      const parts = await Promise.all(resolvers.map((resolver) => resolver.rulesFor(user, namespace, credential)));
       const errors = parts.flatMap(({ evaluationError }) => (evaluationError === undefined ? [] : [evaluationError]));
       return {
         resourceRules: parts.flatMap(({ resourceRules }) => resourceRules),

@@ -53,13 +53,14 @@ export const selfSubjectRulesReviews = ({
     singular: "selfsubjectrulesreview",
     namespaced: false,
     schema: kindSchema(fields.schema),
-    async submit({ user }, body) {
+    async submit({ user, credential }, body) {
       // The schema has checked the shape.
       const { namespace = "" } = (body as SelfSubjectRulesReview).spec ?? {};
       if (namespace === "") throw badRequestError("no namespace on request");
       const { resourceRules, nonResourceRules, incomplete, evaluationError } = await ruleResolver.rulesFor(
         user,
         namespace,
+        credential,
       );
       const status = {
         resourceRules: resourceRules.map(withoutEmptyNames),
@@ -67,7 +68,7 @@ export const selfSubjectRulesReviews = ({
         incomplete,
         ...(evaluationError === undefined ? {} : { evaluationError }),
       };
-      return answeredReview({ ...body, spec: {} }, status);
+      return answeredReview({ ...body, metadata: {}, spec: {} }, status);
     },
   });
 

@@ -57,11 +57,11 @@ export function createEscalationCheck({ authorizer, ruleResolver, source }: Esca
 
   /** What the caller would give away without holding it, as a refusal prints it; undefined when nothing. */
   const missingRights = async (
-    { user }: RequestContext,
+    { user, credential }: RequestContext,
     namespace: string,
     wanted: readonly PolicyRule[],
   ): Promise<string | undefined> => {
-    const resolved = await ruleResolver.rulesFor(user, namespace);
+    const resolved = await ruleResolver.rulesFor(user, namespace, credential);
     const missing = uncoveredRules(policyRulesOf(resolved), wanted);
     if (missing.length === 0) return undefined;
     const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();

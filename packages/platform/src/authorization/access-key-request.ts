@@ -1,0 +1,18 @@
+// Tells requests for access keys, which no entry of a scope opens.
+
+import type { PlatformNames } from "../platform-names.ts";
+import type { TargetedRequest } from "./request-target.ts";
+
+/** A question about all cluster-scoped resources (`*`, in an access review) is one about access keys too. */
+export function isAccessKeyRequest(
+  { isResourceRequest, apiGroup, resource, subresource, namespace }: TargetedRequest,
+  { managementGroup, storageGroup }: Pick<PlatformNames, "managementGroup" | "storageGroup">,
+): boolean {
+  if (!isResourceRequest) return false;
+  const isIn = (group: string): boolean => apiGroup === group || apiGroup === "*";
+  const isAll = resource === "*" && namespace === "";
+  if (isIn(storageGroup) && (resource === "accesskeys" || isAll)) return true;
+  if (!isIn(managementGroup)) return false;
+  if (resource === "ownedaccesskeys" || isAll) return true;
+  return (resource === "users" || resource === "teams") && (subresource === "accesskeys" || subresource === "*");
+}

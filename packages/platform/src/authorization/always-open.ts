@@ -1,0 +1,67 @@
+// What every live key opens, whatever it is narrowed to: who am I, what may I do, and what does this server speak.
+
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { PlatformNames } from "../platform-names.ts";
+import type { PlatformRequest } from "./request-target.ts";
+
+/** Exact, or everything below where a star is the last step. */
+export const ALWAYS_OPEN_PATHS: readonly string[] = [
+  "/api",
+  "/api/*",
+  "/apis",
+  "/apis/*",
+  "/healthz",
+  "/healthz/*",
+  "/livez",
+  "/livez/*",
+  "/openapi",
+  "/openapi/*",
+  "/readyz",
+  "/readyz/*",
+  "/version",
+  "/version/",
+];
+
+const EXACT: ReadonlySet<string> = new Set(ALWAYS_OPEN_PATHS);
+const BELOW = ALWAYS_OPEN_PATHS.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1));
+
+type OpenResource = readonly [group: string, resource: string];
+
+const SELF_REVIEWS: readonly OpenResource[] = [
+  ["authentication.k8s.io", "selfsubjectreviews"],
+  ["authorization.k8s.io", "selfsubjectaccessreviews"],
+  ["authorization.k8s.io", "selfsubjectrulesreviews"],
+];
+
+/** Clients of the platform ask its own group for one of the reviews that Kubernetes has. */
+const OWN_RESOURCES: readonly string[] = ["selves", "selfsubjectaccessreviews"];
+
+export function isAlwaysOpen(
+  { target, inner }: PlatformRequest,
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+): boolean {
+  if (target !== "Management") return false;
+  if (!inner.isResourceRequest) {
+    if (inner.verb !== "get" && inner.verb !== "head") return false;
+    return EXACT.has(inner.path) || BELOW.some((prefix) => inner.path.startsWith(prefix));
+  }
+  const { verb, apiGroup, resource, subresource, namespace } = inner;
+  if (verb !== "create" || subresource !== "" || namespace !== "") return false;
+  if (apiGroup === managementGroup) return OWN_RESOURCES.includes(resource);
+  return SELF_REVIEWS.some(([group, review]) => group === apiGroup && review === resource);
+}
+
+/** The same as rules of a role. */
+export function alwaysOpenRules({ managementGroup }: Pick<PlatformNames, "managementGroup">): readonly PolicyRule[] {
+  const resources = [...OWN_RESOURCES.map((resource): OpenResource => [managementGroup, resource]), ...SELF_REVIEWS];
+  return [
+    { verbs: ["get", "head"], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ALWAYS_OPEN_PATHS },
+    ...resources.map(([group, resource]) => ({
+      verbs: ["create"],
+      apiGroups: [group],
+      resources: [resource],
+      resourceNames: [],
+      nonResourceURLs: [],
+    })),
+  ];
+}

@@ -1,0 +1,81 @@
+// The ClusterRoles and bindings that the platform is installed with, as data.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { GROUP_AUTHENTICATED } from "@postern/apiserver/authentication/user-info";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { PlatformNames } from "../platform-names.ts";
+import { alwaysOpenRules } from "./always-open.ts";
+
+const READ = ["get", "list", "watch"];
+const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
+const INSTANCES = ["virtualclusterinstances", "spaceinstances"];
+
+/** Suffixes of the roles' names; see `PlatformNames.role`. */
+export const PROJECT_ADMIN = "project-admin";
+export const PROJECT_USER = "project-user";
+export const PROJECT_VIEWER = "project-viewer";
+
+export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[] => [
+  clusterRole(names.role("admin"), [
+    { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
+    { verbs: ["*"], nonResourceURLs: ["*"] },
+  ]),
+  clusterRole(names.role("authenticated"), authenticatedRules(names)),
+  clusterRole(names.role(PROJECT_ADMIN), projectAdminRules(names)),
+  clusterRole(names.role(PROJECT_USER), projectUserRules(names)),
+  clusterRole(names.role(PROJECT_VIEWER), projectViewerRules(names)),
+];
+
+/** The project roles are bound by the projects themselves. */
+export const builtInClusterRoleBindings = (names: PlatformNames): readonly KubeObject[] => [
+  groupBinding(names.role("admin"), names.adminsGroup),
+  groupBinding(names.role("authenticated"), GROUP_AUTHENTICATED),
+];
+
+/** Own user and own teams are not among them: RBAC cannot say "own". */
+const authenticatedRules = (names: PlatformNames): readonly JsonObject[] => [
+  ...alwaysOpenRules(names).map(({ verbs, apiGroups, resources, nonResourceURLs }) =>
+    resources.length === 0 ? { verbs, nonResourceURLs } : { verbs, apiGroups, resources },
+  ),
+  // The resource shows callers their own keys only.
+  { verbs: [...READ, ...WRITE], apiGroups: [names.managementGroup], resources: ["ownedaccesskeys"] },
+];
+
+/** Evaluated in the project's namespace, and for the project of that name: membership binds to both. */
+const projectViewerRules = ({ managementGroup }: PlatformNames): readonly JsonObject[] => [
+  { verbs: READ, apiGroups: [managementGroup], resources: ["projects", "projects/clusters", ...INSTANCES] },
+  { verbs: READ, apiGroups: ["", "events.k8s.io"], resources: ["events"] },
+  { verbs: ["get"], apiGroups: [""], resources: ["namespaces"] },
+];
+
+const projectUserRules = (names: PlatformNames): readonly JsonObject[] => [
+  ...projectViewerRules(names),
+  { verbs: ["use"], apiGroups: [names.managementGroup], resources: ["projects", ...INSTANCES] },
+  { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/kubeconfig"] },
+];
+
+const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
+  ...projectUserRules(names),
+  { verbs: ["update", "patch"], apiGroups: [names.managementGroup], resources: ["projects"] },
+  { verbs: WRITE, apiGroups: [names.managementGroup], resources: INSTANCES },
+  { verbs: ["get"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/accesskey"] },
+  { verbs: [...READ, ...WRITE], apiGroups: [""], resources: ["secrets", "events"] },
+  { verbs: [...READ, ...WRITE], apiGroups: [RBAC_GROUP], resources: ["roles", "rolebindings"] },
+  { verbs: ["create"], apiGroups: ["authorization.k8s.io"], resources: ["localsubjectaccessreviews"] },
+];
+
+const clusterRole = (name: string, rules: readonly JsonObject[]): KubeObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: "ClusterRole",
+  metadata: { name },
+  rules,
+});
+
+const groupBinding = (role: string, group: string): KubeObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: "ClusterRoleBinding",
+  metadata: { name: role },
+  subjects: [{ kind: "Group", apiGroup: RBAC_GROUP, name: group }],
+  roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: role },
+});

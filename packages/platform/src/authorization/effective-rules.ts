@@ -1,0 +1,49 @@
+// Tells as rules what a caller may do in a namespace, after what its access key is narrowed to. Never more than decisions allow there.
+
+import type { Credential } from "@postern/apiserver/authentication/authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { ResolvedRules, RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import {
+  createRbacAuthorizer,
+  policyRulesOf,
+  resolveRules,
+} from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { type DecisionSources, keyStanding } from "./decision.ts";
+import { intersectRules } from "./intersect-rules.ts";
+import { ownerRules } from "./owner-rules.ts";
+import { restrictionRules } from "./restriction-rules.ts";
+
+const EVERYTHING: readonly PolicyRule[] = [
+  { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [], nonResourceURLs: [] },
+  { verbs: ["*"], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ["*"] },
+];
+const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
+
+/** For SelfSubjectRulesReview and the escalation check. `incomplete` when a key narrows what its owner may. */
+export function createEffectiveRules(sources: DecisionSources): RuleResolver {
+  const { rbac, keys } = sources;
+  const roles = createRbacAuthorizer({ source: rbac });
+
+  const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined) => {
+    if (credential === undefined && isMaster(user)) return { rules: EVERYTHING, rest: NOTHING };
+    const byRole = roles.rulesFor(user, namespace);
+    return { rules: [...policyRulesOf(byRole), ...ownerRules(user, namespace, sources)], rest: byRole };
+  };
+
+  return {
+    rulesFor(user, namespace, credential) {
+      const standing = keyStanding({ user, credential }, keys);
+      if (!standing.good) return NOTHING;
+      const { rules, rest } = rulesOfUser(user, namespace, credential);
+      const { key } = standing;
+      const { evaluationError } = rest;
+      const error = evaluationError === undefined ? {} : { evaluationError };
+      if (key?.restrictions === undefined) return { ...resolveRules(rules), incomplete: rest.incomplete, ...error };
+      const facts = { names: sources.names, user, owner: key.owner };
+      const narrowed = restrictionRules(key.restrictions, namespace, facts).reduce(intersectRules, rules);
+      return { ...resolveRules(narrowed), incomplete: true, ...error };
+    },
+  };
+}

@@ -1,0 +1,36 @@
+// The kinds whose lists are filtered instead of refused: anybody may list them, and sees what they may get.
+
+import type { PlatformNames } from "../platform-names.ts";
+import type { PlatformRequest } from "./request-target.ts";
+
+export const FILTERED_RESOURCES = [
+  "projects",
+  "clusters",
+  "users",
+  "teams",
+  "virtualclusterinstances",
+  "spaceinstances",
+] as const;
+
+/** All of them are served in the management group. */
+export type FilteredResource = (typeof FILTERED_RESOURCES)[number];
+
+export const isFilteredResource = (resource: string): resource is FilteredResource =>
+  (FILTERED_RESOURCES as readonly string[]).includes(resource); // Widened: the question is whether it is one of them.
+
+export const isInstanceResource = (resource: string): resource is InstanceResource =>
+  resource === "virtualclusterinstances" || resource === "spaceinstances";
+
+/** The kinds that live in a project's namespace and belong to somebody. */
+export type InstanceResource = "virtualclusterinstances" | "spaceinstances";
+
+export const isFilteredList = (
+  { target, inner }: PlatformRequest,
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+): boolean =>
+  target === "Management" &&
+  inner.isResourceRequest &&
+  (inner.verb === "list" || inner.verb === "watch") &&
+  inner.subresource === "" &&
+  inner.apiGroup === managementGroup &&
+  isFilteredResource(inner.resource);

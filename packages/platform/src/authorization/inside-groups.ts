@@ -1,0 +1,63 @@
+// As whom a caller appears inside a virtual cluster: its own name and groups, and one group that stands for its role there.
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { PlatformNames } from "../platform-names.ts";
+import { PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
+import { isListed, isOwner } from "./caller.ts";
+import type { InstanceFacts } from "./instance-facts.ts";
+import { projectRolesOf } from "./owner-rights.ts";
+import type { ProjectFacts } from "./project-facts.ts";
+
+export type InsideSources = {
+  readonly names: PlatformNames;
+  readonly projects: Pick<ProjectFacts, "get">;
+  readonly instances: Pick<InstanceFacts, "get">;
+};
+
+export type InstancePlace = { readonly project: string; readonly virtualCluster: string };
+
+export type InsideIdentity = { readonly name: string; readonly groups: readonly string[] };
+
+/** Kubernetes keeps these names for its own parts; whoever bears one is trusted by built-in bindings. */
+const isReserved = (name: string): boolean => name.startsWith("system:");
+
+/**
+ * The user and groups that the proxy impersonates and client certificates carry. No group of Kubernetes' own is among them, whatever
+ * the caller's are. Throws ApiError 403 for a caller whose very name is one of Kubernetes' own.
+ */
+export function insideIdentity(user: UserInfo, place: InstancePlace, sources: InsideSources): InsideIdentity {
+  if (user.name === "" || isReserved(user.name)) {
+    const resource = { group: sources.names.managementGroup, resource: "virtualclusterinstances" };
+    throw forbiddenRequestError(resource, place.virtualCluster, "this user name means something else inside");
+  }
+  const role = insideClusterRole(user, place, sources);
+  const own = user.groups.filter((group) => !isReserved(group) && !standsForRole(group, sources.names));
+  const groups = role === undefined ? own : [...own, sources.names.insideRoleGroup(role)];
+  return { name: user.name, groups: [...new Set(groups)].filter((group) => group !== "" && !isReserved(group)) };
+}
+
+/** The groups alone. */
+export const insideGroups = (user: UserInfo, place: InstancePlace, sources: InsideSources): readonly string[] =>
+  insideIdentity(user, place, sources).groups;
+
+/** A group of that name that came along with the caller would be a role that nobody here has given. */
+const standsForRole = (group: string, names: PlatformNames): boolean => group.startsWith(names.insideRoleGroup(""));
+
+/** The ClusterRole that the caller has inside; undefined when nothing gives one. */
+export function insideClusterRole(
+  user: UserInfo,
+  { project, virtualCluster }: InstancePlace,
+  { names, projects, instances }: InsideSources,
+): string | undefined {
+  const instance = instances.get("virtualclusterinstances", names.projectNamespace(project), virtualCluster);
+  // What is not there has nobody inside.
+  if (instance === undefined) return undefined;
+  const roles = projectRolesOf(user, projects.get(project), names);
+  const isAdmin = user.groups.includes(names.adminsGroup) || roles.includes(names.role(PROJECT_ADMIN));
+  if (isAdmin || isOwner(user, instance.owner, names)) return "cluster-admin";
+  const extra = instance.extraAccessRules.find((rule) => rule.clusterRole !== "" && isListed(user, rule, names));
+  if (extra !== undefined) return extra.clusterRole;
+  if (roles.includes(names.role(PROJECT_USER))) return "edit";
+  return roles.includes(names.role(PROJECT_VIEWER)) ? "view" : undefined;
+}

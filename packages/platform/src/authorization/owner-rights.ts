@@ -1,0 +1,163 @@
+// What the owner of a credential may do beyond roles and bindings: with itself, in its projects, and with its instances.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
+import type { PlatformNames } from "../platform-names.ts";
+import { asksAboutOthers } from "./asks-about-others.ts";
+import { PROJECT_ADMIN } from "./built-in-roles.ts";
+import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
+import { isInstanceResource } from "./filtered-resources.ts";
+import type { InstanceAccess, InstanceFact, InstanceFacts } from "./instance-facts.ts";
+import type { ProjectFact, ProjectFacts, ProjectMember } from "./project-facts.ts";
+import type { TargetedRequest } from "./request-target.ts";
+
+export type RightCode =
+  | "own-user"
+  | "own-team"
+  | "project-member"
+  | "instance-owner"
+  | "instance-access"
+  | "virtual-cluster-identity"
+  | "cluster-identity";
+
+/** `reason` is for people: it names the object that gives the right. */
+export type Right = { readonly code: RightCode; readonly reason: string };
+
+export type OwnerRightsSources = {
+  readonly names: PlatformNames;
+  readonly roles: Pick<RbacSource, "rulesOf">;
+  readonly projects: ProjectFacts;
+  readonly instances: InstanceFacts;
+};
+
+const MAIN_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch", "update", "patch", "delete", "use"]);
+
+/** The right that opens a request to the management API; undefined when there is none but what roles may give. */
+export function ownerRight(user: UserInfo, request: TargetedRequest, sources: OwnerRightsSources): Right | undefined {
+  if (!request.isResourceRequest) return undefined;
+  const { names, instances, projects } = sources;
+  const identity = identityRight(user, request, sources);
+  if (identity !== undefined) return identity;
+
+  const project = projectOfRequest(request, names);
+  if (project !== undefined) {
+    const right = projectRight(user, request, project, projects.get(project), sources);
+    if (right !== undefined) return right;
+  }
+  if (request.apiGroup !== names.managementGroup || request.name === "") return undefined;
+  const { resource, namespace, name } = request;
+  if (isInstanceResource(resource))
+    return instanceRight(user, request, instances.get(resource, namespace, name), names);
+  return namespace === "" ? ownRight(user, request, names) : undefined;
+}
+
+/** The caller's own user and teams, and the list of keys below each. */
+export function ownRight(user: UserInfo, request: TargetedRequest, names: PlatformNames): Right | undefined {
+  const { verb, resource, subresource, name } = request;
+  if (verb !== "get" || (subresource !== "" && subresource !== "accesskeys")) return undefined;
+  if (resource === "users" && isUser(user, name, names)) return { code: "own-user", reason: `is user ${name}` };
+  if (resource === "teams" && isInTeam(user, name, names)) return { code: "own-team", reason: `is in team ${name}` };
+  return undefined;
+}
+
+/** The project whose members a request concerns: that of its namespace, or the one it is about. */
+export function projectOfRequest(
+  { apiGroup, resource, namespace, name }: TargetedRequest,
+  names: PlatformNames,
+): string | undefined {
+  if (namespace !== "") return names.projectOf(namespace);
+  return apiGroup === names.managementGroup && resource === "projects" && name !== "" ? name : undefined;
+}
+
+/** What a member's ClusterRole opens, in the project's namespace and for the project itself. */
+export function projectRight(
+  user: UserInfo,
+  request: TargetedRequest,
+  project: string,
+  fact: ProjectFact | undefined,
+  { names, roles }: Pick<OwnerRightsSources, "names" | "roles">,
+): Right | undefined {
+  for (const role of projectRolesOf(user, fact, names)) {
+    const rules = clusterRoleRules(role, roles);
+    if (rules.some((rule) => ruleAllows(rule, request))) {
+      return { code: "project-member", reason: `has ClusterRole ${role} in project ${project}` };
+    }
+  }
+  return undefined;
+}
+
+/** The ClusterRoles that somebody has in a project, the owner's first. */
+export function projectRolesOf(user: UserInfo, fact: ProjectFact | undefined, names: PlatformNames): readonly string[] {
+  if (fact === undefined) return [];
+  const roles = fact.members.filter((member) => isMember(user, member, names)).map(({ clusterRole }) => clusterRole);
+  return isOwner(user, fact.owner, names) ? [names.role(PROJECT_ADMIN), ...roles] : roles;
+}
+
+function isMember(user: UserInfo, { kind, name }: ProjectMember, names: PlatformNames): boolean {
+  if (kind === "User") return isUser(user, name, names);
+  return kind === "Team" && isInTeam(user, name, names);
+}
+
+export const clusterRoleRules = (name: string, roles: Pick<RbacSource, "rulesOf">): readonly PolicyRule[] =>
+  roles.rulesOf({ apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name }, "") ?? [];
+
+/** What an instance opens to its owner, and to those whom its access list names. `request` is about that instance. */
+export function instanceRight(
+  user: UserInfo,
+  request: TargetedRequest,
+  fact: InstanceFact | undefined,
+  names: PlatformNames,
+): Right | undefined {
+  if (fact === undefined) return undefined;
+  const { namespace, name } = request;
+  if (isOwner(user, fact.owner, names) && opensToOwner(request)) {
+    return { code: "instance-owner", reason: `owns ${namespace}/${name}` };
+  }
+  const at = fact.access.findIndex((access) => accessOpens(access, request) && isListed(user, access, names));
+  return at < 0 ? undefined : { code: "instance-access", reason: `is in spec.access[${at}] of ${namespace}/${name}` };
+}
+
+/** Everything but the status, which says what the platform has done. */
+const opensToOwner = ({ verb, subresource }: TargetedRequest): boolean => {
+  if (subresource === "") return MAIN_VERBS.has(verb);
+  return subresource !== "status" || verb === "get";
+};
+
+/** The verbs apply to the instance itself and to the subresources that are listed. */
+const accessOpens = ({ verbs, subresources }: InstanceAccess, { verb, subresource }: TargetedRequest): boolean =>
+  (verbs.includes(verb) || verbs.includes("*")) &&
+  (subresource === "" ? MAIN_VERBS.has(verb) : subresources.includes(subresource) || subresources.includes("*"));
+
+/** What control planes and agents may do with keys of their own: ask about those who come to them, and see themselves. */
+function identityRight(
+  user: UserInfo,
+  request: TargetedRequest,
+  { names, instances }: OwnerRightsSources,
+): Right | undefined {
+  // The names of people and teams never begin so.
+  if (!user.name.startsWith(`${names.name}:`)) return undefined;
+  const own = parseVirtualClusterIdentity(names, user.name);
+  if (own !== undefined) {
+    const { namespace, instance } = own;
+    if (instances.get("virtualclusterinstances", namespace, instance) === undefined) return undefined;
+    const isOwn =
+      isReadOf(request, "virtualclusterinstances", instance, names) &&
+      request.namespace === namespace &&
+      (request.subresource === "" || request.subresource === "accesskey");
+    if (!isOwn && !asksAboutOthers(request, names)) return undefined;
+    return { code: "virtual-cluster-identity", reason: `is virtual cluster ${namespace}/${instance}` };
+  }
+  const cluster = parseClusterIdentity(names, user.name);
+  if (cluster === undefined) return undefined;
+  const isOwn = isReadOf(request, "clusters", cluster, names) && request.subresource === "";
+  if (!isOwn && !asksAboutOthers(request, names)) return undefined;
+  return { code: "cluster-identity", reason: `is cluster ${cluster}` };
+}
+
+const isReadOf = (request: TargetedRequest, resource: string, name: string, { managementGroup }: PlatformNames) =>
+  request.verb === "get" &&
+  request.apiGroup === managementGroup &&
+  request.resource === resource &&
+  request.name === name;

@@ -1,0 +1,95 @@
+// What the owner of a credential may do beyond roles and bindings, told as rules for one namespace.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { isInTeam, isListed, isOwner, isUser } from "./caller.ts";
+import type { InstanceResource } from "./filtered-resources.ts";
+import type { InstanceFact } from "./instance-facts.ts";
+import { clusterRoleRules, type OwnerRightsSources, projectRolesOf } from "./owner-rights.ts";
+
+type RulesSources = Pick<OwnerRightsSources, "names" | "projects" | "instances"> & {
+  readonly rbac: OwnerRightsSources["roles"];
+};
+
+const INSTANCES: readonly InstanceResource[] = ["virtualclusterinstances", "spaceinstances"];
+const OWNER_VERBS = ["get", "list", "watch", "update", "patch", "delete", "use"];
+const OWNER_SUBRESOURCES = ["kubeconfig", "accesskey"];
+
+/** May tell less than decisions allow, never more. */
+export function ownerRules(user: UserInfo, namespace: string, sources: RulesSources): readonly PolicyRule[] {
+  const { names, projects, instances } = sources;
+  const project = names.projectOf(namespace);
+  const inProject = project === undefined ? [] : memberRules(user, project, sources);
+  const onInstances = INSTANCES.flatMap((resource) =>
+    [...instances.entries(resource, namespace)].flatMap(([name, fact]) =>
+      instanceRules(user, resource, name, fact, sources),
+    ),
+  );
+  const onProjects = [...projects.entries()].flatMap(([name]) =>
+    memberRules(user, name, sources).flatMap((rule) => projectObjectRule(rule, name, sources)),
+  );
+  return [...ownRules(user, sources), ...inProject, ...onInstances, ...onProjects];
+}
+
+const memberRules = (user: UserInfo, project: string, { names, projects, rbac }: RulesSources) =>
+  projectRolesOf(user, projects.get(project), names).flatMap((role) => clusterRoleRules(role, rbac));
+
+/** What a member's rule says of the project's own object. */
+function projectObjectRule(rule: PolicyRule, project: string, { names }: RulesSources): readonly PolicyRule[] {
+  if (!rule.apiGroups.includes(names.managementGroup) && !rule.apiGroups.includes("*")) return [];
+  if (rule.resourceNames.length > 0 && !rule.resourceNames.includes(project)) return [];
+  const resources = rule.resources.includes("*")
+    ? ["projects", "projects/clusters"]
+    : rule.resources.filter((resource) => resource === "projects" || resource.startsWith("projects/"));
+  return resources.length === 0 ? [] : [managed(names.managementGroup, rule.verbs, resources, project)];
+}
+
+function instanceRules(
+  user: UserInfo,
+  resource: InstanceResource,
+  name: string,
+  { owner, access }: InstanceFact,
+  { names }: RulesSources,
+): readonly PolicyRule[] {
+  const withSubresources = (list: readonly string[]) => list.map((subresource) => `${resource}/${subresource}`);
+  const owned = isOwner(user, owner, names)
+    ? [
+        managed(names.managementGroup, OWNER_VERBS, [resource], name),
+        managed(names.managementGroup, ["*"], withSubresources(OWNER_SUBRESOURCES), name),
+      ]
+    : [];
+  const granted = access
+    .filter((entry) => isListed(user, entry, names))
+    .flatMap(({ verbs, subresources }) => {
+      const onMain = verbs.includes("*") ? OWNER_VERBS : verbs.filter((verb) => OWNER_VERBS.includes(verb));
+      const below = withSubresources(subresources.includes("*") ? OWNER_SUBRESOURCES : subresources);
+      return [
+        ...(onMain.length === 0 ? [] : [managed(names.managementGroup, onMain, [resource], name)]),
+        ...(below.length === 0 || verbs.length === 0 ? [] : [managed(names.managementGroup, verbs, below, name)]),
+      ];
+    });
+  return [...owned, ...granted];
+}
+
+/** The caller's own user and teams, as far as its groups name them. */
+function ownRules(user: UserInfo, { names }: RulesSources): readonly PolicyRule[] {
+  const ownNames = (groupOf: (name: string) => string, isOwn: (name: string) => boolean): readonly string[] =>
+    user.groups
+      .filter((group) => group.startsWith(groupOf("")))
+      .map((group) => group.slice(groupOf("").length))
+      .filter(isOwn);
+  const users = ownNames(names.userGroup, (name) => isUser(user, name, names));
+  const teams = ownNames(names.teamGroup, (name) => isInTeam(user, name, names));
+  return [
+    ...users.map((name) => managed(names.managementGroup, ["get"], ["users", "users/accesskeys"], name)),
+    ...teams.map((name) => managed(names.managementGroup, ["get"], ["teams", "teams/accesskeys"], name)),
+  ];
+}
+
+const managed = (group: string, verbs: readonly string[], resources: readonly string[], name: string): PolicyRule => ({
+  verbs,
+  apiGroups: [group],
+  resources,
+  resourceNames: [name],
+  nonResourceURLs: [],
+});

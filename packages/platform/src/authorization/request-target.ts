@@ -1,0 +1,40 @@
+// What a request is aimed at: the management API itself, or through one of its proxies a cluster, a space or a virtual cluster.
+
+import type { RequestInfo } from "@postern/apiserver/request/request-info";
+
+/** The parts of a request that rights, scopes and rules look at, as the API that answers it reads them. */
+export type TargetedRequest = Pick<
+  RequestInfo,
+  "isResourceRequest" | "verb" | "apiGroup" | "resource" | "subresource" | "namespace" | "name" | "path"
+>;
+
+/** `inner` is the request itself; on the way through a proxy, what is asked of the API behind it. */
+export type ManagementRequest = { readonly target: "Management"; readonly inner: TargetedRequest };
+export type ClusterRequest = { readonly target: "Cluster"; readonly cluster: string; readonly inner: TargetedRequest };
+export type SpaceRequest = {
+  readonly target: "ProjectSpace";
+  readonly project: string;
+  readonly space: string;
+  readonly inner: TargetedRequest;
+};
+export type VirtualClusterRequest = {
+  readonly target: "ProjectVirtualCluster";
+  readonly project: string;
+  readonly virtualCluster: string;
+  readonly inner: TargetedRequest;
+};
+
+/** Every request that the platform answers is one of these. */
+export type PlatformRequest = ManagementRequest | ClusterRequest | SpaceRequest | VirtualClusterRequest;
+export type ProxyRequest = Exclude<PlatformRequest, ManagementRequest>;
+
+export const managementRequest = (inner: TargetedRequest): ManagementRequest => ({ target: "Management", inner });
+
+export const isManagement = (request: PlatformRequest): request is ManagementRequest => request.target === "Management";
+
+/** `virtualclusterinstances/kubeconfig`, or the plain resource without a subresource. */
+export const resourceWithSubresource = ({
+  resource,
+  subresource,
+}: Pick<TargetedRequest, "resource" | "subresource">): string =>
+  subresource === "" ? resource : `${resource}/${subresource}`;

@@ -1,0 +1,98 @@
+// What an access key is narrowed to, told as rules for one namespace: one list for the scope and one for each rule set.
+
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { alwaysOpenRules } from "./always-open.ts";
+import { FILTERED_RESOURCES } from "./filtered-resources.ts";
+import { matchesName } from "./match-name.ts";
+import type { ScopeFacts } from "./scope.ts";
+
+/** What each list opens, all of them open together. May tell less than the restrictions open, never more. */
+export function restrictionRules(
+  { scope, ruleSets }: AccessKeyRestrictions,
+  namespace: string,
+  { names }: ScopeFacts,
+): readonly (readonly PolicyRule[])[] {
+  const always = alwaysOpenRules(names);
+  return [
+    ...(scope === undefined ? [] : [[...always, ...scopeRules(scope, namespace, names)]]),
+    ...ruleSets.map((rules) => [...always, ...rules.flatMap((rule) => rulesOf(rule, namespace))]),
+  ];
+}
+
+function scopeRules(scope: AccessKeyScope, namespace: string, names: PlatformNames): readonly PolicyRule[] {
+  const project = names.projectOf(namespace);
+  const isHere = (entry: { readonly project: string }): boolean =>
+    project !== undefined && matchesName(entry.project, project);
+  const managed = (verbs: readonly string[], resources: readonly string[], name: string): PolicyRule => ({
+    verbs,
+    apiGroups: [names.managementGroup],
+    resources,
+    // A name that is a star has been widened to what the rule is about.
+    resourceNames: name === "*" ? [] : [name],
+    nonResourceURLs: [],
+  });
+  const intoInstance = (resource: string, name: string): readonly PolicyRule[] => [
+    managed(["get", "use"], [resource], name),
+    managed(["create"], [`${resource}/kubeconfig`], name),
+    managed(["get"], [`${resource}/accesskey`], name),
+  ];
+  return [
+    managed(["list", "watch"], FILTERED_RESOURCES, "*"),
+    ...scope.projects.filter(isHere).map(() => inNamespace),
+    ...scope.virtualClusters
+      .filter(isHere)
+      .flatMap((entry) => [
+        ...intoInstance("virtualclusterinstances", entry.virtualCluster),
+        ...projectRead(managed, project),
+      ]),
+    ...scope.spaces
+      .filter(isHere)
+      .flatMap((entry) => [...intoInstance("spaceinstances", entry.space), ...projectRead(managed, project)]),
+    ...scope.clusters.map(({ cluster }) => managed(["get", "use"], ["clusters"], cluster)),
+  ];
+}
+
+const projectRead = (
+  managed: (verbs: readonly string[], resources: readonly string[], name: string) => PolicyRule,
+  project: string | undefined,
+): readonly PolicyRule[] => (project === undefined ? [] : [managed(["get"], ["projects"], project)]);
+
+/** Of what lies in a namespace, a project's entry opens everything. */
+const inNamespace: PolicyRule = {
+  verbs: ["*"],
+  apiGroups: ["*"],
+  resources: ["*"],
+  resourceNames: [],
+  nonResourceURLs: [],
+};
+
+/** Undefined parts of a rule are open; what rules of roles cannot say is left out. */
+function rulesOf(rule: AccessKeyRule, namespace: string): readonly PolicyRule[] {
+  const { requestTargets, cluster, virtualClusters, namespaces, resources, nonResourceURLs } = rule;
+  if (requestTargets.length > 0 && !requestTargets.includes("Management")) return [];
+  if (cluster !== "" || virtualClusters.length > 0) return [];
+  const verbs = rule.verbs.length === 0 ? ["*"] : rule.verbs;
+  const isAboutResources = resources.length > 0 || namespaces.length > 0;
+  const paths = nonResourceURLs.length > 0 ? nonResourceURLs : isAboutResources ? [] : ["*"];
+  const onPaths = paths.length === 0 ? [] : [{ ...NOTHING, verbs, nonResourceURLs: paths }];
+  if (!isAboutResources && nonResourceURLs.length > 0) return onPaths;
+  if (namespaces.length > 0 && !namespaces.includes(namespace)) return onPaths;
+  const selectors = resources.length === 0 ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
+  const onResources = selectors.flatMap((selector) => {
+    if (selector.resources.length === 0 && selector.resourceNames.length > 0) return [];
+    // At the level of the cluster a star would take in access keys, which it does not open.
+    const named = selector.resources.filter(
+      (pattern) => !pattern.endsWith("/*") && (namespace !== "" || pattern !== "*"),
+    );
+    const patterns = selector.resources.length === 0 && namespace !== "" ? ["*"] : named;
+    if (patterns.length === 0) return [];
+    return [
+      { ...NOTHING, verbs, apiGroups: [selector.group], resources: patterns, resourceNames: selector.resourceNames },
+    ];
+  });
+  return [...onPaths, ...onResources];
+}
+
+const NOTHING: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };

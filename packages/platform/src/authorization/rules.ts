@@ -1,0 +1,84 @@
+// Whether the deprecated rules of an access key open a request, field by field as the interface describes them.
+// Their shape and reading are those of audit policies: k8s.io/apiserver/pkg/audit/policy/checker.go
+
+import type { AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { isAccessKeyRequest } from "./access-key-request.ts";
+import { matchesName } from "./match-name.ts";
+import { type PlatformRequest, resourceWithSubresource, type TargetedRequest } from "./request-target.ts";
+
+type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "projectNamespace">;
+
+/** Index of the first rule that opens the request; -1 when none does. */
+export function openingRule(rules: readonly AccessKeyRule[], request: PlatformRequest, names: RuleNames): number {
+  // Access keys make access keys: only a rule that names them means them.
+  const mustName = request.target === "Management" && isAccessKeyRequest(request.inner, names);
+  return rules.findIndex(
+    (rule) => ruleOpens(rule, request, names) && (!mustName || namesResource(rule, request.inner)),
+  );
+}
+
+const ruleOpens = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean =>
+  targetMatches(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);
+
+function targetMatches(rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean {
+  const { requestTargets, cluster, virtualClusters } = rule;
+  if (requestTargets.length > 0 && !requestTargets.includes(request.target)) return false;
+  if (cluster !== "" && !(request.target === "Cluster" && matchesName(cluster, request.cluster))) return false;
+  if (virtualClusters.length === 0) return true;
+  // A rule about certain virtual clusters opens nothing else, as one about a cluster does.
+  if (request.target !== "ProjectVirtualCluster") return false;
+  const inNamespace = names.projectNamespace(request.project);
+  return virtualClusters.some(
+    ({ name, namespace }) =>
+      (name === "" || matchesName(name, request.virtualCluster)) &&
+      (namespace === "" || matchesName(namespace, inNamespace)),
+  );
+}
+
+const verbMatches = ({ verbs }: AccessKeyRule, verb: string): boolean =>
+  verbs.length === 0 || verbs.includes(verb) || verbs.includes("*");
+
+function contentMatches(rule: AccessKeyRule, request: TargetedRequest): boolean {
+  const isAboutResources = rule.resources.length > 0 || rule.namespaces.length > 0;
+  const isAboutPaths = rule.nonResourceURLs.length > 0;
+  if (!isAboutResources && !isAboutPaths) return true;
+  if (!request.isResourceRequest) return isAboutPaths && pathMatches(rule.nonResourceURLs, request.path);
+  if (!isAboutResources) return false;
+  if (rule.namespaces.length > 0 && !rule.namespaces.includes(request.namespace)) return false;
+  return rule.resources.length === 0 || rule.resources.some((selector) => selects(selector, request));
+}
+
+function selects({ group, resources, resourceNames }: ResourceSelector, request: TargetedRequest): boolean {
+  if (group !== request.apiGroup && group !== "*") return false;
+  // Names mean nothing where no resources are named with them; opening all of the group would be the wider reading.
+  if (resources.length === 0) return resourceNames.length === 0;
+  if (resourceNames.length > 0 && !resourceNames.includes(request.name)) return false;
+  return resources.some((pattern) => resourceMatches(pattern, request));
+}
+
+type ResourceSelector = AccessKeyRule["resources"][number];
+
+/** `*`, `pods`, `pods/log`, all subresources of one resource as `pods` with a starred subresource, or the other way round. */
+function resourceMatches(pattern: string, request: TargetedRequest): boolean {
+  if (pattern === "*") return true;
+  return namesExactly(pattern, request) || (request.subresource !== "" && pattern === `*/${request.subresource}`);
+}
+
+function namesExactly(pattern: string, request: TargetedRequest): boolean {
+  if (pattern === resourceWithSubresource(request)) return true;
+  return request.subresource !== "" && pattern === `${request.resource}/*`;
+}
+
+/** Whether the rule spells out the resource of a request, and does not merely include it in a star. */
+const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest): boolean =>
+  resources.some(
+    (selector) =>
+      selector.group === request.apiGroup &&
+      selects(selector, request) &&
+      selector.resources.some((pattern) => namesExactly(pattern, request)),
+  );
+
+/** A star is a wildcard only as the whole value, or as the whole last step of a path. */
+const pathMatches = (urls: readonly string[], path: string): boolean =>
+  urls.some((url) => url === "*" || url === path || (url.endsWith("/*") && path.startsWith(url.slice(0, -1))));

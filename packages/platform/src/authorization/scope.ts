@@ -1,0 +1,140 @@
+// Whether what an access key is narrowed to opens a request: by an entry of its scope, and by its rules.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { AccessKeyRestrictions, AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { isAccessKeyRequest } from "./access-key-request.ts";
+import { isAlwaysOpen } from "./always-open.ts";
+import { isFilteredList } from "./filtered-resources.ts";
+import { matchesName } from "./match-name.ts";
+import { isManagement, type PlatformRequest, type TargetedRequest } from "./request-target.ts";
+import { openingRule } from "./rules.ts";
+import { roleOpens } from "./scope-roles.ts";
+
+/** What a scope is read against, beside the request. */
+export type ScopeFacts = {
+  readonly names: PlatformNames;
+  /** Who the request is made as. */
+  readonly user: UserInfo;
+  /** Whom the key speaks for. */
+  readonly owner: AccessKeyOwner;
+};
+
+/** `reason` names the entry that opens the request (`scope.projects[0]`), or the part that does not. */
+export type ScopeVerdict = { readonly open: boolean; readonly reason: string };
+
+const UNRESTRICTED: ScopeVerdict = { open: true, reason: "unrestricted" };
+const ALWAYS_OPEN: ScopeVerdict = { open: true, reason: "always-open" };
+const OUT_OF_SCOPE: ScopeVerdict = { open: false, reason: "out-of-scope" };
+const OUT_OF_RULES: ScopeVerdict = { open: false, reason: "out-of-rules" };
+
+/** Absent restrictions open everything; a scope without entries opens only what every live key does. */
+export function inScope(
+  restrictions: AccessKeyRestrictions | undefined,
+  request: PlatformRequest,
+  facts: ScopeFacts,
+): ScopeVerdict {
+  if (restrictions === undefined) return UNRESTRICTED;
+  if (isAlwaysOpen(request, facts.names)) return ALWAYS_OPEN;
+  const { scope, ruleSets } = restrictions;
+  const reasons: string[] = [];
+  if (scope !== undefined) {
+    const entry = openingEntry(scope, request, facts);
+    if (entry === undefined) return OUT_OF_SCOPE;
+    reasons.push(entry);
+  }
+  for (const [set, rules] of ruleSets.entries()) {
+    const rule = openingRule(rules, request, facts.names);
+    if (rule < 0) return OUT_OF_RULES;
+    reasons.push(`ruleSets[${set}][${rule}]`);
+  }
+  // Restrictions that restrict by nothing are not restrictions anybody has written.
+  return reasons.length === 0 ? OUT_OF_SCOPE : { open: true, reason: reasons.join(" ") };
+}
+
+/** The entry of the scope that opens the request, for the audit log. */
+function openingEntry(scope: AccessKeyScope, request: PlatformRequest, facts: ScopeFacts): string | undefined {
+  const { names } = facts;
+  if (isManagement(request)) {
+    if (isAccessKeyRequest(request.inner, names)) return undefined;
+    // The filter asks this function again about every object.
+    if (isFilteredList(request, names)) return "filtered-list";
+  }
+  const find = <T>(list: readonly T[], field: string, opens: (entry: T) => boolean): string | undefined => {
+    const at = list.findIndex(opens);
+    return at < 0 ? undefined : `scope.${field}[${at}]`;
+  };
+  return (
+    find(scope.projects, "projects", ({ project }) => projectOpens(project, request, names)) ??
+    find(scope.virtualClusters, "virtualClusters", (entry) => virtualClusterOpens(entry, request, names)) ??
+    find(scope.spaces, "spaces", (entry) => spaceOpens(entry, request, names)) ??
+    find(scope.clusters, "clusters", ({ cluster }) => clusterOpens(cluster, request, names)) ??
+    find(scope.roles, "roles", (entry) => roleOpens(entry, request, facts))
+  );
+}
+
+/** The project, its subresources, everything in its namespace, and the proxies to what runs in it. */
+function projectOpens(project: string, request: PlatformRequest, names: PlatformNames): boolean {
+  if (request.target === "ProjectVirtualCluster" || request.target === "ProjectSpace") {
+    return matchesName(project, request.project);
+  }
+  if (!isManagement(request) || !request.inner.isResourceRequest) return false;
+  const { inner } = request;
+  const namespaceOf = names.projectOf(inner.namespace);
+  if (namespaceOf !== undefined && matchesName(project, namespaceOf)) return true;
+  return isManaged(inner, "projects", names) && inner.namespace === "" && matchesName(project, inner.name);
+}
+
+type VirtualClusterEntry = AccessKeyScope["virtualClusters"][number];
+type SpaceEntry = AccessKeyScope["spaces"][number];
+
+function virtualClusterOpens(entry: VirtualClusterEntry, request: PlatformRequest, names: PlatformNames): boolean {
+  if (request.target === "ProjectVirtualCluster") {
+    return matchesName(entry.project, request.project) && matchesName(entry.virtualCluster, request.virtualCluster);
+  }
+  const instance = { project: entry.project, name: entry.virtualCluster, resource: "virtualclusterinstances" };
+  return isManagement(request) && instanceOpens(instance, request.inner, names);
+}
+
+function spaceOpens(entry: SpaceEntry, request: PlatformRequest, names: PlatformNames): boolean {
+  if (request.target === "ProjectSpace") {
+    return matchesName(entry.project, request.project) && matchesName(entry.space, request.space);
+  }
+  const instance = { project: entry.project, name: entry.space, resource: "spaceinstances" };
+  return isManagement(request) && instanceOpens(instance, request.inner, names);
+}
+
+type InstanceEntry = { readonly project: string; readonly name: string; readonly resource: string };
+
+/** Get the instance and its project, use it, and get into it. */
+function instanceOpens({ project, name, resource }: InstanceEntry, inner: TargetedRequest, names: PlatformNames) {
+  if (isManaged(inner, "projects", names)) {
+    return inner.verb === "get" && inner.subresource === "" && matchesName(project, inner.name);
+  }
+  if (!isManaged(inner, resource, names) || !matchesName(name, inner.name)) return false;
+  const projectOf = names.projectOf(inner.namespace);
+  if (projectOf === undefined || !matchesName(project, projectOf)) return false;
+  switch (inner.subresource) {
+    case "":
+      return inner.verb === "get" || inner.verb === "use";
+    case "kubeconfig":
+      return inner.verb === "create";
+    case "accesskey":
+      return inner.verb === "get";
+    default:
+      return false;
+  }
+}
+
+/** `use` goes with `get`, because it is what the proxy asks of the owner. */
+function clusterOpens(cluster: string, request: PlatformRequest, names: PlatformNames): boolean {
+  if (request.target === "Cluster") return matchesName(cluster, request.cluster);
+  if (!isManagement(request)) return false;
+  const { inner } = request;
+  if (!isManaged(inner, "clusters", names) || inner.subresource !== "") return false;
+  return (inner.verb === "get" || inner.verb === "use") && matchesName(cluster, inner.name);
+}
+
+const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }: PlatformNames): boolean =>
+  inner.isResourceRequest && inner.apiGroup === managementGroup && inner.resource === resource;
