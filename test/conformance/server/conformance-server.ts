@@ -1,6 +1,7 @@
 // Serves the resources of CustomResourceDefinitions through the API server library alone: no product strategy is in the way
 // when its answers are compared with those of kube-apiserver.
 
+import { randomUUID } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
-import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
+import { type HealthCheck, pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/health/non-resource-handler";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -56,15 +57,17 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
   const logger = createLogger({ level: "warn" });
   const runtime = systemRuntime;
   const storage = await openStorage(options);
+  const compact = (): Promise<void> => forgetHistory(storage);
+  await compact();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
   await cache.ready();
   const metrics = createServerMetrics({ withProcessMetrics: true });
   const stopping = new AbortController();
-  const checks = [pingCheck, shutdownCheck(stopping.signal)];
-  const health = { healthz: checks, livez: [pingCheck], readyz: checks };
+  const live = [pingCheck, logCheck, storeCheck(storage)];
+  const ready = [...live, shutdownCheck(stopping.signal)];
+  const health = { healthz: live, livez: live, readyz: ready };
   const nonResource = createNonResourceHandler({ health, version: VERSION, metrics, logger });
   const tokens = createTokenFileAuthenticator(await readFile(options.tokenFile, "utf8"));
-  const compact = async (): Promise<void> => storage.compact(await storage.currentRevision());
 
   const surface = createStandardSurface({
     composition: "conformance",
@@ -85,6 +88,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     },
   });
   await surface.bootstrap(stopping.signal);
+  await compact();
 
   const authority = await loadOrCreateAuthority(options.dataDir, { commonName: "conformance", ...runtime });
   const names = servingNames(options.bindAddress, [hostname()]);
@@ -117,6 +121,21 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     },
   };
 }
+
+/** Makes every version so far an old one, also those that are the newest of their resource, and forgets them. */
+async function forgetHistory(storage: Storage): Promise<void> {
+  const key = `/conformance/${randomUUID()}`;
+  await storage.delete(key, await storage.create(key, new Uint8Array()));
+  await storage.compact(await storage.currentRevision());
+}
+
+const logCheck: HealthCheck = { name: "log", check: () => undefined };
+
+/** Under the name that clients know the check of the store by. */
+const storeCheck = (storage: Storage): HealthCheck => ({
+  name: "etcd",
+  check: async () => void (await storage.currentRevision()),
+});
 
 async function openStorage({ store, dataDir }: ConformanceOptions): Promise<Storage> {
   return store === "memory"

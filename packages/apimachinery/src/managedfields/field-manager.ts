@@ -21,6 +21,11 @@ export type FieldManagerOptions = {
   readonly hasStatus?: boolean;
   /** Fields that nobody may own, such as `["spec", "key"]`, with everything below them. */
   readonly untrackedPaths?: readonly (readonly string[])[];
+  /**
+   * Top-level members that an object always has, as kinds with a Go type have their spec and status: their appearance is not a
+   * change that somebody could own. Default none.
+   */
+  readonly structs?: readonly string[];
 };
 
 type WriteInput = {
@@ -77,6 +82,7 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     apiVersion,
     updaterFor,
     untracked: fieldSetOf(...untracked),
+    structs: Object.fromEntries((options.structs ?? []).map((name) => [name, {}])),
   };
   return {
     update: (input) => updateManagedFields(core, input),

@@ -29,9 +29,10 @@ export function updateManagedFields(core: FieldManagerCore, input: FieldManagerU
   const managed = managedBefore(live, next, subresource);
   // Once nobody is recorded, only an apply starts the record again.
   if (live !== undefined && managed.owners.size === 0) return bare;
-  const before = live === undefined ? {} : jsonOf(withoutManagedFields(live));
+  const before = { ...core.structs, ...(live === undefined ? {} : withoutManagedFields(live)) };
+  const after = { ...core.structs, ...bare };
   try {
-    const kept = trackUpdate(core, { before, after: jsonOf(bare), managed, manager, subresource, now });
+    const kept = trackUpdate(core, { before, after: after as JsonValue, managed, manager, subresource, now });
     return withManagedFields(bare, encodeManagedFields(kept));
   } catch (error) {
     // Who owns what is unknown for an object that does not fit its schema; validation is about to refuse it.

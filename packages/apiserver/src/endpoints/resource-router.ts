@@ -53,7 +53,9 @@ export function createResourceRouter(registry: ResourceRegistry, endpoint: Endpo
 /** A cluster-scoped resource has no namespace in its path, and a namespaced object has one. */
 function checkScope({ namespaced }: ResourceDefinition, { info }: RequestContext): void {
   const { namespace, name, verb } = info;
-  if (!namespaced && namespace !== "") throw resourceNotFoundError();
+  // A namespace itself is found in its own: `/api/v1/namespaces/x` carries x as both.
+  const isNamespaceItself = info.apiGroup === "" && info.resource === "namespaces" && namespace === name;
+  if (!namespaced && namespace !== "" && !isNamespaceItself) throw resourceNotFoundError();
   const acrossNamespaces = verb === "list" || verb === "watch";
   if (namespaced && namespace === "" && (name !== "" || !acrossNamespaces)) throw resourceNotFoundError();
 }
@@ -64,7 +66,12 @@ async function routeVerb(context: RequestContext, resource: InstalledResource, e
   const groupResource = { group: definition.group, resource: definition.plural };
   if (verb === "create" && name !== "") throw methodNotAllowedError();
   if ((verb === "update" || verb === "patch") && name === "") throw badRequestError("name must be provided");
-  if (!isResourceVerb(verb) || !isServed(definition, verb)) throw verbNotSupportedError(groupResource, knownVerb(verb));
+  if (!isResourceVerb(verb) || !isServed(definition, verb)) {
+    // Built-in kinds have no route at all for what they do not serve.
+    throw definition.strategicMergePatch === true
+      ? methodNotAllowedError()
+      : verbNotSupportedError(groupResource, knownVerb(verb));
+  }
   return await HANDLERS[verb](context, resource, endpoint);
 }
 

@@ -124,9 +124,16 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
       groupVersion: { group: definition.group, version: definition.version },
       hasStatus: definition.hasStatus ?? false,
       untrackedPaths: definition.sealed?.paths ?? [],
+      structs: definition.strategicMergePatch === true ? structsOf(definition) : [],
     }),
   };
 }
+
+/** The members that objects of a kind with a Go type always have: its structs, not its maps. */
+const structsOf = ({ schema }: ResourceDefinition): readonly string[] =>
+  Object.entries(schema.properties ?? {})
+    .filter(([name, property]) => name !== "metadata" && property.properties !== undefined)
+    .map(([name]) => name);
 
 function rememberDeprecations(): InstalledResource["deprecationsOf"] {
   const known = new WeakMap<StructuralSchema, readonly Deprecation[]>();

@@ -86,4 +86,7 @@ export interface Storage extends AsyncDisposable {
 
   /** Forgets history before `revision`: older lists and watches fail from then on. The newest value of a key is never lost. */
   compact(revision: Revision): Promise<void>;
+
+  /** The revision that `compact` was last called with here, where the store remembers it: nothing older can be listed. */
+  readonly oldestRevision?: Revision;
 }

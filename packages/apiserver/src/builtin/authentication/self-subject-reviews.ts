@@ -26,5 +26,5 @@ export const selfSubjectReviews: ResourceDefinition = defineBuiltin({
   namespaced: false,
   schema: kindSchema(fields.schema),
   submit: async ({ user, receivedAt }, body) =>
-    answeredReview(body, { userInfo: userInfoOf(user) }, formatTimestamp(receivedAt)),
+    answeredReview({ ...body, metadata: {} }, { userInfo: userInfoOf(user) }, formatTimestamp(receivedAt)),
 });

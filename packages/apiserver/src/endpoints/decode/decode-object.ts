@@ -52,7 +52,9 @@ export function conform(
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   // Pruning keeps the members that make it an object of a kind.
   const object = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;
-  return { object, unknown: [...unknownMeta, ...unknownPaths].map((path) => `unknown field ${quoteGo(path)}`) };
+  // Metadata comes first; within each part upstream sorts, since its maps have no order.
+  const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted()];
+  return { object, unknown: paths.map((path) => `unknown field ${quoteGo(path)}`) };
 }
 
 function parseAs(body: Body, kind: BodyKind, directive: FieldValidation) {
@@ -108,17 +110,17 @@ function notAnObject(value: JsonValue): string {
   );
 }
 
-/** Upstream shows what it could not read: text up to 30 characters, anything else in hex. */
+/** Upstream shows the first 30 bytes of what it could not read: as text when they begin an object, anything else in hex. */
 export function unrecognizedError({ kind }: { readonly kind: string }, bytes: Uint8Array, why: string) {
   return badRequestError(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(bytes)})`);
 }
 
 const EXCERPT_LENGTH = 30;
+const OPENING_BRACE = 0x7b;
 
 function excerpt(bytes: Uint8Array): string {
   if (bytes.length === 0) return "<empty>";
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const isText = /^[\t\n\r\x20-\x7e]*$/.test(buffer.subarray(0, EXCERPT_LENGTH).toString("latin1"));
-  const shown = buffer.subarray(0, EXCERPT_LENGTH).toString(isText ? "latin1" : "hex");
+  const shown = buffer.subarray(0, EXCERPT_LENGTH).toString(buffer[0] === OPENING_BRACE ? "utf8" : "hex");
   return bytes.length > EXCERPT_LENGTH ? `${shown} ...` : shown;
 }

@@ -6,7 +6,7 @@ import { badRequestError, notFoundError } from "@postern/apimachinery/meta/api-e
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
-import { applyDefaults } from "@postern/apimachinery/schema/default";
+import { applyDefaults, setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
@@ -25,8 +25,10 @@ export function applyRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   const apply = (live: KubeObject | undefined): KubeObject => {
     const merged = fieldManager.apply({ live, applied, manager, force, subresource, now });
     const { value } = pruneUnknownFields(merged, definition.schema, { isResourceRoot: true });
+    // Unlike in a body, a null that the schema does not allow stays: it is refused, not dropped. Kinds with Go types have no nulls.
+    const complete = definition.strategicMergePatch === true ? applyDefaults : setDefaults;
     // Pruning and defaults keep the members that make it an object of a kind.
-    return tidyMetadata(applyDefaults(value, definition.schema) as KubeObject, context.warnings);
+    return tidyMetadata(complete(value, definition.schema) as KubeObject, context.warnings);
   };
   return {
     transform: apply,

@@ -19,6 +19,9 @@ import { negotiateInput } from "../negotiation/negotiate-input.ts";
 
 const DELETE_OPTIONS = { group: "meta.k8s.io", kind: "DeleteOptions" };
 
+/** Where upstream registers its own options; clients see the text. */
+const SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
+
 export type ReadDeleteOptions = {
   readonly options: DeleteOptions;
   /** A client that uses the older `orphanDependents: false` is told by 202 that the object is still there. */
@@ -72,7 +75,7 @@ function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions
   const { kind, apiVersion } = value;
   if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
     throw untypedError(
-      `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "v1"))} in scheme`,
+      `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "v1"))} in scheme ${quoteGo(SCHEME)}`,
     );
   }
   return optionsFrom(value);

@@ -12,10 +12,21 @@ const LIST_OPTIONS = { group: "meta.k8s.io", kind: "ListOptions" };
 
 /** The options of the query, checked. Throws 400 or 422. */
 export function readListOptions({ request, info }: RequestContext): ListOptions {
-  const options = { ...listOptionsOf(request.query), watch: info.verb === "watch" };
+  const options = withWatchDefaults({ ...listOptionsOf(request.query), watch: info.verb === "watch" });
   const errors = validateListOptions(options);
   if (errors.length > 0) throw invalidObjectError(LIST_OPTIONS, "", errors);
   return options;
+}
+
+/**
+ * A watch from no version, or from any, begins with what there is: the older way of asking for initial events.
+ * Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/defaults.go
+ */
+function withWatchDefaults(options: ListOptions): ListOptions {
+  const { watch, sendInitialEvents, resourceVersionMatch = "", resourceVersion = "" } = options;
+  if (watch !== true || sendInitialEvents !== undefined || resourceVersionMatch !== "") return options;
+  if (resourceVersion !== "" && resourceVersion !== "0") return options;
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" };
 }
 
 export function listQueryOf(options: ListOptions, context: RequestContext): ListQuery {

@@ -3,6 +3,7 @@
 
 import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import {
   ApiError,
@@ -128,9 +129,8 @@ function asObject(
   current: KubeObject,
 ): KubeObject {
   const { definition } = resource;
-  const text = stringifyJson(patched);
   if (!isJsonObject(patched) || typeof patched["kind"] !== "string" || patched["kind"] === "") {
-    throw patchError(text, `Object 'Kind' is missing in '${text}'`);
+    throw patchError(patched, (text) => `Object 'Kind' is missing in '${text}'`);
   }
   checkKind(patched, resource, current);
   const { metadata = {} } = patched;
@@ -140,14 +140,16 @@ function asObject(
   const faults = [...strictErrors, ...unknown];
   const directive = fieldValidationOf(fieldValidation);
   applyFieldValidation(directive, { warnings: faults, errors: faults }, context.warnings, (why) =>
-    patchError(text, why),
+    patchError(patched, () => why),
   );
   addDeprecationWarnings(resource, object, context.warnings);
   return object;
 }
 
-const patchError = (text: string, why: string): ApiError =>
-  invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why)]);
+function patchError(patched: JsonValue, why: (text: string) => string): ApiError {
+  const text = stringifyJson(withSortedMembers(patched));
+  return invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why(text))]);
+}
 
 function checkKind(patched: JsonObject, { definition }: InstalledResource, current: KubeObject): void {
   const expected = formatApiVersion(definition);

@@ -23,12 +23,11 @@ export function mediaTypeOf(contentType: string): string | undefined {
 
 /**
  * What a body is to be decoded as; JSON when the header is absent or empty. Protobuf is taken where `protobuf` is set.
- * @throws ApiError 415 that lists what is taken
+ * @throws ApiError 415 that lists what the server reads anywhere, as upstream does
  */
 export function negotiateInput(contentType: string, options: { readonly protobuf?: boolean } = {}): InputFormat {
   if (contentType === "" || contentType === "application/json") return "json";
   const format = FORMATS.get(mediaTypeOf(contentType) ?? "");
   if (format !== undefined && (format !== "protobuf" || options.protobuf === true)) return format;
-  const taken = [...FORMATS].filter(([, known]) => known !== "protobuf" || options.protobuf === true);
-  throw unsupportedMediaTypeError(taken.map(([mediaType]) => mediaType));
+  throw unsupportedMediaTypeError([...FORMATS.keys()]);
 }

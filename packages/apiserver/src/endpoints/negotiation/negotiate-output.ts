@@ -37,6 +37,12 @@ const YAML_TYPE = "application/yaml";
 /** What objects are served as, the default first. */
 export const OUTPUT_MEDIA_TYPES: readonly string[] = [JSON_TYPE, YAML_TYPE];
 
+/**
+ * What a refusal names. Protobuf is read where reviews are posted but never written; clients that ask for it name JSON beside it,
+ * so the text of upstream is kept.
+ */
+export const NAMED_MEDIA_TYPES: readonly string[] = [...OUTPUT_MEDIA_TYPES, "application/vnd.kubernetes.protobuf"];
+
 /** Endpoints that write their document and nothing else. */
 export const PLAIN_OUTPUT: OutputRestrictions = { allowsConversion: () => false, allowsStream: () => false };
 
@@ -102,7 +108,7 @@ export function negotiateOutput(
   restrictions: OutputRestrictions = RESOURCE_OUTPUT,
 ): OutputMedia {
   const choice = negotiateMediaType(headerOf(request, "accept"), OUTPUT_MEDIA_TYPES, restrictions);
-  if (choice === undefined) throw notAcceptableError(OUTPUT_MEDIA_TYPES);
+  if (choice === undefined) throw notAcceptableError(NAMED_MEDIA_TYPES);
   return {
     format: choice.mediaType === YAML_TYPE ? "yaml" : "json",
     pretty: choice.pretty || wantsPretty(request),

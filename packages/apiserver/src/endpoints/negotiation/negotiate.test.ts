@@ -56,7 +56,8 @@ describe("an Accept header", () => {
       expect.objectContaining({
         code: 406,
         reason: "NotAcceptable",
-        message: "only the following media types are accepted: application/json, application/yaml",
+        message:
+          "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
       }),
     );
   });
@@ -117,7 +118,7 @@ describe("a Content-Type", () => {
         code: 415,
         reason: "UnsupportedMediaType",
         message:
-          "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+          "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
       }),
     );
   });

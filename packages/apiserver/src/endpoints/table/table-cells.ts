@@ -27,7 +27,12 @@ const NAME_COLUMN: TableColumnDefinition = {
   name: "Name",
   type: "string",
   format: "name",
-  description: "The name of the object, unique among the objects of its kind in its namespace; it never changes.",
+  // Part of what clients see, so worded as kube-apiserver words it.
+  description:
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to " +
+    "request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and " +
+    "configuration definition. Cannot be updated. More info: " +
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names",
   priority: 0,
 };
 
@@ -35,7 +40,11 @@ const DEFAULT_COLUMNS: readonly PrinterColumn[] = [
   {
     name: "Age",
     type: "date",
-    description: "The time since the server created the object.",
+    description:
+      "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set " +
+      "in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and " +
+      "is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: " +
+      "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
     value: ".metadata.creationTimestamp",
   },
 ];

@@ -112,9 +112,9 @@ function readCached(
   return { items, revision, remaining: 0, lastKey: undefined };
 }
 
-/** Whether memory still shows the state of a past revision. */
-const isCurrent = ({ view }: StoreContext, revision: Revision): boolean =>
-  revision >= view.changedRevision && revision <= view.revision;
+/** Whether memory still shows the state of a past revision that may be read at all. */
+const isCurrent = ({ view, storage: { oldestRevision = 0 } }: StoreContext, revision: Revision): boolean =>
+  revision >= view.changedRevision && revision >= oldestRevision && revision <= view.revision;
 
 async function readSnapshot(
   store: StoreContext,

@@ -1,10 +1,12 @@
 // Watches objects: turns what happens in the store into what a selection sees of it.
 // Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go
 
+import { type ApiError, expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { CacheEvent } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { Revision } from "../../storage/storage.ts";
+import { RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { WatchEventObserver, WatchQuery } from "../resource-storage.ts";
 import { awaitFreshness, parseListResourceVersion } from "./resource-version.ts";
 import { compileSelection, type ObjectPredicate } from "./selection.ts";
@@ -34,9 +36,13 @@ export async function watchObjects(
   return store.view.subscribe(prefix, from, {
     events: (events) => deliver(events, matches, observer),
     progress: (revision: Revision) => observer.progress(String(revision)),
-    error: (error) => observer.error(error),
+    error: (error) => observer.error(error instanceof RevisionCompactedError ? tooOldError(from, error) : error),
   });
 }
+
+/** @see k8s.io/apiserver/pkg/storage/cacher/watch_cache.go */
+const tooOldError = (from: Revision, { oldest }: RevisionCompactedError): ApiError =>
+  expiredError(`too old resource version: ${from} (${oldest})`);
 
 function deliver(
   events: readonly CacheEvent[],

@@ -98,6 +98,10 @@ class MemoryStorage implements Storage {
     this.#oldest = revision;
   }
 
+  get oldestRevision(): Revision {
+    return this.#oldest;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
