@@ -1,16 +1,10 @@
 // The port through which the platform reaches a virtual cluster, wherever it runs.
 
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-
-/** Names one virtual cluster instance. */
-export type VirtualClusterRef = {
-  readonly project: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-};
 
 export type ClientCertificateRequest = {
   readonly commonName: string;
@@ -33,10 +27,18 @@ export type VirtualClusterHealth =
 
 /** How requests reach one virtual cluster, and what it signs. All methods reject with ApiErrors. */
 export type VirtualClusterBackend = {
+  /** Where clients find it: at the platform's own address, or at a host of its own below the ingress suffix of its cluster. */
+  readonly endpoint: "platform" | "ingress";
   /** PEM of what verifies the cluster's own endpoint; undefined where public roots do. */
   readonly serverCertificateAuthority: string | undefined;
   /** Serves a request whose path is already below the cluster's root, as `user`. */
   proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /** Whose certificate a request carries that this cluster's authority signed; undefined for any other, or none. */
+  authenticateCertificate(request: ApiRequest): Promise<Authentication | undefined>;
   issueClientCertificate(request: ClientCertificateRequest, signal: AbortSignal): Promise<IssuedClientCertificate>;
+  /** Makes what the cluster needs where it is missing; for a cluster that others run, nothing. */
+  provision(signal: AbortSignal): Promise<void>;
+  /** Keeps one ClusterRoleBinding for each of these ClusterRoles, and removes those it kept for others. */
+  bindRoles(clusterRoles: readonly string[], signal: AbortSignal): Promise<void>;
   health(signal: AbortSignal): Promise<VirtualClusterHealth>;
 };

@@ -1,0 +1,76 @@
+// Signs approved requests, and removes those that nobody needs any more.
+// Source: k8s.io/kubernetes/pkg/controller/certificates/{signer/signer.go,cleaner/cleaner.go}
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import {
+  type CertificateSigningRequest,
+  conditionsOf,
+} from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "@postern/apiserver/controllers/controller-port";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
+
+const HOUR_MS = 3_600_000;
+/** How long a request is kept after it was made (pending) or decided. */
+const DECIDED_MS = HOUR_MS;
+const PENDING_MS = 24 * HOUR_MS;
+
+export function createCertificateSigningController(
+  port: Omit<ControllerPort, "resources">,
+  requests: ControlledResource,
+  signer: RequestSigner,
+): Controller {
+  const { view, keys, store } = requests;
+  const { clock, scheduler } = port.runtime;
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const object = view.get(key);
+    if (object === undefined) return;
+    const request = asRequest(object.decode());
+    const { name = "", uid = "" } = request.metadata;
+    try {
+      if (awaitsSigning(request)) {
+        await signer.sign(name, signal);
+        return;
+      }
+      const endsAt = endOfLife(request);
+      if (endsAt > clock.now()) return queue.addAfter(key, endsAt - clock.now());
+      const context = contextOf(port, { verb: "delete", resource: requests, namespace: "", name }, signal);
+      await store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions: { uid } });
+    } catch (error) {
+      // Another writer was faster, and its change is on the way here.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+  }
+
+  const following = followView({ view, prefix: keys.prefix }, scheduler, {
+    replace(objects) {
+      for (const { key } of objects) queue.add(key);
+    },
+    put: ({ key }) => queue.add(key),
+    delete() {},
+  });
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      following[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+/** Milliseconds since the epoch at which a request may go. */
+function endOfLife(request: CertificateSigningRequest): number {
+  const decisions = conditionsOf(request).map(({ lastUpdateTime }) => parseTimestamp(lastUpdateTime ?? "") ?? 0);
+  if (decisions.length > 0) return Math.max(...decisions) + DECIDED_MS;
+  return (parseTimestamp(request.metadata.creationTimestamp ?? "") ?? 0) + PENDING_MS;
+}

@@ -1,0 +1,57 @@
+// Signs a request where it lies: puts the certificate, or why there will be none, into its status.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import {
+  type CertificateSigningRequest,
+  conditionsOf,
+} from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import { CONTROLLER_WRITE, type ControlledResource, contextOf } from "@postern/apiserver/controllers/controller-port";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
+import { CLIENT_SIGNER, signRequest } from "./sign-request.ts";
+
+export type RequestSigner = {
+  /** The request as it is afterwards; one that is not to be signed, or has been dealt with, stays as it is. */
+  sign(name: string, signal: AbortSignal): Promise<CertificateSigningRequest>;
+};
+
+export function createRequestSigner({
+  runtime,
+  requests,
+  authority,
+}: {
+  readonly runtime: Runtime;
+  readonly requests: ControlledResource;
+  readonly authority: CertificateAuthority;
+}): RequestSigner {
+  function withOutcome(current: KubeObject): KubeObject {
+    const request = asRequest(current);
+    if (!awaitsSigning(request)) return current;
+    const outcome = signRequest(request, authority, runtime);
+    if ("failure" in outcome) {
+      const failed = { type: "Failed", status: "True", reason: "SignerValidationFailure", message: outcome.failure };
+      return { ...request, status: { ...request.status, conditions: [...conditionsOf(request), failed] } };
+    }
+    const certificate = Buffer.from(outcome.certificatePem).toString("base64");
+    return { ...request, status: { ...request.status, certificate } };
+  }
+  return {
+    async sign(name, signal) {
+      const call = { verb: "update", resource: requests, subresource: "status", namespace: "", name } as const;
+      const context = contextOf({ runtime }, call, signal);
+      const update = { transform: withOutcome, subresource: "status" };
+      const { object } = await requests.store.update(context, "", name, update, CONTROLLER_WRITE);
+      return asRequest(object.decode());
+    },
+  };
+}
+
+/** Approved, for our signer, and neither signed nor failed yet. */
+export function awaitsSigning(request: CertificateSigningRequest): boolean {
+  const has = (wanted: string): boolean => conditionsOf(request).some(({ type }) => type === wanted);
+  const isSigned = (request.status?.certificate ?? "") !== "";
+  return request.spec?.signerName === CLIENT_SIGNER && has("Approved") && !has("Denied") && !has("Failed") && !isSigned;
+}
+
+/** Whatever lies in the resource has gone through the schema of its kind. */
+export const asRequest = (object: KubeObject): CertificateSigningRequest => object as CertificateSigningRequest;

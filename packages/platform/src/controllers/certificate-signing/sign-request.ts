@@ -1,0 +1,66 @@
+// What the signer kubernetes.io/kube-apiserver-client makes of one approved request.
+// Source: k8s.io/kubernetes/pkg/controller/certificates/signer/signer.go
+
+import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
+import type { CertificateSigningRequest } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
+import { CertificateRequestError, parseCertificateRequest } from "../../pki/certificate-request.ts";
+import { signClientCertificate } from "../../pki/client-certificate.ts";
+
+export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
+
+/** What a request without an expiry gets: the usual cluster-signing-duration. */
+export const SIGNING_DURATION_SECONDS = 365 * 86_400;
+const MIN_EXPIRATION_SECONDS = 600;
+
+export type SignOutcome =
+  | { readonly certificatePem: string; readonly notAfter: number }
+  /** The request can never be signed; the text is for its sender. */
+  | { readonly failure: string };
+
+/**
+ * Takes over the public key, the common name and the organizations; all else in the certificate is ours. The life is what the
+ * request asks for, 10 minutes at least, and never longer than the authority's.
+ */
+export function signRequest(
+  { spec }: CertificateSigningRequest,
+  authority: CertificateAuthority,
+  { clock, random }: Pick<Runtime, "clock" | "random">,
+): SignOutcome {
+  const usageFault = checkUsages(spec?.usages ?? []);
+  if (usageFault !== undefined) return { failure: usageFault };
+  try {
+    const { publicKey, subject, hasOtherSubjectAttributes, requestedExtensions } = parseCertificateRequest(
+      Buffer.from(spec?.request ?? "", "base64").toString("latin1"),
+    );
+    if (subject.commonName === "") return { failure: "the subject of the request has no common name" };
+    if (hasOtherSubjectAttributes) {
+      return { failure: "the subject may have a common name and organizations, and nothing else" };
+    }
+    if (requestedExtensions.length > 0) return { failure: "the request asks for extensions, which are not granted" };
+    if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not signed for` };
+    const seconds = Math.max(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, MIN_EXPIRATION_SECONDS);
+    const { pem, notAfter } = signClientCertificate({
+      authority,
+      publicKey,
+      ...subject,
+      notAfter: clock.now() + seconds * 1000,
+      clock,
+      random,
+    });
+    return { certificatePem: pem, notAfter };
+  } catch (error) {
+    if (error instanceof CertificateRequestError) return { failure: error.message };
+    throw error;
+  }
+}
+
+const REQUIRED_USAGE = "client auth";
+const ALLOWED_USAGES: readonly string[] = [REQUIRED_USAGE, "digital signature", "key encipherment"];
+
+function checkUsages(usages: readonly string[]): string | undefined {
+  if (!usages.includes(REQUIRED_USAGE)) return `usages must hold ${JSON.stringify(REQUIRED_USAGE)}`;
+  const stranger = usages.find((usage) => !ALLOWED_USAGES.includes(usage));
+  return stranger === undefined ? undefined : `usage ${JSON.stringify(stranger)} is not granted to clients`;
+}

@@ -1,0 +1,175 @@
+// Keeps the namespace of every project, and removes it with the project.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+} from "@postern/apiserver/controllers/controller-port";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import type { PlatformNames } from "../../platform-names.ts";
+import { withCondition } from "../../resources/conditions.ts";
+import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
+import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
+import { projectFinalizer } from "../../resources/projects/strategy.ts";
+
+export type ProjectControllerOptions = {
+  readonly names: PlatformNames;
+  readonly projects: ControlledResource;
+  readonly namespaces: ControlledResource;
+};
+
+type NamespaceState = "ready" | "taken" | "terminating";
+
+export function createProjectController(
+  port: Omit<ControllerPort, "resources">,
+  { names, projects, namespaces }: ProjectControllerOptions,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const finalizer = projectFinalizer(names);
+  const uidAnnotation = names.key("project-uid");
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    // What is stored has gone through the schema of its kind.
+    const project = projects.view.get(key)?.decode() as Project | undefined;
+    if (project === undefined) return;
+    try {
+      if (isBeingDeleted(project)) await remove(project, signal);
+      else await keep(project, signal);
+    } catch (error) {
+      // Another writer was faster, and its change is on the way here.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+  }
+
+  async function keep(project: Project, signal: AbortSignal): Promise<void> {
+    const name = names.projectNamespace(project.metadata.name ?? "");
+    const state = stateOf(project, namespaceOf(name)) ?? (await createNamespace(project, name, signal));
+    await writeStatus(project, statusFor(project, name, state), signal);
+  }
+
+  /** Undefined when there is none. A namespace that belongs to nobody, or to an earlier project, is not taken over. */
+  function stateOf(project: Project, namespace: KubeObject | undefined): NamespaceState | undefined {
+    if (namespace === undefined) return undefined;
+    if (!belongsTo(namespace, project)) return "taken";
+    return isBeingDeleted(namespace) ? "terminating" : "ready";
+  }
+
+  const belongsTo = ({ metadata }: KubeObject, project: Project): boolean =>
+    metadata.annotations?.[uidAnnotation] === project.metadata.uid;
+
+  async function createNamespace(project: Project, name: string, signal: AbortSignal): Promise<NamespaceState> {
+    const { name: projectName = "", uid = "" } = project.metadata;
+    const namespace = {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name, labels: { [names.key("project")]: projectName }, annotations: { [uidAnnotation]: uid } },
+    };
+    const context = contextFor(namespaces, "create", name, "", signal);
+    try {
+      await namespaces.store.create(context, "", namespace, CONTROLLER_WRITE);
+      return "ready";
+    } catch (error) {
+      if (isApiError(error, "AlreadyExists")) return stateOf(project, namespaceOf(name)) ?? "terminating";
+      throw error;
+    }
+  }
+
+  function statusFor({ status }: Project, namespace: string, state: NamespaceState): NonNullable<ProjectStatus> {
+    const message = {
+      ready: "",
+      taken: `namespace ${namespace} exists already and does not belong to this project`,
+      terminating: `namespace ${namespace} is being deleted, and will be made again`,
+    }[state];
+    const condition = {
+      type: "NamespaceReady",
+      holds: state === "ready",
+      reason: { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" }[state],
+      message,
+    };
+    const phase = { ready: "Ready", taken: "Failed", terminating: "Pending" }[state];
+    const { message: _before, ...rest } = status ?? {};
+    return {
+      ...rest,
+      phase,
+      ...(message === "" ? {} : { message }),
+      conditions: withCondition(status?.conditions ?? [], condition, clock.now()),
+    };
+  }
+
+  async function remove(project: Project, signal: AbortSignal): Promise<void> {
+    if (!hasFinalizer(project, finalizer)) return;
+    const name = names.projectNamespace(project.metadata.name ?? "");
+    const namespace = namespaceOf(name);
+    if (namespace !== undefined && belongsTo(namespace, project)) {
+      await writeStatus(project, { ...project.status, phase: "Terminating" }, signal);
+      if (isBeingDeleted(namespace)) return;
+      const preconditions = { uid: namespace.metadata.uid ?? "" };
+      const context = contextFor(namespaces, "delete", name, "", signal);
+      await namespaces.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions });
+      return;
+    }
+    await update(project, "", (current) => withoutFinalizer(current, finalizer), signal);
+  }
+
+  const writeStatus = (project: Project, status: NonNullable<ProjectStatus>, signal: AbortSignal): Promise<void> =>
+    update(project, "status", (current) => ({ ...current, status }), signal);
+
+  async function update(
+    { metadata: { name = "", uid = "" } }: Project,
+    subresource: string,
+    transform: (current: KubeObject) => KubeObject,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const context = contextFor(projects, "update", name, subresource, signal);
+    await projects.store.update(context, "", name, { uid, transform, subresource }, CONTROLLER_WRITE);
+  }
+
+  const namespaceOf = (name: string): KubeObject | undefined =>
+    namespaces.view.get(namespaces.keys.of("", name))?.decode();
+
+  const contextFor = (
+    { definition: { group, version, plural } }: ControlledResource,
+    verb: string,
+    name: string,
+    subresource: string,
+    signal: AbortSignal,
+  ) =>
+    createSystemContext(
+      { verb, apiGroup: group, apiVersion: version, resource: plural, subresource, name },
+      { clock, signal },
+    );
+
+  const requeueProjectOf = (key: string): void => {
+    const project = names.projectOf(namespaces.keys.parse(key).name);
+    if (project !== undefined) queue.add(projects.keys.of("", project));
+  };
+  const following = [
+    followView({ view: projects.view, prefix: projects.keys.prefix }, scheduler, {
+      replace(objects) {
+        for (const { key } of objects) queue.add(key);
+      },
+      put: ({ key }) => queue.add(key),
+      delete() {},
+    }),
+    followView({ view: namespaces.view, prefix: namespaces.keys.prefix }, scheduler, {
+      replace(objects) {
+        for (const { key } of objects) requeueProjectOf(key);
+      },
+      put: ({ key }) => requeueProjectOf(key),
+      delete: ({ key }) => requeueProjectOf(key),
+    }),
+  ];
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const handle of following) handle[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,32 @@
+// The status of a virtual cluster instance, from how its backend is.
+
+import { withCondition } from "../../resources/conditions.ts";
+import {
+  renderTemplate,
+  type VirtualClusterInstance,
+  type VirtualClusterInstanceStatus,
+} from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+
+/** `now` in milliseconds. */
+export function instanceStatus(
+  instance: VirtualClusterInstance,
+  health: VirtualClusterHealth,
+  now: number,
+): VirtualClusterInstanceStatus {
+  const { reason: _reason, message: _message, virtualCluster: _rendered, ...kept } = instance.status ?? {};
+  const rendered = renderTemplate(instance);
+  return {
+    ...kept,
+    phase: health.ready ? "Ready" : "Pending",
+    ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
+    serviceUID: instance.metadata.uid ?? "",
+    ...(rendered === undefined ? {} : { virtualCluster: rendered }),
+    conditions: withCondition(kept.conditions ?? [], readiness(health), now),
+  };
+}
+
+const readiness = (health: VirtualClusterHealth) =>
+  health.ready
+    ? { type: "Ready", holds: true, reason: "Reached", message: "" }
+    : { type: "Ready", holds: false, reason: health.reason, message: health.message };

@@ -1,0 +1,130 @@
+// Brings every virtual cluster instance to where it should be, and removes all that it has when it goes.
+
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "@postern/apiserver/controllers/controller-port";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { PlatformNames } from "../../platform-names.ts";
+import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
+import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instances/strategy.ts";
+import type {
+  VirtualClusterInstance,
+  VirtualClusterInstanceStatus,
+} from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import { type BackendRegistry, reasonOf } from "../../virtual-clusters/backend-registry.ts";
+import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { instanceStatus } from "./instance-status.ts";
+
+export type VirtualClusterControllerOptions = {
+  readonly names: PlatformNames;
+  readonly instances: ControlledResource;
+  readonly clusters: ControlledResource;
+  readonly backends: BackendRegistry;
+  /** Removes everything that an instance has beside its object. By uid; may be called again. */
+  readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
+};
+
+/** Virtual clusters that could not be reached are looked at again after this. */
+const RECHECK_MS = 30_000;
+
+export function createVirtualClusterController(
+  port: Omit<ControllerPort, "resources">,
+  { names, instances, clusters, backends, remove }: VirtualClusterControllerOptions,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const { view, keys, store } = instances;
+  const finalizer = virtualClusterFinalizer(names);
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    // What is stored has gone through the schema of its kind.
+    const instance = view.get(key)?.decode() as VirtualClusterInstance | undefined;
+    if (instance === undefined) return;
+    try {
+      if (isBeingDeleted(instance)) await finalize(instance, signal);
+      else await reconcile(key, instance, signal);
+    } catch (error) {
+      // Another writer was faster, and its change is on the way here.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+  }
+
+  async function reconcile(key: string, instance: VirtualClusterInstance, signal: AbortSignal): Promise<void> {
+    if (instance.status?.ignoreReconciliation === true) return;
+    const health = await bringUp(instance, signal);
+    await writeStatus(instance, instanceStatus(instance, health, clock.now()), signal);
+    if (!health.ready) queue.addAfter(key, RECHECK_MS);
+  }
+
+  async function bringUp(instance: VirtualClusterInstance, signal: AbortSignal): Promise<VirtualClusterHealth> {
+    try {
+      const backend = backends.backendOf(instance);
+      const before = await backend.health(signal);
+      if (before.ready) return before;
+      await backend.provision(signal);
+      return await backend.health(signal);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return { ready: false, ...reasonOf(error) };
+    }
+  }
+
+  async function finalize(instance: VirtualClusterInstance, signal: AbortSignal): Promise<void> {
+    if (!hasFinalizer(instance, finalizer)) return;
+    await remove(instance.metadata.uid ?? "", signal);
+    await update(instance, "", (current) => withoutFinalizer(current, finalizer), signal);
+  }
+
+  const writeStatus = (
+    instance: VirtualClusterInstance,
+    status: VirtualClusterInstanceStatus,
+    signal: AbortSignal,
+  ): Promise<void> => update(instance, "status", (current) => ({ ...current, status }), signal);
+
+  async function update(
+    { metadata: { namespace = "", name = "", uid = "" } }: VirtualClusterInstance,
+    subresource: string,
+    transform: (current: KubeObject) => KubeObject,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const call = { verb: "update", resource: instances, subresource, namespace, name } as const;
+    const context = contextOf(port, call, signal);
+    await store.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
+  }
+
+  const requeueAll = (): void => {
+    for (const { key } of view.list(keys.prefix)) queue.add(key);
+  };
+  const following = [
+    followView({ view, prefix: keys.prefix }, scheduler, {
+      replace(objects) {
+        for (const { key } of objects) queue.add(key);
+      },
+      put: ({ key }) => queue.add(key),
+      delete() {},
+    }),
+    // Whether an instance can be reached follows from its cluster as well.
+    followView({ view: clusters.view, prefix: clusters.keys.prefix }, scheduler, {
+      replace: requeueAll,
+      put: requeueAll,
+      delete: requeueAll,
+    }),
+  ];
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const handle of following) handle[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+/** A backend that says no; anything else is a fault, and the work is tried again. */
+const isRefusal = (error: unknown): error is ApiError => isApiError(error, "ServiceUnavailable");

@@ -1,0 +1,79 @@
+// Reaches a virtual cluster that this very process serves.
+
+import { forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { VersionInfo } from "@postern/apiserver/version/version-info";
+import type { PlatformNames } from "../platform-names.ts";
+import { isSystemName } from "../virtual-clusters/system-name.ts";
+import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
+import { areRolesBound, bindRoles } from "./bind-roles.ts";
+import type { EmbeddedClusters } from "./embedded-clusters.ts";
+import { issueClientCertificate } from "./issue-client-certificate.ts";
+
+export type EmbeddedBackendOptions = {
+  readonly clusters: EmbeddedClusters;
+  readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
+  readonly runtime: Pick<Runtime, "clock">;
+  readonly version: VersionInfo;
+  /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
+  readonly serverCertificateAuthority: string | undefined;
+};
+
+/** `uid` is that of the instance. */
+export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
+  const { clusters, runtime, names, version, serverCertificateAuthority } = options;
+  return {
+    endpoint: "platform",
+    serverCertificateAuthority,
+
+    async proxy(context, user) {
+      const cluster = await clusters.open(uid);
+      return await cluster.handle(context, acceptedUser(user));
+    },
+
+    async authenticateCertificate(request) {
+      if (request.peerCertificate() === undefined) return undefined;
+      const { clientCertificates } = await clusters.open(uid);
+      try {
+        return await clientCertificates.authenticate(request);
+      } catch (error) {
+        // Signed by somebody else, for something else, or over: it proves nothing here.
+        if (isApiError(error, "Unauthorized")) return undefined;
+        throw error;
+      }
+    },
+
+    async issueClientCertificate(request, signal) {
+      const strangers = [request.commonName, ...request.organizations].filter(isSystemName);
+      if (strangers.length > 0) throw forbiddenPathError("no certificate is issued for a name of the system");
+      return await issueClientCertificate(await clusters.open(uid), request, runtime, signal);
+    },
+
+    provision: (signal) => clusters.provision(uid, signal),
+
+    async bindRoles(clusterRoles, signal) {
+      // Most are as they should be, and need not be started to find that out.
+      if (areRolesBound(clusters.viewOf(uid, CLUSTER_ROLE_BINDINGS), clusterRoles, names)) return;
+      const cluster = await clusters.open(uid);
+      await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
+    },
+
+    async health() {
+      if (await clusters.exists(uid)) return { ready: true, version: version.gitVersion };
+      return { ready: false, reason: "NotProvisioned", message: "the virtual cluster has not been set up yet" };
+    },
+  };
+}
+
+const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: "clusterrolebindings", namespaced: false };
+
+/**
+ * Nobody comes in from outside as a part of the system: neither through the platform, nor with a certificate that somebody had
+ * signed inside.
+ */
+function acceptedUser({ name, groups }: UserInfo): UserInfo {
+  if (isSystemName(name)) throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a virtual cluster`);
+  return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
+}

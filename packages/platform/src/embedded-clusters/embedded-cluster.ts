@@ -1,0 +1,141 @@
+// One embedded virtual cluster that is running: an API surface of its own, its authority, and the controllers of both.
+
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import { createClientCertificateAuthenticator } from "@postern/apiserver/authentication/client-certificate-authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { pingCheck } from "@postern/apiserver/health/health-check";
+import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
+import { silentLogger } from "@postern/apiserver/logging/logger";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createStandardSurface, createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
+import { createCertificateSigningController } from "../controllers/certificate-signing/certificate-signing-controller.ts";
+import { createRequestSigner, type RequestSigner } from "../controllers/certificate-signing/request-signer.ts";
+import type { CertificateAuthority } from "../pki/certificate-authority.ts";
+
+export type EmbeddedClusterOptions = {
+  /** Names its part of the store. */
+  readonly composition: string;
+  readonly storage: Storage;
+  /** Shared with every other surface on the same store. */
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly continueTokens: ContinueTokens;
+  readonly authority: CertificateAuthority;
+  readonly version: VersionInfo;
+  /** Faults of work that no request waits for. */
+  readonly onError: (error: unknown, subject: string) => void;
+};
+
+export type EmbeddedCluster = Disposable & {
+  readonly authority: CertificateAuthority;
+  /** Accepts the certificates that this cluster's authority signed, and no others. */
+  readonly clientCertificates: Authenticator;
+  readonly signer: RequestSigner;
+  /** A kind that every cluster serves. Throws where it does not. */
+  resource(group: string, kind: string): InstalledResource;
+  /** Answers a request whose path is below the cluster's root, as `user`, once its own RBAC allows it. */
+  handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+};
+
+/** Has its first objects when it resolves. The cache must be ready. */
+export async function startEmbeddedCluster(
+  options: EmbeddedClusterOptions,
+  signal: AbortSignal,
+): Promise<EmbeddedCluster> {
+  const { runtime, authority, version, onError } = options;
+  const surface = createStandardSurface({
+    ...options,
+    tokens: { authenticateToken: () => undefined },
+    audiences: [],
+    nonResource: createNonResource(version),
+    nonResourcePaths: [...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
+    onHookError: (error) => onError(error, "hook"),
+    onControllerError: onError,
+  });
+  const resource = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
+  const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
+  const signer = createRequestSigner({ runtime, requests, authority });
+  const signing = createCertificateSigningController({ runtime, onError }, requests, signer);
+  const stop = new AbortController();
+  const dispose = (): void => {
+    stop.abort();
+    signing[Symbol.dispose]();
+    surface[Symbol.dispose]();
+  };
+  try {
+    await surface.bootstrap(signal);
+    await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+
+  return {
+    authority,
+    clientCertificates: createClientCertificateAuthenticator({
+      authorities: authority.certificatePem,
+      clock: runtime.clock,
+    }),
+    signer,
+    resource,
+    async handle(outer, user) {
+      const { request } = outer;
+      const context: RequestContext = {
+        ...outer,
+        user,
+        info: resolveRequestInfo(request.method, request.path, request.query),
+        signal: AbortSignal.any([outer.signal, stop.signal]),
+      };
+      const attributes = authorizationAttributesOf(context);
+      const { verdict, reason } = await surface.authorizer.authorize(attributes);
+      if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+      return await surface.route(context);
+    },
+    [Symbol.dispose]: dispose,
+  };
+}
+
+/** It runs where whoever asks is answered from: that it answers is all there is to check. */
+const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
+
+function createNonResource(version: VersionInfo): (context: RequestContext) => Promise<ApiResponse> | undefined {
+  const answerVersion = createVersionHandler(version);
+  const answerHealth = createHealthHandler(HEALTH, silentLogger);
+  return ({ request, info: { path, isResourceRequest } }) => {
+    if (isResourceRequest) return undefined;
+    if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
+    return answerHealth({ path, query: request.query });
+  };
+}
+
+/**
+ * Tells everybody who can read it which authority signs client certificates, as kube-apiserver does.
+ * Source: k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust
+ */
+const publishAuthority = (
+  configMaps: InstalledResource,
+  { certificatePem }: CertificateAuthority,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<void> =>
+  createWhenAbsent(
+    configMaps,
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
+      data: { "client-ca-file": certificatePem },
+    },
+    clock,
+    signal,
+  );

@@ -1,0 +1,17 @@
+// Whom an object belongs to that says nothing about its owner: whoever creates it.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { ownerOfCaller } from "../access-keys/access-key-owner.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import type { Owner } from "./owner.ts";
+
+/** Undefined for callers that are neither a user nor a team of the platform. */
+export function callerAsOwner(
+  user: UserInfo,
+  { directory, names }: { readonly directory: Directory; readonly names: PlatformNames },
+): Owner | undefined {
+  const { kind, name } = ownerOfCaller(user, directory, names);
+  if (kind === "subject") return undefined;
+  return kind === "user" ? { user: name } : { team: name };
+}

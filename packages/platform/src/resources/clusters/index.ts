@@ -1,0 +1,36 @@
+// Clusters: where virtual clusters and spaces live.
+
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { clusterFields } from "./cluster.ts";
+import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
+import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";
+
+export type ClustersDeps = ClusterStrategyDeps &
+  ClusterAccessKeyDeps & {
+    /** Leaves to a caller what it may see. */
+    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+  };
+
+export const clusters = (deps: ClustersDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "Cluster",
+    plural: "clusters",
+    singular: "cluster",
+    namespaced: false,
+    schema: kindSchema(clusterFields.schema),
+    hasStatus: true,
+    subresources: [clusterAccessKey(deps)],
+    columns: [
+      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      { name: "Phase", type: "string", description: "Whether the cluster is reached.", value: ".status.phase" },
+      { name: "Version", type: "string", description: "Its Kubernetes version.", value: ".status.version" },
+      ageColumn,
+    ],
+    strategy: clusterStrategy(deps),
+    decorate: deps.onlyVisible,
+  });

@@ -1,0 +1,44 @@
+// What happens to a cluster on its way into the store.
+
+import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { callerAsOwner } from "../caller-as-owner.ts";
+import { type Cluster, isLocalCluster } from "./cluster.ts";
+
+export type ClusterStrategyDeps = { readonly names: PlatformNames; readonly directory: Directory };
+
+export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
+  allowUnconditionalUpdate: true,
+  prepareForCreate(cluster, { user }) {
+    const owner = cluster.spec?.owner ?? callerAsOwner(user, deps);
+    const spec = { ...cluster.spec, ...(owner === undefined ? {} : { owner }) };
+    return { ...cluster, spec, status: firstStatus(cluster) };
+  },
+  validate: validateCluster,
+  validateUpdate: (cluster, old) => [
+    ...validateCluster(cluster),
+    ...(isLocalCluster(cluster) === isLocalCluster(old)
+      ? []
+      : [forbiddenError("spec.local", "cannot be changed: what lives in the cluster would be lost")]),
+  ],
+});
+
+const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> =>
+  isLocalCluster(cluster)
+    ? { phase: "Initialized" }
+    : {
+        phase: "Pending",
+        reason: "ConnectionNotServed",
+        message: "This release does not reach connected clusters: virtual clusters live in the built-in one.",
+      };
+
+function validateCluster({ spec }: Cluster): readonly FieldError[] {
+  if (spec?.local === true && spec.kubeConfigRef !== undefined) {
+    return [forbiddenError("spec.kubeConfigRef", "a local cluster is not reached by a kube config")];
+  }
+  const { secretNamespace = "", secretName = "" } = spec?.kubeConfigRef ?? {};
+  if (secretName === "" || secretNamespace !== "" || (spec?.managementNamespace ?? "") !== "") return [];
+  return [requiredError("spec.kubeConfigRef.secretNamespace", "where spec.managementNamespace is not set")];
+}

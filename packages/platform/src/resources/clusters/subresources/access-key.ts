@@ -1,0 +1,54 @@
+// GET clusters/{name}/accesskey: the key with which the agent of a cluster reports to the platform.
+
+import { notFoundError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { PlatformNames } from "../../../platform-names.ts";
+import type { ControlPlaneKeys } from "../../../virtual-clusters/control-plane-keys.ts";
+import type { PlatformEndpoint } from "../../../virtual-clusters/platform-endpoint.ts";
+import type { ObjectLookup } from "../../object-lookup.ts";
+
+const KIND = "ClusterAccessKey";
+
+const clusterAccessKeyFields = s
+  .object({
+    accessKey: s.string().describe("The key. Secret."),
+    loftHost: s.string().describe("Host, or host and port, at which the platform is reached."),
+    insecure: s.boolean().describe("True: the platform's certificate cannot be verified."),
+    caCert: s.string().describe("PEM of what verifies the platform's certificate, in base64. Absent: public roots do."),
+  })
+  .describe("What a cluster needs to report to the platform.");
+
+export type ClusterAccessKeyDeps = {
+  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  readonly keys: ControlPlaneKeys;
+  readonly endpoint: PlatformEndpoint;
+};
+
+/** Whoever may `get` the subresource is shown the key: administrators, unless roles say otherwise. */
+export const clusterAccessKey = ({ names, lookup, keys, endpoint }: ClusterAccessKeyDeps): Subresource => ({
+  name: "accesskey",
+  kind: { group: names.managementGroup, version: "v1", kind: KIND },
+  schema: kindSchema(clusterAccessKeyFields.schema),
+  description: "The key with which the agent of the cluster reports to the platform. Made when it is first asked for.",
+  async get(context) {
+    const { name } = context.info;
+    const cluster = lookup.cluster(name);
+    if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
+    const { host } = new URL(endpoint.url());
+    const { certificateAuthorityPem } = endpoint;
+    return {
+      apiVersion: `${names.managementGroup}/v1`,
+      kind: KIND,
+      metadata: { name },
+      accessKey: await keys.ofCluster(cluster, context),
+      loftHost: host,
+      insecure: false,
+      ...(certificateAuthorityPem === undefined
+        ? {}
+        : { caCert: Buffer.from(certificateAuthorityPem).toString("base64") }),
+    };
+  },
+});

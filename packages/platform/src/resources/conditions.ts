@@ -1,0 +1,36 @@
+// The conditions in a status: what is known about an object, point by point.
+// Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Condition)
+
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+
+const conditionFields = s.object({
+  type: s.string().required().describe("What the condition is about, in CamelCase."),
+  status: s.string().required().describe("Whether it holds: True, False or Unknown."),
+  lastTransitionTime: s.timestamp().describe("When the status last changed."),
+  reason: s.string().describe("The cause of the last change, in one CamelCase word."),
+  message: s.string().describe("The cause of the last change, for people to read."),
+});
+export type Condition = Infer<typeof conditionFields>;
+
+export const conditionsField = s
+  .listMap(conditionFields, ["type"])
+  .describe("What is known about the object, point by point. Filled in by the server.");
+
+export type ConditionState = Pick<Condition, "type" | "reason" | "message"> & { readonly holds: boolean };
+
+/** The list with one condition as it is now. The time of its change stays where its status does. `now` in milliseconds. */
+export function withCondition(
+  conditions: readonly Condition[],
+  { holds, ...state }: ConditionState,
+  now: number,
+): readonly Condition[] {
+  const status = holds ? "True" : "False";
+  const before = conditions.find(({ type }) => type === state.type);
+  const lastTransitionTime =
+    before?.status === status ? (before.lastTransitionTime ?? formatTimestamp(now)) : formatTimestamp(now);
+  const next = { ...state, status, lastTransitionTime };
+  return before === undefined
+    ? [...conditions, next]
+    : conditions.map((condition) => (condition.type === state.type ? next : condition));
+}

@@ -1,0 +1,44 @@
+// How one resource looks at the objects of others: in memory, as they are now.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { PlatformNames } from "../platform-names.ts";
+import type { Cluster } from "./clusters/cluster.ts";
+import type { Project } from "./projects/project.ts";
+import type { SpaceInstance } from "./space-instances/space-instance.ts";
+import type { VirtualClusterInstance } from "./virtual-cluster-instances/virtual-cluster-instance.ts";
+
+export type ObjectLookup = {
+  /** Undefined when there is none of that name. */
+  project(name: string): Project | undefined;
+  cluster(name: string): Cluster | undefined;
+  virtualClusterInstance(namespace: string, name: string): VirtualClusterInstance | undefined;
+  spaceInstance(namespace: string, name: string): SpaceInstance | undefined;
+  /** By name. */
+  clusters(): readonly Cluster[];
+};
+
+/** The registry is asked when something is looked up, so that the resources may be made before it. */
+export function createObjectLookup(
+  registry: () => ResourceRegistry,
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+): ObjectLookup {
+  const find = (plural: string) => registry().find(managementGroup, "v1", plural);
+  function get(plural: string, namespace: string, name: string): KubeObject | undefined {
+    const resource = find(plural);
+    return resource?.view.get(resource.keys.of(namespace, name))?.decode();
+  }
+  // What is stored has gone through the schema of its kind.
+  return {
+    project: (name) => get("projects", "", name) as Project | undefined,
+    cluster: (name) => get("clusters", "", name) as Cluster | undefined,
+    virtualClusterInstance: (namespace, name) =>
+      get("virtualclusterinstances", namespace, name) as VirtualClusterInstance | undefined,
+    spaceInstance: (namespace, name) => get("spaceinstances", namespace, name) as SpaceInstance | undefined,
+    clusters() {
+      const resource = find("clusters");
+      if (resource === undefined) return [];
+      return resource.view.list(resource.keys.prefix).map((object) => object.decode() as Cluster);
+    },
+  };
+}

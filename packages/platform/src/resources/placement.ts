@@ -1,0 +1,38 @@
+// Where the instances of a project may live, and where they do when their specs do not say.
+
+import {
+  type FieldError,
+  forbiddenError,
+  invalidError,
+  notFoundFieldError,
+} from "@postern/apimachinery/validation/field-error";
+import type { PlatformNames } from "../platform-names.ts";
+import type { ObjectLookup } from "./object-lookup.ts";
+import { allowsCluster } from "./projects/allowed-clusters.ts";
+
+export type PlacementDeps = {
+  readonly names: Pick<PlatformNames, "projectOf">;
+  readonly lookup: Pick<ObjectLookup, "project" | "cluster">;
+};
+
+/** The faults of an instance in `namespace` that is to live in `cluster`. */
+export function validatePlacement(
+  namespace: string,
+  cluster: string,
+  { names, lookup }: PlacementDeps,
+): readonly FieldError[] {
+  const name = names.projectOf(namespace);
+  const project = name === undefined ? undefined : lookup.project(name);
+  if (project === undefined) {
+    return [invalidError("metadata.namespace", namespace, "must be the namespace of a project")];
+  }
+  if (!allowsCluster(project, cluster)) {
+    return [
+      forbiddenError(
+        "spec.clusterRef.cluster",
+        `project ${JSON.stringify(name)} may not use cluster ${JSON.stringify(cluster)}: add it to spec.allowedClusters of the project`,
+      ),
+    ];
+  }
+  return lookup.cluster(cluster) === undefined ? [notFoundFieldError("spec.clusterRef.cluster", cluster)] : [];
+}

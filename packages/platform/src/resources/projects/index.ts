@@ -1,0 +1,40 @@
+// Projects: who works on what, in a namespace of their own.
+
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import type { ObjectLookup } from "../object-lookup.ts";
+import { projectFields } from "./project.ts";
+import { projectStrategy } from "./strategy.ts";
+import { projectClusters } from "./subresources/clusters.ts";
+
+export type ProjectsDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly lookup: Pick<ObjectLookup, "project" | "clusters">;
+  /** Leaves to a caller what it may see. */
+  readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+};
+
+export const projects = (deps: ProjectsDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "Project",
+    plural: "projects",
+    singular: "project",
+    namespaced: false,
+    schema: kindSchema(projectFields.schema),
+    hasStatus: true,
+    subresources: [projectClusters(deps)],
+    columns: [
+      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      { name: "Phase", type: "string", description: "How far the project is.", value: ".status.phase" },
+      ageColumn,
+    ],
+    strategy: projectStrategy(deps),
+    decorate: deps.onlyVisible,
+  });

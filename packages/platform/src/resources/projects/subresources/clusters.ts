@@ -1,0 +1,37 @@
+// GET projects/{name}/clusters: the clusters that instances of the project may be placed in, as whole objects.
+
+import { notFoundError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { PlatformNames } from "../../../platform-names.ts";
+import { clusterFields } from "../../clusters/cluster.ts";
+import type { ObjectLookup } from "../../object-lookup.ts";
+import { allowsCluster } from "../allowed-clusters.ts";
+
+const KIND = "ProjectClusters";
+
+const projectClustersFields = s
+  .object({
+    clusters: s.list(s.field(kindSchema(clusterFields.schema))).describe("The clusters, by name."),
+  })
+  .describe("The clusters that a project may use.");
+
+export const projectClusters = ({
+  names,
+  lookup,
+}: {
+  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly lookup: Pick<ObjectLookup, "project" | "clusters">;
+}): Subresource => ({
+  name: "clusters",
+  kind: { group: names.managementGroup, version: "v1", kind: KIND },
+  schema: kindSchema(projectClustersFields.schema),
+  description: "The clusters that instances of the project may be placed in.",
+  async get({ info: { name } }) {
+    const project = lookup.project(name);
+    if (project === undefined) throw notFoundError({ group: names.managementGroup, resource: "projects" }, name);
+    const clusters = lookup.clusters().filter(({ metadata }) => allowsCluster(project, metadata.name ?? ""));
+    return { apiVersion: `${names.managementGroup}/v1`, kind: KIND, metadata: { name }, clusters };
+  },
+});

@@ -1,0 +1,36 @@
+// SpaceInstances: namespaces of connected clusters that are handed to projects.
+
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { withExtendedView } from "../extended-view.ts";
+import { spaceInstanceFields } from "./space-instance.ts";
+import { type SpaceInstanceStrategyDeps, spaceInstanceStrategy } from "./strategy.ts";
+
+export type SpaceInstancesDeps = SpaceInstanceStrategyDeps & {
+  readonly authorizer: Authorizer;
+  /** Leaves to a caller what it may see. */
+  readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+};
+
+export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "SpaceInstance",
+    plural: "spaceinstances",
+    singular: "spaceinstance",
+    namespaced: true,
+    schema: kindSchema(spaceInstanceFields.schema),
+    hasStatus: true,
+    columns: [
+      { name: "Cluster", type: "string", description: "Where it is.", value: ".spec.clusterRef.cluster" },
+      { name: "Namespace", type: "string", description: "Its name there.", value: ".spec.clusterRef.namespace" },
+      { name: "Phase", type: "string", description: "How far it is.", value: ".status.phase" },
+      ageColumn,
+    ],
+    strategy: spaceInstanceStrategy(deps),
+    decorate: (storage) => withExtendedView(deps.onlyVisible(storage), deps.authorizer),
+  });

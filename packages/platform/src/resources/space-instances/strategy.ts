@@ -1,0 +1,58 @@
+// What happens to a space instance on its way into the store.
+
+import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { callerAsOwner } from "../caller-as-owner.ts";
+import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
+import { type PlacementDeps, validatePlacement } from "../placement.ts";
+import type { SpaceInstance } from "./space-instance.ts";
+
+export type SpaceInstanceStrategyDeps = PlacementDeps & {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+};
+
+export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
+  validateName: nameIsDNSLabel,
+  allowUnconditionalUpdate: true,
+
+  prepareForCreate(instance, { user }): SpaceInstance {
+    const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
+    const { cluster = "", namespace = "" } = instance.spec?.clusterRef ?? {};
+    const clusterRef = {
+      cluster: cluster === "" ? EMBEDDED_CLUSTER : cluster,
+      namespace: namespace === "" ? (instance.metadata.name ?? "") : namespace,
+    };
+    return {
+      ...instance,
+      spec: { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef },
+      status: {
+        phase: "Pending",
+        reason: "ConnectionNotServed",
+        message: "This release does not reach connected clusters, where spaces live.",
+        ...(instance.spec?.template === undefined ? {} : { space: instance.spec.template }),
+      },
+    };
+  },
+  validate: ({ metadata, spec }) => validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps),
+
+  prepareForUpdate(instance, old, { info }) {
+    if (info.subresource === "status") return withoutCallersView(instance);
+    return {
+      ...instance,
+      spec: { ...instance.spec, clusterRef: { ...old.spec?.clusterRef, ...instance.spec?.clusterRef } },
+    };
+  },
+  validateUpdate: ({ spec }, old) =>
+    validateImmutable(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}, "spec.clusterRef"),
+});
+
+/** What a caller may do is told to that caller alone. */
+function withoutCallersView(instance: SpaceInstance): SpaceInstance {
+  if (instance.status === undefined) return instance;
+  const { canUse: _use, canUpdate: _update, ...status } = instance.status;
+  return { ...instance, status };
+}

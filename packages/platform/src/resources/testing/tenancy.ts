@@ -1,0 +1,355 @@
+// Projects, clusters, virtual clusters and spaces in memory, with their controllers: real store, cache, registry, RBAC and
+// authorities. What other parts of the platform decide (whose key, who may what) is a table that the test fills in.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Controller } from "@postern/apiserver/controllers/controller-port";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createStandardSurface, requiredResource } from "@postern/apiserver/server/standard-surface";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { createTestContext, type TestRequest, testAdmin } from "@postern/apiserver/testing/test-context";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { createSealedValues } from "../../access-keys/sealed-value.ts";
+import { insideIdentity } from "../../authorization/inside-groups.ts";
+import { createInstanceFacts } from "../../authorization/instance-facts.ts";
+import { createProjectFacts } from "../../authorization/project-facts.ts";
+import { createInsideBindingsController } from "../../controllers/inside-bindings/inside-bindings-controller.ts";
+import { createProjectController } from "../../controllers/projects/project-controller.ts";
+import { createVirtualClusterController } from "../../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
+import type { Directory, DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
+import { createEmbeddedBackend } from "../../embedded-clusters/embedded-backend.ts";
+import { createEmbeddedClusters } from "../../embedded-clusters/embedded-clusters.ts";
+import { createInternalRecords } from "../../embedded-clusters/internal-records.ts";
+import { createPlatformNames } from "../../platform-names.ts";
+import { createBackendRegistry } from "../../virtual-clusters/backend-registry.ts";
+import { createControlPlaneKeys } from "../../virtual-clusters/control-plane-keys.ts";
+import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../virtual-clusters/mint-access-key.ts";
+import { clusters } from "../clusters/index.ts";
+import { createObjectLookup, type ObjectLookup } from "../object-lookup.ts";
+import { projects } from "../projects/index.ts";
+import { spaceInstances } from "../space-instances/index.ts";
+import { virtualClusterInstances } from "../virtual-cluster-instances/index.ts";
+
+export const PLATFORM_URL = "https://platform.test:8443";
+export const PLATFORM_CA = "-----BEGIN CERTIFICATE-----\nplatform\n-----END CERTIFICATE-----\n";
+export const GROUP = "management.example.test";
+
+export const TEST_VERSION = {
+  major: "1",
+  minor: "34",
+  gitVersion: "v1.34.0+test",
+  gitCommit: "",
+  gitTreeState: "clean",
+  buildDate: "1970-01-01T00:00:00Z",
+  goVersion: "none",
+  compiler: "none",
+  platform: "test",
+};
+
+const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });
+
+export type TenancyOptions = {
+  readonly proxyFallback?: boolean;
+  /** Who may what; default: everybody everything. */
+  readonly authorizer?: Authorizer;
+  readonly runtime?: Runtime;
+  readonly users?: readonly string[];
+  readonly teams?: readonly string[];
+};
+
+export type Tenancy = Awaited<ReturnType<typeof createTenancy>>;
+
+/** Has project `default`, cluster `embedded`, and a virtual cluster `demo` with its ingress endpoint on. */
+export async function createTenancy(options: TenancyOptions = {}) {
+  const runtime = options.runtime ?? systemRuntime;
+  const authorizer = options.authorizer ?? { authorize: () => ({ verdict: "allow", reason: "" }) as const };
+  const storage = createMemoryStorage();
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
+  await cache.ready();
+  const sealedValues = createSealedValues([new Uint8Array(32).fill(7)], runtime.random);
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const directory = createTestDirectory(options.users ?? ["alice", "bob"], options.teams ?? ["devs"]);
+  const continueTokens = createContinueTokens();
+
+  const embedded = createEmbeddedClusters({
+    storage,
+    cache,
+    runtime,
+    continueTokens,
+    sealedValues,
+    version: TEST_VERSION,
+    onError,
+  });
+  const lookup: ObjectLookup = createObjectLookup(() => surface.registry, names);
+  const backends = createBackendRegistry({
+    lookup,
+    embedded: (uid) =>
+      createEmbeddedBackend(
+        { clusters: embedded, names, runtime, version: TEST_VERSION, serverCertificateAuthority: PLATFORM_CA },
+        uid,
+      ),
+  });
+
+  const keys = new Map<string, AccessKeyState>();
+  const minted: (ChildKeyRequest & { readonly key: string })[] = [];
+  const controlPlane: (ControlPlaneKeyRequest & { readonly key: string })[] = [];
+  const revoked: string[] = [];
+  const controlPlaneKeys = createControlPlaneKeys({
+    names,
+    keys: {
+      find: (key) => [...keys.values()].find(({ name }) => name === `name-of-${key}`),
+      refusalOf: (key) => (key.disabled ? "disabled" : undefined),
+    },
+    async mint(request) {
+      const key = `control-plane-key-${controlPlane.length}`;
+      controlPlane.push({ ...request, key });
+      keys.set(key, keyState({ name: `name-of-${key}`, id: key }));
+      return key;
+    },
+    revoke: async (name) => void revoked.push(name),
+    recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
+  });
+  const endpoint = { url: () => PLATFORM_URL, certificateAuthorityPem: PLATFORM_CA };
+  const onlyVisible = <T>(visible: T): T => visible;
+  const deps = {
+    names,
+    directory,
+    lookup,
+    onlyVisible,
+    authorizer,
+    endpoint,
+    backends,
+    controlPlaneKeys,
+    keys: { byId: (id: string) => keys.get(id) },
+    proxyFallback: options.proxyFallback ?? false,
+    async mintAccessKey(request: ChildKeyRequest) {
+      const key = `minted-${minted.length}`;
+      minted.push({ ...request, key });
+      const parent = [...keys.values()].find(({ uid }) => uid === request.parent?.uid);
+      const ends = [
+        parent?.expiresAt,
+        request.ttl === undefined ? undefined : runtime.clock.now() + request.ttl * 1000,
+      ];
+      const known = ends.filter((end) => end !== undefined);
+      return { key, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
+    },
+    insideIdentity: (user: UserInfo, place: { project: string; virtualCluster: string }) =>
+      insideIdentity(user, place, { names, projects: projectFacts, instances: instanceFacts }),
+  };
+  const surface = createStandardSurface({
+    composition: "management",
+    storage,
+    cache,
+    runtime,
+    continueTokens,
+    tokens: { authenticateToken: () => undefined },
+    audiences: [],
+    resources: [
+      projects(deps),
+      clusters({ ...deps, keys: controlPlaneKeys }),
+      virtualClusterInstances(deps),
+      spaceInstances(deps),
+    ],
+    onHookError: onError,
+    onControllerError: onError,
+  });
+  const resource = (kind: string, group = GROUP) => requiredResource(surface.registry, group, kind);
+  const prefixOf = (kind: string) => ({ view: resource(kind).view, prefix: resource(kind).keys.prefix });
+  const projectFacts = createProjectFacts(prefixOf("Project"), runtime.scheduler);
+  const instanceFacts = createInstanceFacts(
+    { virtualclusterinstances: prefixOf("VirtualClusterInstance"), spaceinstances: prefixOf("SpaceInstance") },
+    runtime.scheduler,
+  );
+  const port = { runtime, onError };
+  const instances = resource("VirtualClusterInstance");
+  const controllers: readonly Controller[] = [
+    createProjectController(port, { names, projects: resource("Project"), namespaces: resource("Namespace", "") }),
+    createVirtualClusterController(port, {
+      names,
+      instances,
+      clusters: resource("Cluster"),
+      backends,
+      async remove(uid, signal) {
+        await controlPlaneKeys.revokeVirtualCluster(uid, signal);
+        await embedded.remove(uid, signal);
+      },
+    }),
+    createInsideBindingsController(port, { instances, backends }),
+  ];
+
+  /** Requests below `/kubernetes/management`, as the handler chain would pass them on. */
+  async function request(
+    call: TestRequest & { readonly credentialId?: string },
+  ): Promise<{ status: number; body: any }> {
+    const context: RequestContext = {
+      ...createTestContext({
+        ...call,
+        headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
+      }),
+      receivedAt: runtime.clock.now(),
+      ...(call.credentialId === undefined ? {} : { credential: { id: call.credentialId } }),
+    };
+    const { status, body } = await surface.route(context);
+    if (body.type !== "bytes") throw new Error("the answer is a stream");
+    return { status, body: JSON.parse(Buffer.from(body.bytes).toString()) };
+  }
+
+  /** Runs until no controller has anything left to do. */
+  async function settled(): Promise<void> {
+    for (let round = 0; round < 5; round++) {
+      for (const controller of controllers) await controller.idle();
+      await cache.refresh();
+    }
+  }
+
+  async function create(
+    path: string,
+    object: object,
+    user: UserInfo = testAdmin,
+  ): Promise<KubeObject & { status: any }> {
+    const { body } = await request({ method: "POST", url: `/apis/${GROUP}/v1/${path}`, body: object, user });
+    return body;
+  }
+
+  /** Waits for an object to look as it should; the cache tells of every change. */
+  async function eventually<T>(read: () => T | undefined | false): Promise<T> {
+    for (;;) {
+      const value = read();
+      if (value !== undefined && value !== false) return value;
+      const from = cache.revision;
+      await new Promise<void>((resolve) => {
+        const seen = () => resolve();
+        const handle = storage.watch("/registry/", from, { events: seen, error: seen });
+        setTimeout(() => {
+          handle[Symbol.dispose]();
+          resolve();
+        }, 20);
+      });
+    }
+  }
+
+  /** A request inside a virtual cluster, as the proxy passes it on. */
+  async function inside(name: string, call: TestRequest, project = "default") {
+    const instance = lookup.virtualClusterInstance(names.projectNamespace(project), name);
+    if (instance === undefined) throw new Error(`no virtual cluster ${name}`);
+    const user = call.user ?? { name: "root", groups: [names.insideRoleGroup("cluster-admin")] };
+    const context = createTestContext({
+      ...call,
+      headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
+    });
+    const { status, body } = await backends
+      .backendOf(instance)
+      .proxy({ ...context, receivedAt: runtime.clock.now() }, user);
+    if (body.type !== "bytes") throw new Error("the answer is a stream");
+    const text = Buffer.from(body.bytes).toString();
+    return { status, body: text.startsWith("{") ? JSON.parse(text) : text };
+  }
+
+  async function authenticate(name: string, certificate: object): Promise<Authentication | undefined> {
+    const instance = lookup.virtualClusterInstance("p-default", name);
+    if (instance === undefined) throw new Error(`no virtual cluster ${name}`);
+    const { request } = createTestContext({ url: "/api" });
+    return await backends
+      .backendOf(instance)
+      .authenticateCertificate({ ...request, peerCertificate: () => certificate as never });
+  }
+
+  const controller = new AbortController();
+  await surface.bootstrap(controller.signal);
+  await create("clusters", { metadata: { name: "embedded" }, spec: { local: true } });
+  await create("projects", { metadata: { name: "default" }, spec: { allowedClusters: [{ name: "*" }] } });
+  await settled();
+  await create("namespaces/p-default/virtualclusterinstances", {
+    metadata: { name: "demo" },
+    spec: { owner: { user: "alice" }, template: { accessPoint: { ingress: { enabled: true } } } },
+  });
+  await settled();
+
+  return {
+    names,
+    storage,
+    cache,
+    embedded,
+    backends,
+    lookup,
+    keys,
+    minted,
+    controlPlane,
+    revoked,
+    errors,
+    request,
+    create,
+    inside,
+    authenticate,
+    settled,
+    eventually,
+    resource,
+    async [Symbol.asyncDispose]() {
+      for (const each of controllers) each[Symbol.dispose]();
+      projectFacts[Symbol.dispose]();
+      instanceFacts[Symbol.dispose]();
+      surface[Symbol.dispose]();
+      embedded[Symbol.dispose]();
+      await cache[Symbol.asyncDispose]();
+      await storage[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const keyState = (state: Partial<AccessKeyState>): AccessKeyState => ({
+  name: "key",
+  uid: "key-uid",
+  id: "keyid00000",
+  owner: { kind: "user", name: "alice" },
+  groups: [],
+  type: "",
+  restrictions: undefined,
+  disabled: false,
+  expiresAt: undefined,
+  parentUids: [],
+  revision: 1,
+  ...state,
+});
+
+/** Users have the subjects `<name>@example.test`. */
+function createTestDirectory(users: readonly string[], teams: readonly string[]): Directory {
+  const known = new Map<string, DirectoryUser>(
+    users.map((name) => [
+      name,
+      {
+        name,
+        uid: `${name}-uid`,
+        subject: `${name}@example.test`,
+        groups: [],
+        displayName: name,
+        username: name,
+        email: "",
+        locked: false,
+      },
+    ]),
+  );
+  const knownTeams = new Map<string, DirectoryTeam>(
+    teams.map((name) => [name, { name, uid: `${name}-uid`, displayName: name, groups: [] }]),
+  );
+  return {
+    version: 1,
+    user: (name) => known.get(name),
+    userBySubject: (subject) => [...known.values()].find((user) => user.subject === subject),
+    team: (name) => knownTeams.get(name),
+    teamsOf: () => [],
+    onChange: () => ({ [Symbol.dispose]() {} }),
+  };
+}
+
+/** A user of the test directory, as authentication presents it. */
+export const userOf = (name: string, ...groups: string[]): UserInfo => ({
+  name: `${name}@example.test`,
+  groups: [...groups, names.userGroup(name), "system:authenticated"],
+});

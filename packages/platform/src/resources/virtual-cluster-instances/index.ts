@@ -1,0 +1,40 @@
+// VirtualClusterInstances: the virtual clusters of a project, and kube configs for them.
+
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { withExtendedView } from "../extended-view.ts";
+import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
+import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
+import { type KubeConfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
+import { virtualClusterInstanceFields } from "./virtual-cluster-instance.ts";
+
+export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
+  KubeConfigDeps &
+  VirtualClusterAccessKeyDeps & {
+    /** Leaves to a caller what it may see. */
+    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+  };
+
+export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): ResourceDefinition =>
+  defineResource({
+    group: deps.names.managementGroup,
+    version: "v1",
+    kind: "VirtualClusterInstance",
+    plural: "virtualclusterinstances",
+    singular: "virtualclusterinstance",
+    namespaced: true,
+    schema: kindSchema(virtualClusterInstanceFields.schema),
+    hasStatus: true,
+    subresources: [kubeConfig(deps), virtualClusterAccessKey(deps)],
+    columns: [
+      { name: "Cluster", type: "string", description: "Where it lives.", value: ".spec.clusterRef.cluster" },
+      { name: "Phase", type: "string", description: "How far it is.", value: ".status.phase" },
+      { name: "Version", type: "string", description: "Its Kubernetes version.", value: ".status.kubernetesVersion" },
+      { name: "Reason", type: "string", priority: 1, description: "Why it is not ready.", value: ".status.reason" },
+      ageColumn,
+    ],
+    strategy: virtualClusterInstanceStrategy(deps),
+    decorate: (storage) => withExtendedView(deps.onlyVisible(storage), deps.authorizer),
+  });

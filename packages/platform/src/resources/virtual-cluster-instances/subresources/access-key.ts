@@ -1,0 +1,45 @@
+// GET virtualclusterinstances/{name}/accesskey: the key with which the control plane of a virtual cluster speaks to the platform.
+
+import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { PlatformNames } from "../../../platform-names.ts";
+import type { ControlPlaneKeys } from "../../../virtual-clusters/control-plane-keys.ts";
+import { isBeingDeleted } from "../../finalizers.ts";
+import type { ObjectLookup } from "../../object-lookup.ts";
+
+const KIND = "VirtualClusterInstanceAccessKey";
+
+const accessKeyFields = s
+  .object({ accessKey: s.string().describe("The key. Secret.") })
+  .describe("The key of a virtual cluster itself, which has the role vcluster for this one virtual cluster.");
+
+export type VirtualClusterAccessKeyDeps = {
+  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly lookup: Pick<ObjectLookup, "virtualClusterInstance">;
+  readonly controlPlaneKeys: ControlPlaneKeys;
+};
+
+export const virtualClusterAccessKey = (deps: VirtualClusterAccessKeyDeps): Subresource => {
+  const { names, lookup, controlPlaneKeys } = deps;
+  const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
+  return {
+    name: "accesskey",
+    kind: { group: names.managementGroup, version: "v1", kind: KIND },
+    schema: kindSchema(accessKeyFields.schema),
+    description: "The key of the virtual cluster itself. Made when it is first asked for.",
+    async get(context) {
+      const { namespace, name } = context.info;
+      const instance = lookup.virtualClusterInstance(namespace, name);
+      if (instance === undefined) throw notFoundError(resource, name);
+      if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
+      return {
+        apiVersion: `${names.managementGroup}/v1`,
+        kind: KIND,
+        metadata: { name, namespace },
+        accessKey: await controlPlaneKeys.ofVirtualCluster(instance, context),
+      };
+    },
+  };
+};

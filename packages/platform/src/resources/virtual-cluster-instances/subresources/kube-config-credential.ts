@@ -1,0 +1,85 @@
+// What a kube config authenticates with: a platform token that opens this one virtual cluster, or a client certificate of its own.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
+import type { KubeConfigCredential } from "../../../kube-config/kube-config.ts";
+import type { PlatformNames } from "../../../platform-names.ts";
+import type { MintAccessKey } from "../../../virtual-clusters/mint-access-key.ts";
+import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
+import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
+import type { KubeConfigRequest } from "./kube-config-request.ts";
+import type { Requester } from "./requester.ts";
+
+export type CredentialDeps = {
+  readonly names: PlatformNames;
+  readonly mintAccessKey: MintAccessKey;
+  /** As whom a user appears inside a virtual cluster. */
+  readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
+};
+
+export type GrantedCredential = {
+  readonly credential: KubeConfigCredential;
+  /** Milliseconds since the epoch; undefined when it has no end. */
+  readonly notAfter: number | undefined;
+};
+
+/** A new access key of the requester's, which dies with the key that asked. */
+export async function grantToken(
+  { ttlSeconds }: KubeConfigRequest,
+  { owner, groups, parent }: Requester,
+  { metadata }: VirtualClusterInstance,
+  context: RequestContext,
+  { names, mintAccessKey }: CredentialDeps,
+): Promise<GrantedCredential> {
+  const { namespace = "", name = "" } = metadata;
+  const project = names.projectOf(namespace) ?? "";
+  const { key, expiresAt } = await mintAccessKey(
+    {
+      owner,
+      groups,
+      displayName: `Kube config for ${project}/${name}`,
+      scope: { project, virtualCluster: name },
+      ttl: ttlSeconds,
+      parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
+    },
+    context,
+  );
+  return { credential: { token: key }, notAfter: expiresAt };
+}
+
+/**
+ * A certificate that names the requester and its roles inside. It ends with the key that asked at the latest: nothing that is made
+ * with a key lives longer than it.
+ */
+export async function grantCertificate(
+  { ttlSeconds }: KubeConfigRequest,
+  { parent }: Requester,
+  { metadata }: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
+  { user, receivedAt, signal, warnings }: RequestContext,
+  { names, insideIdentity }: CredentialDeps,
+): Promise<GrantedCredential> {
+  const { namespace = "", name = "" } = metadata;
+  const inside = insideIdentity(user, { project: names.projectOf(namespace) ?? "", virtualCluster: name });
+  const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
+  const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
+  const { certificatePem, privateKeyPem, notAfter } = await backend.issueClientCertificate(
+    {
+      commonName: inside.name,
+      organizations: inside.groups,
+      expirationSeconds: seconds === Infinity ? undefined : seconds,
+    },
+    signal,
+  );
+  if (ttlSeconds !== undefined && notAfter < receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) {
+    warnings.add("the certificate ends earlier than was asked for: see status.expirationTimestamp");
+  }
+  return {
+    credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
+    notAfter,
+  };
+}
+
+/** Certificates end at whole seconds. */
+const CLOCK_TOLERANCE_MS = 2_000;

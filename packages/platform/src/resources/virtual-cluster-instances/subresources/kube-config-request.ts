@@ -1,0 +1,80 @@
+// The fields of VirtualClusterInstanceKubeConfigs, and what makes a request for one valid.
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { normalizeServer, validateServer } from "../../../kube-config/normalize-server.ts";
+
+export const KUBE_CONFIG_KIND = "VirtualClusterInstanceKubeConfig";
+
+export const kubeConfigFields = s
+  .object({
+    spec: s
+      .object({
+        certificateTTL: s
+          .int32()
+          .describe(
+            "Seconds that the credential in the kube config is good for, 600 at least. Absent: one day. 0: no end is asked for; " +
+              "a certificate then lasts for the signing duration of the virtual cluster, typically one year.",
+          ),
+        server: s
+          .string()
+          .describe(
+            "The address to write into the kube config in place of the virtual cluster's own. It is never dialled.",
+          ),
+        clientCert: s
+          .boolean()
+          .describe("True: the kube config holds a client certificate. Otherwise it holds a token of the platform."),
+      })
+      .describe("What is asked for."),
+    status: s
+      .object({
+        kubeConfig: s.string().describe("The kube config, as YAML text. Secret: it holds the credential."),
+        expirationTimestamp: s
+          .timestamp()
+          .describe("When the credential ends, which may be earlier than asked for. Absent: it has no end."),
+      })
+      .describe("The answer. Ignored in a request."),
+  })
+  .describe("Asks for a kube config for a virtual cluster. Nothing of it is stored.");
+
+export type KubeConfigKind = KindOf<typeof kubeConfigFields>;
+
+export type KubeConfigRequest = {
+  readonly clientCert: boolean;
+  /** Undefined: no end is asked for. */
+  readonly ttlSeconds: number | undefined;
+  /** Normalised. Undefined: the virtual cluster's own address. */
+  readonly server: string | undefined;
+};
+
+const DEFAULT_TTL_SECONDS = 86_400;
+/** The CertificateSigningRequest API takes nothing shorter. */
+const MIN_TTL_SECONDS = 600;
+
+/** `body` has gone through the schema. Throws ApiError 422. */
+export function readKubeConfigRequest(body: KubeObject, group: string): KubeConfigRequest {
+  const { certificateTTL = DEFAULT_TTL_SECONDS, server = "", clientCert = false } = (body as KubeConfigKind).spec ?? {};
+  const errors = [...validateTTL(certificateTTL), ...(server === "" ? [] : validateServer(server))];
+  if (errors.length > 0) {
+    throw invalidObjectError({ group, kind: KUBE_CONFIG_KIND }, body.metadata.name ?? "", errors);
+  }
+  return {
+    clientCert,
+    ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
+    server: server === "" ? undefined : normalizeServer(server),
+  };
+}
+
+function validateTTL(certificateTTL: number): readonly FieldError[] {
+  if (certificateTTL === 0 || certificateTTL >= MIN_TTL_SECONDS) return [];
+  return [
+    invalidError(
+      "spec.certificateTTL",
+      certificateTTL,
+      `must be 0 for no end, or at least ${MIN_TTL_SECONDS} seconds (10 minutes)`,
+    ),
+  ];
+}

@@ -1,0 +1,60 @@
+// POST virtualclusterinstances/{name}/kubeconfig: a kube config for the caller. Nothing of it is stored but the key in it.
+
+import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { buildKubeConfig } from "../../../kube-config/kube-config.ts";
+import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
+import { isBeingDeleted } from "../../finalizers.ts";
+import type { ObjectLookup } from "../../object-lookup.ts";
+import { type CredentialDeps, grantCertificate, grantToken } from "./kube-config-credential.ts";
+import { KUBE_CONFIG_KIND, kubeConfigFields, readKubeConfigRequest } from "./kube-config-request.ts";
+import { authorizedRequester, type RequesterDeps } from "./requester.ts";
+import { type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
+
+export type KubeConfigDeps = RequesterDeps &
+  ServerAddressDeps &
+  CredentialDeps & {
+    readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
+    readonly backends: BackendRegistry;
+  };
+
+export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
+  const { names, lookup, backends } = deps;
+  const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
+  return {
+    name: "kubeconfig",
+    kind: { group: names.managementGroup, version: "v1", kind: KUBE_CONFIG_KIND },
+    schema: kindSchema(kubeConfigFields.schema),
+    description: "A kube config for the virtual cluster, with a token of the platform or a client certificate in it.",
+    async create(context, body) {
+      const { namespace, name } = context.info;
+      const request = readKubeConfigRequest(body, names.managementGroup);
+      const requester = await authorizedRequester(context, deps);
+
+      const instance = lookup.virtualClusterInstance(namespace, name);
+      if (instance === undefined) throw notFoundError(resource, name);
+      if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
+      const backend = backends.backendOf(instance);
+      const { url, certificateAuthorityPem } = serverAddressOf(instance, backend, deps);
+
+      const { credential, notAfter } = request.clientCert
+        ? await grantCertificate(request, requester, instance, backend, context, deps)
+        : await grantToken(request, requester, instance, context, deps);
+      const text = buildKubeConfig({
+        server: request.server ?? url,
+        credential,
+        ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+      });
+      return {
+        ...body,
+        metadata: { name, namespace },
+        status: {
+          kubeConfig: text,
+          ...(notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) }),
+        },
+      };
+    },
+  };
+};

@@ -1,0 +1,54 @@
+// Who asks for a kube config: the owner of the key that is made for it, or the subject of the certificate.
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
+import { ownerOfCaller, sameOwner } from "../../../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import type { PlatformNames } from "../../../platform-names.ts";
+import { isSystemName } from "../../../virtual-clusters/system-name.ts";
+
+export type RequesterDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly authorizer: Authorizer;
+};
+
+export type Requester = {
+  readonly owner: AccessKeyOwner;
+  /** Groups of the key beside those of its owner. */
+  readonly groups: readonly string[];
+  /** The key that asks; undefined for a caller that came in by other means. */
+  readonly parent: AccessKeyState | undefined;
+};
+
+/**
+ * Who the caller is, having checked that it may `use` the instance that the request names; that it may create kube configs has been
+ * checked on the way here. Throws ApiError 403.
+ */
+export async function authorizedRequester(context: RequestContext, deps: RequesterDeps): Promise<Requester> {
+  const attributes = { ...authorizationAttributesOf(context), verb: "use", subresource: "" };
+  const { verdict, reason } = await deps.authorizer.authorize(attributes);
+  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+
+  const { user, credential } = context;
+  if (isSystemName(user.name)) throw refusal(context, "a kube config is made for users and teams, not for the system");
+  const parent = credential === undefined ? undefined : deps.keys.byId(credential.id);
+  const owner = ownerOfCaller(user, deps.directory, deps.names);
+  if (parent === undefined || !sameOwner(parent.owner, owner)) {
+    // Impersonation: whoever is impersonated owns the key, but nobody gets out of a scope in that way.
+    if (parent?.restrictions !== undefined) {
+      throw refusal(context, "a scoped access key makes kube configs for its own owner alone");
+    }
+    const groups = owner.kind === "subject" ? user.groups.filter((group) => !isSystemName(group)) : [];
+    return { owner, groups, parent };
+  }
+  return { owner, groups: parent.groups, parent };
+}
+
+const refusal = ({ info }: RequestContext, why: string) =>
+  forbiddenRequestError({ group: info.apiGroup, resource: info.resource }, info.name, why);

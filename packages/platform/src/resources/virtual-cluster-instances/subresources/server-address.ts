@@ -1,0 +1,76 @@
+// At which address the holder of a kube config reaches a virtual cluster, and what verifies it there.
+
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import type { PlatformNames } from "../../../platform-names.ts";
+import type { PlatformEndpoint } from "../../../virtual-clusters/platform-endpoint.ts";
+import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
+import type { ObjectLookup } from "../../object-lookup.ts";
+import { hasIngressEndpoint, type VirtualClusterInstance } from "../virtual-cluster-instance.ts";
+
+export type ServerAddressDeps = {
+  readonly names: Pick<PlatformNames, "key" | "projectOf">;
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  readonly endpoint: PlatformEndpoint;
+  /** Answer with the platform's own address where the virtual cluster has no ingress endpoint, instead of refusing. */
+  readonly proxyFallback: boolean;
+};
+
+export type ServerAddress = {
+  readonly url: string;
+  /** PEM; undefined where public roots verify it. */
+  readonly certificateAuthorityPem: string | undefined;
+};
+
+/** Throws ApiError 400, which says what to configure, where the virtual cluster has no ingress endpoint. */
+export function serverAddressOf(
+  instance: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "endpoint" | "serverCertificateAuthority">,
+  deps: ServerAddressDeps,
+): ServerAddress {
+  const missing = missingForIngress(instance, backend, deps);
+  if (missing !== undefined && !deps.proxyFallback) throw noIngressEndpoint(instance, missing, deps);
+  if (missing !== undefined || backend.endpoint === "platform") return platformAddress(instance, deps);
+  return {
+    url: `https://${ingressHost(instance, deps)}`,
+    certificateAuthorityPem: backend.serverCertificateAuthority,
+  };
+}
+
+/** What would have to be configured; undefined when the ingress endpoint is there. */
+function missingForIngress(
+  instance: VirtualClusterInstance,
+  { endpoint }: Pick<VirtualClusterBackend, "endpoint">,
+  deps: ServerAddressDeps,
+): string | undefined {
+  if (!hasIngressEndpoint(instance)) {
+    return "set spec.template.accessPoint.ingress.enabled of the virtual cluster instance to true";
+  }
+  if (endpoint === "platform" || ingressSuffix(instance, deps) !== "") return undefined;
+  const cluster = quoteGo(instance.spec?.clusterRef?.cluster ?? "");
+  return `annotate cluster ${cluster} with ${deps.names.key("ingress-suffix")}`;
+}
+
+function noIngressEndpoint({ metadata }: VirtualClusterInstance, missing: string, { names }: ServerAddressDeps) {
+  const project = names.projectOf(metadata.namespace ?? "") ?? "";
+  return badRequestError(
+    `virtual cluster ${quoteGo(metadata.name ?? "")} of project ${quoteGo(project)} has no ingress endpoint: ${missing}, ` +
+      "or let the server answer with its own address by the setting kubeConfig.proxyFallback",
+  );
+}
+
+function platformAddress({ metadata }: VirtualClusterInstance, { names, endpoint }: ServerAddressDeps): ServerAddress {
+  const project = names.projectOf(metadata.namespace ?? "") ?? "";
+  return {
+    url: `${endpoint.url()}/kubernetes/project/${project}/virtualcluster/${metadata.name ?? ""}`,
+    certificateAuthorityPem: endpoint.certificateAuthorityPem,
+  };
+}
+
+const ingressSuffix = ({ spec }: VirtualClusterInstance, { names, lookup }: ServerAddressDeps): string =>
+  lookup.cluster(spec?.clusterRef?.cluster ?? "")?.metadata.annotations?.[names.key("ingress-suffix")] ?? "";
+
+function ingressHost(instance: VirtualClusterInstance, deps: ServerAddressDeps): string {
+  const { namespace = "", name = "" } = instance.metadata;
+  return `${name}-${deps.names.projectOf(namespace) ?? ""}.${ingressSuffix(instance, deps).replace(/^\.+/, "")}`;
+}

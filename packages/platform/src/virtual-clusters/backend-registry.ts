@@ -1,0 +1,57 @@
+// Picks the backend of a virtual cluster instance: how it is reached follows from its spec and the cluster it lives in.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { isLocalCluster } from "../resources/clusters/cluster.ts";
+import type { ObjectLookup } from "../resources/object-lookup.ts";
+import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import type { VirtualClusterBackend } from "./virtual-cluster-backend.ts";
+
+export type BackendRegistry = {
+  /** Throws ApiError 503 with a text for people where the instance cannot be reached by this release, or not now. */
+  backendOf(instance: VirtualClusterInstance): VirtualClusterBackend;
+};
+
+export type BackendRegistryOptions = {
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  /** By the uid of the instance. */
+  readonly embedded: (uid: string) => VirtualClusterBackend;
+};
+
+export function createBackendRegistry({ lookup, embedded }: BackendRegistryOptions): BackendRegistry {
+  return {
+    backendOf(instance) {
+      const { spec, metadata } = instance;
+      if (spec?.external === true || spec?.standalone === true) {
+        throw unreachable(
+          "BackendNotServed",
+          "this release does not reach virtual clusters outside the built-in cluster",
+        );
+      }
+      const name = spec?.clusterRef?.cluster ?? "";
+      const cluster = name === "" ? undefined : lookup.cluster(name);
+      if (cluster === undefined) throw unreachable("ClusterNotFound", `cluster ${JSON.stringify(name)} does not exist`);
+      if (!isLocalCluster(cluster)) {
+        const why = `this release does not reach virtual clusters in connected clusters such as ${JSON.stringify(name)}`;
+        throw unreachable("BackendNotServed", why);
+      }
+      return embedded(metadata.uid ?? "");
+    },
+  };
+}
+
+/** `cause` is one word for programs, in the details of the Status. */
+const unreachable = (cause: string, message: string): ApiError =>
+  new ApiError({
+    code: 503,
+    reason: "ServiceUnavailable",
+    message: `the virtual cluster cannot be reached: ${message}`,
+    details: { causes: [{ reason: cause, message }], retryAfterSeconds: RETRY_AFTER_SECONDS },
+  });
+
+const RETRY_AFTER_SECONDS = 30;
+
+/** The one word and the text of a refusal, as a status shows them. */
+export function reasonOf(error: ApiError): { readonly reason: string; readonly message: string } {
+  const [cause] = error.details?.causes ?? [];
+  return { reason: cause?.reason ?? error.reason, message: cause?.message ?? error.message };
+}
