@@ -80,8 +80,10 @@ function ruleIsWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean {
 
 const isNamedOrAny = (name: string, wide: string): boolean => wide === "" || wide === name;
 
-/** A rule that names neither resources nor paths is about all requests. */
+/** A rule that names neither resources nor paths is about all requests, but for those about access keys, which ask to be named. */
 function targetsAreWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean {
+  const namesKeys = child.resources.some(({ resources }) => resources.some(mayNameAccessKeys));
+  if (namesKeys && parent.resources.length === 0) return false;
   if (parent.resources.length === 0 && parent.nonResourceURLs.length === 0) return true;
   if (child.resources.length === 0 && child.nonResourceURLs.length === 0) return false;
   return (
@@ -89,14 +91,25 @@ function targetsAreWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean 
       parent.resources.some(
         (wide) =>
           entry.group === wide.group &&
-          isSelected(entry.resources, wide.resources, (item, other) => other === "*" || item === other) &&
+          isSelected(entry.resources, wide.resources, isResourceWithin) &&
+          !(wide.resources.length === 0 && entry.resources.some(mayNameAccessKeys)) &&
           isSelected(entry.resourceNames, wide.resourceNames, isSame),
       ),
     ) &&
     child.nonResourceURLs.every((path) =>
       parent.nonResourceURLs.some(
-        (wide) => path === wide || (wide.endsWith("*") && path.startsWith(wide.slice(0, -1))),
+        (wide) => path === wide || wide === "*" || (wide.endsWith("/*") && path.startsWith(wide.slice(0, -1))),
       ),
     )
   );
+}
+
+const isResourceWithin = (item: string, wide: string): boolean =>
+  item === wide || (wide === "*" && !mayNameAccessKeys(item));
+
+/** Patterns that name access keys: the resources themselves, and the lists of keys below users and teams. */
+function mayNameAccessKeys(pattern: string): boolean {
+  const [resource = "", subresource = ""] = pattern.split("/");
+  if (resource === "ownedaccesskeys" || resource === "accesskeys") return true;
+  return (resource === "users" || resource === "teams") && (subresource === "accesskeys" || subresource === "*");
 }

@@ -15,6 +15,7 @@ export function restrictionRules(
   { names }: ScopeFacts,
 ): readonly (readonly PolicyRule[])[] {
   const always = alwaysOpenRules(names);
+  if (scope === undefined && ruleSets.length === 0) return [always];
   return [
     ...(scope === undefined ? [] : [[...always, ...scopeRules(scope, namespace, names)]]),
     ...ruleSets.map((rules) => [...always, ...rules.flatMap((rule) => rulesOf(rule, namespace))]),
@@ -74,12 +75,12 @@ function rulesOf(rule: AccessKeyRule, namespace: string): readonly PolicyRule[] 
   if (requestTargets.length > 0 && !requestTargets.includes("Management")) return [];
   if (cluster !== "" || virtualClusters.length > 0) return [];
   const verbs = rule.verbs.length === 0 ? ["*"] : rule.verbs;
-  const isAboutResources = resources.length > 0 || namespaces.length > 0;
-  const paths = nonResourceURLs.length > 0 ? nonResourceURLs : isAboutResources ? [] : ["*"];
+  const namesNothing = resources.length === 0 && nonResourceURLs.length === 0;
+  const paths = namespaces.length > 0 ? [] : namesNothing ? ["*"] : nonResourceURLs;
   const onPaths = paths.length === 0 ? [] : [{ ...NOTHING, verbs, nonResourceURLs: paths }];
-  if (!isAboutResources && nonResourceURLs.length > 0) return onPaths;
+  if (resources.length === 0 && !namesNothing) return onPaths;
   if (namespaces.length > 0 && !namespaces.includes(namespace)) return onPaths;
-  const selectors = resources.length === 0 ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
+  const selectors = namesNothing ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
   const onResources = selectors.flatMap((selector) => {
     if (selector.resources.length === 0 && selector.resourceNames.length > 0) return [];
     // At the level of the cluster a star would take in access keys, which it does not open.

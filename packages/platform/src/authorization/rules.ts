@@ -39,14 +39,15 @@ function targetMatches(rule: AccessKeyRule, request: PlatformRequest, names: Rul
 const verbMatches = ({ verbs }: AccessKeyRule, verb: string): boolean =>
   verbs.length === 0 || verbs.includes(verb) || verbs.includes("*");
 
-function contentMatches(rule: AccessKeyRule, request: TargetedRequest): boolean {
-  const isAboutResources = rule.resources.length > 0 || rule.namespaces.length > 0;
-  const isAboutPaths = rule.nonResourceURLs.length > 0;
-  if (!isAboutResources && !isAboutPaths) return true;
-  if (!request.isResourceRequest) return isAboutPaths && pathMatches(rule.nonResourceURLs, request.path);
-  if (!isAboutResources) return false;
-  if (rule.namespaces.length > 0 && !rule.namespaces.includes(request.namespace)) return false;
-  return rule.resources.length === 0 || rule.resources.some((selector) => selects(selector, request));
+/** A rule that names neither resources nor paths is about both; one that names namespaces is not about paths. */
+function contentMatches({ resources, namespaces, nonResourceURLs }: AccessKeyRule, request: TargetedRequest): boolean {
+  if (!request.isResourceRequest) {
+    if (namespaces.length > 0) return false;
+    return nonResourceURLs.length === 0 ? resources.length === 0 : pathMatches(nonResourceURLs, request.path);
+  }
+  if (namespaces.length > 0 && !namespaces.includes(request.namespace)) return false;
+  if (resources.length === 0) return nonResourceURLs.length === 0;
+  return resources.some((selector) => selects(selector, request));
 }
 
 function selects({ group, resources, resourceNames }: ResourceSelector, request: TargetedRequest): boolean {
@@ -76,7 +77,7 @@ const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest): 
     (selector) =>
       selector.group === request.apiGroup &&
       selects(selector, request) &&
-      selector.resources.some((pattern) => namesExactly(pattern, request)),
+      selector.resources.some((pattern) => !pattern.startsWith("*") && namesExactly(pattern, request)),
   );
 
 /** A star is a wildcard only as the whole value, or as the whole last step of a path. */

@@ -1,6 +1,8 @@
 // Which objects of a filtered kind a caller sees: exactly those that it may get. Fast over many objects, since what all objects of
 // a namespace have in common is found out once.
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -108,7 +110,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
       visible: everywhere === "all" && isUnscoped ? "all" : isVisible,
       isOutdated() {
         const now = keyStanding(subject, keys);
-        if (!now.good || now.key?.revision !== key?.revision) return true;
+        if (!now.good || !opensTheSame(now.key, key)) return true;
         if (isServerItself) return false;
         if (rbac.version === rolesVersion) return membershipsChanged();
         // Roles change seldom; only who saw everything, and still does, need not look again.
@@ -129,6 +131,20 @@ const NO_PROJECTS = { version: 0, get: () => undefined, of: () => NO_PROJECT, en
 const NO_PROJECT = { owner: { user: "", team: "" }, members: [] };
 const NO_INSTANCES = { version: 0, get: () => undefined, of: () => NO_INSTANCE, entries: () => NONE };
 const NO_INSTANCE = { owner: { user: "", team: "" }, access: [], extraAccessRules: [] };
+
+/** A key's record also changes when it is used, which changes nothing that it opens. */
+const opensTheSame = (now: AccessKeyState | undefined, then: AccessKeyState | undefined): boolean =>
+  now === then ||
+  now?.revision === then?.revision ||
+  (now !== undefined &&
+    then !== undefined &&
+    now.uid === then.uid &&
+    equalJson(asJson(now.restrictions), asJson(then.restrictions)) &&
+    equalJson(asJson(now.owner), asJson(then.owner)));
+
+const asJson = (value: AccessKeyState["restrictions"] | AccessKeyState["owner"]): JsonValue =>
+  // Plain data, of which only undefined is not JSON.
+  value === undefined ? null : (value as unknown as JsonValue);
 
 /** The names that rules open to a request which leaves its name open. */
 function namesOpenedBy(rules: readonly PolicyRule[], request: TargetedRequest): Names {

@@ -1,0 +1,203 @@
+import { randomInt } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isWithin } from "../access-keys/is-within.ts";
+import { createEffectiveRules } from "./effective-rules.ts";
+import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
+import { createPlatformAuthorizer } from "./platform-authorizer.ts";
+import { inScope } from "./scope.ts";
+import { anyWorld, caller, narrowerThan, realRestrictions, request, restrictions } from "./testing/arbitraries.ts";
+import {
+  accessKey,
+  cached,
+  instanceObject,
+  management,
+  memorySources,
+  names,
+  projectObject,
+  withKey,
+} from "./testing/memory-world.ts";
+import { scopeOpens, userMay } from "./testing/oracle.ts";
+import { createVisibility } from "./visibility.ts";
+
+/** Requests judged per property; each platform and key is asked about many of them. */
+const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 20_000);
+const SEED = Number(process.env["POSTERN_PROPERTY_SEED"] ?? randomInt(2 ** 31));
+const PER_KEY = 32;
+const RUN = { seed: SEED, numRuns: Math.ceil(CASES / PER_KEY) };
+const requests = fc.array(request, { minLength: PER_KEY, maxLength: PER_KEY });
+
+describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, () => {
+  test("security book 1: a key is allowed exactly what its owner may do and its scope opens", () => {
+    let allowed = 0;
+    let refusedByScope = 0;
+    fc.assert(
+      fc.property(anyWorld, caller, restrictions, requests, (world, { user, owner }, narrowedTo, asked) => {
+        const sources = memorySources(world);
+        const key = accessKey({ owner, restrictions: narrowedTo });
+        sources.access.setKey(key);
+        const authorizer = createPlatformAuthorizer(sources);
+        for (const each of asked) {
+          const decision = authorizer.decide(each, withKey(user, key));
+          const mayUser = userMay(world, user, each);
+          const isOpen = scopeOpens(narrowedTo, each, user, owner);
+          expect({ each, allowed: decision.verdict === "allow" }).toEqual({ each, allowed: mayUser && isOpen });
+          if (decision.verdict === "allow") allowed++;
+          if (mayUser && !isOpen) refusedByScope++;
+        }
+      }),
+      RUN,
+    );
+    // A property that nothing meets would hold as well.
+    expect(Math.min(allowed, refusedByScope)).toBeGreaterThan(CASES / 100);
+  });
+
+  test("security book 2: what a key is narrowed to further, never more is allowed", () => {
+    const family = restrictions.chain((parent) => fc.tuple(fc.constant(parent), narrowerThan(parent)));
+    fc.assert(
+      fc.property(anyWorld, caller, family, requests, (world, { user, owner }, [parent, child], asked) => {
+        const sources = memorySources(world);
+        const parentKey = accessKey({ owner, restrictions: parent });
+        const childKey = accessKey({ owner, restrictions: child, id: "child", uid: "child-uid" });
+        sources.access.setKey(parentKey);
+        sources.access.setKey(childKey);
+        const authorizer = createPlatformAuthorizer(sources);
+        for (const each of asked) {
+          if (authorizer.decide(each, withKey(user, childKey)).verdict !== "allow") continue;
+          expect({ each, parent: authorizer.decide(each, withKey(user, parentKey)).verdict }).toEqual({
+            each,
+            parent: "allow",
+          });
+        }
+      }),
+      RUN,
+    );
+  });
+
+  test("security book 2: a key that counts as within another is allowed nothing that the other is not", () => {
+    let compared = 0;
+    const family = fc
+      .tuple(realRestrictions, realRestrictions, fc.boolean())
+      .chain(([parent, other, isChild]) =>
+        fc.tuple(fc.constant(parent), isChild ? narrowerThan(parent) : fc.constant(other)),
+      );
+    fc.assert(
+      fc.property(caller, family, requests, ({ user, owner }, [parent, child], asked) => {
+        if (!isWithin(child, parent)) return;
+        compared++;
+        const facts = { names, user, owner };
+        for (const each of asked) {
+          if (inScope(child, each, facts).open) {
+            expect({ each, parent: inScope(parent, each, facts).open }).toEqual({ each, parent: true });
+          }
+        }
+      }),
+      RUN,
+    );
+    expect(compared).toBeGreaterThan(RUN.numRuns / 20);
+  });
+
+  test("a list shows exactly what the caller may get", () => {
+    let shown = 0;
+    fc.assert(
+      fc.property(anyWorld, caller, restrictions, (world, { user, owner }, narrowedTo) => {
+        const sources = memorySources(world);
+        const key = accessKey({ owner, restrictions: narrowedTo });
+        sources.access.setKey(key);
+        const authorizer = createPlatformAuthorizer(sources);
+        const visibility = createVisibility(sources);
+        for (const resource of FILTERED_RESOURCES) {
+          const visible = visibility.visibleTo(withKey(user, key), resource);
+          for (const { object, namespace, name } of objectsOf(resource, world)) {
+            const get = management({ resource, namespace, name });
+            const mayGet = authorizer.decide(get, withKey(user, key)).verdict === "allow";
+            expect({ resource, namespace, name, seen: visible === "all" || visible(object) }).toEqual({
+              resource,
+              namespace,
+              name,
+              seen: mayGet,
+            });
+            if (mayGet) shown++;
+          }
+        }
+      }),
+      RUN,
+    );
+    expect(shown).toBeGreaterThan(0);
+  });
+
+  test("the rules that a caller is told open nothing that is refused to it", async () => {
+    const resolve = fc.asyncProperty(
+      anyWorld,
+      caller,
+      restrictions,
+      requests,
+      async (world, { user, owner }, narrowedTo, asked) => {
+        const sources = memorySources(world);
+        const key = accessKey({ owner, restrictions: narrowedTo });
+        sources.access.setKey(key);
+        const authorizer = createPlatformAuthorizer(sources);
+        const rules = createEffectiveRules(sources);
+        for (const each of asked) {
+          const { isResourceRequest, namespace, resource, subresource, verb, apiGroup, name } = each.inner;
+          // Told for what lies in a namespace.
+          if (each.target !== "Management" || !isResourceRequest || resource.includes("*") || subresource === "*")
+            continue;
+          if (apiGroup === "*" || !["virtualclusterinstances", "spaceinstances", "secrets"].includes(resource))
+            continue;
+          const { resourceRules } = await rules.rulesFor(user, namespace, { id: key.id });
+          const isTold = resourceRules.some(
+            (rule) =>
+              has(rule.verbs, verb) &&
+              has(rule.apiGroups, apiGroup) &&
+              rule.resources.some(
+                (one) => one === "*" || one === whole(resource, subresource) || one === `*/${subresource}`,
+              ) &&
+              ((rule.resourceNames ?? []).length === 0 || rule.resourceNames?.includes(name)),
+          );
+          if (!isTold) continue;
+          expect({ each, verdict: authorizer.decide(each, withKey(user, key)).verdict }).toEqual({
+            each,
+            verdict: "allow",
+          });
+        }
+      },
+    );
+    await fc.assert(resolve, RUN);
+  });
+});
+
+const has = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
+const whole = (resource: string, subresource: string): string =>
+  subresource === "" ? resource : `${resource}/${subresource}`;
+
+function objectsOf(resource: FilteredResource, world: Parameters<typeof userMay>[0]) {
+  const plain = (name: string) => ({
+    namespace: "",
+    name,
+    object: cached({ apiVersion: `${names.managementGroup}/v1`, kind: "Any", metadata: { name } }, resource),
+  });
+  switch (resource) {
+    case "projects":
+      return world.projects.map((project) => ({
+        namespace: "",
+        name: project.name,
+        object: cached(projectObject(project), resource),
+      }));
+    case "virtualclusterinstances":
+    case "spaceinstances":
+      return world.instances
+        .filter((instance) => instance.resource === resource)
+        .map((instance) => ({
+          namespace: instance.namespace,
+          name: instance.name,
+          object: cached(instanceObject(instance), resource),
+        }));
+    case "users":
+      return ["alice", "bob", "carol"].map(plain);
+    case "teams":
+      return ["devs", "ops"].map(plain);
+    case "clusters":
+      return ["c1", "c2"].map(plain);
+  }
+}
