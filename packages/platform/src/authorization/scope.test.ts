@@ -1,0 +1,324 @@
+import { describe, expect, test } from "vitest";
+import type { AccessKeyRestrictions } from "../access-keys/access-key-restrictions.ts";
+import { ALWAYS_OPEN_PATHS } from "./always-open.ts";
+import type { PlatformRequest } from "./request-target.ts";
+import { inScope } from "./scope.ts";
+import {
+  inner,
+  intoCluster,
+  intoSpace,
+  intoVirtualCluster,
+  management,
+  names,
+  path,
+  scoped,
+  userInfo,
+} from "./testing/memory-world.ts";
+
+const alice = userInfo("alice", "devs");
+const facts = { names, user: alice, owner: { kind: "user", name: "alice" } } as const;
+const opens = (restrictions: AccessKeyRestrictions | undefined, request: PlatformRequest, owner = "alice") =>
+  inScope(restrictions, request, {
+    ...facts,
+    owner: owner === "alice" ? facts.owner : { kind: "subject", name: owner },
+  }).open;
+
+const group = (apiGroup: string, resource: string, verb = "create", parts = {}): PlatformRequest =>
+  management({ apiGroup, resource, verb, ...parts });
+const instance = (verb: string, namespace: string, name: string, subresource = "") =>
+  management({ verb, resource: "virtualclusterinstances", namespace, name, subresource });
+const space = (verb: string, namespace: string, name: string, subresource = "") =>
+  management({ verb, resource: "spaceinstances", namespace, name, subresource });
+const project = (verb: string, name: string, subresource = "") =>
+  management({ verb, resource: "projects", name, subresource });
+const secret = (namespace: string, verb = "get") => group("", "secrets", verb, { namespace, name: "s" });
+const ownKeys = (verb: string, name = "") => management({ verb, resource: "ownedaccesskeys", name });
+
+const ALWAYS: readonly PlatformRequest[] = [
+  management({ verb: "create", resource: "selves" }),
+  management({ verb: "create", resource: "selfsubjectaccessreviews" }),
+  group("authentication.k8s.io", "selfsubjectreviews"),
+  group("authorization.k8s.io", "selfsubjectaccessreviews"),
+  group("authorization.k8s.io", "selfsubjectrulesreviews"),
+  ...ALWAYS_OPEN_PATHS.map((url) => path(url.replace("*", "v1"))),
+  path("/version", "head"),
+];
+const NEVER_ALWAYS: readonly PlatformRequest[] = [
+  path("/apish"),
+  path("/metrics"),
+  path("/"),
+  path("/apis", "post"),
+  path("/versions"),
+  management({ verb: "get", resource: "selves", name: "x" }),
+  management({ verb: "introspect", resource: "selves" }),
+  group("authentication.k8s.io", "tokenreviews"),
+  group("authorization.k8s.io", "subjectaccessreviews"),
+  group("authorization.k8s.io", "localsubjectaccessreviews", "create", { namespace: "p-a" }),
+  group("authentication.k8s.io", "selfsubjectreviews", "create", { subresource: "x" }),
+  project("get", "a"),
+  instance("get", "p-a", "v1"),
+  ownKeys("create"),
+  ownKeys("get", "k"),
+  secret("p-a"),
+  management({ verb: "get", resource: "users", name: "alice" }),
+  intoVirtualCluster("a", "v1"),
+  intoSpace("a", "s1"),
+  intoCluster("c1"),
+  intoVirtualCluster("a", "v1", { isResourceRequest: false, path: "/version" }),
+];
+
+describe("what any live key opens", () => {
+  test.each([
+    ["an empty scope", scoped({})],
+    ["roles that open nothing", scoped({ roles: ["network-peer", "workspace", "metrics-writer"].map(role) })],
+  ])("%s opens discovery, health and questions about oneself, and nothing else", (_, restrictions) => {
+    for (const request of ALWAYS)
+      expect({ request, open: opens(restrictions, request) }).toEqual({ request, open: true });
+    for (const request of NEVER_ALWAYS) {
+      expect({ request, open: opens(restrictions, request) }).toEqual({ request, open: false });
+    }
+  });
+
+  test("an absent scope limits nothing, a present one without entries all but that", () => {
+    for (const request of [...ALWAYS, ...NEVER_ALWAYS]) expect(opens(undefined, request)).toBe(true);
+    expect(inScope(scoped({}), instance("get", "p-a", "v1"), facts)).toEqual({ open: false, reason: "out-of-scope" });
+  });
+});
+
+function role(name: string) {
+  return { role: name, projects: [], virtualClusters: [] };
+}
+
+type Row = readonly [
+  entry: string,
+  restrictions: AccessKeyRestrictions,
+  open: PlatformRequest[],
+  closed: PlatformRequest[],
+];
+
+const TABLE: readonly Row[] = [
+  [
+    "projects[]",
+    scoped({ projects: [{ project: "a" }] }),
+    [
+      project("get", "a"),
+      project("update", "a"),
+      project("get", "a", "clusters"),
+      instance("create", "p-a", ""),
+      instance("delete", "p-a", "v1"),
+      instance("deletecollection", "p-a", ""),
+      instance("create", "p-a", "v1", "kubeconfig"),
+      space("get", "p-a", "s1"),
+      secret("p-a"),
+      secret("p-a", "deletecollection"),
+      intoVirtualCluster("a", "v1"),
+      intoSpace("a", "s1"),
+    ],
+    [
+      project("get", "ab"),
+      project("create", ""),
+      project("deletecollection", ""),
+      instance("get", "p-ab", "v1"),
+      instance("get", "p-", "v1"),
+      secret("a"),
+      secret("p-b"),
+      secret(""),
+      intoVirtualCluster("ab", "v1"),
+      intoSpace("b", "s1"),
+      intoCluster("a"),
+      ownKeys("create"),
+      management({ verb: "get", resource: "clusters", name: "a" }),
+      management({ verb: "get", resource: "users", name: "alice" }),
+      path("/metrics"),
+    ],
+  ],
+  [
+    "virtualClusters[]",
+    scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] }),
+    [
+      instance("get", "p-a", "v1"),
+      instance("use", "p-a", "v1"),
+      instance("create", "p-a", "v1", "kubeconfig"),
+      instance("get", "p-a", "v1", "accesskey"),
+      project("get", "a"),
+      intoVirtualCluster("a", "v1"),
+    ],
+    [
+      instance("update", "p-a", "v1"),
+      instance("delete", "p-a", "v1"),
+      instance("deletecollection", "p-a", ""),
+      instance("get", "p-a", "v10"),
+      instance("get", "p-b", "v1"),
+      instance("get", "p-a", "v1", "status"),
+      instance("create", "p-a", "v10", "kubeconfig"),
+      space("get", "p-a", "v1"),
+      project("get", "b"),
+      project("use", "a"),
+      project("get", "a", "clusters"),
+      secret("p-a"),
+      intoVirtualCluster("a", "v10"),
+      intoVirtualCluster("b", "v1"),
+      intoSpace("a", "v1"),
+      ownKeys("create"),
+    ],
+  ],
+  [
+    "spaces[]",
+    scoped({ spaces: [{ project: "a", space: "s1" }] }),
+    [space("get", "p-a", "s1"), space("use", "p-a", "s1"), project("get", "a"), intoSpace("a", "s1")],
+    [
+      space("update", "p-a", "s1"),
+      space("get", "p-a", "s2"),
+      instance("get", "p-a", "s1"),
+      intoSpace("b", "s1"),
+      intoVirtualCluster("a", "s1"),
+      project("update", "a"),
+    ],
+  ],
+  [
+    "clusters[]",
+    scoped({ clusters: [{ cluster: "c1" }] }),
+    [management({ resource: "clusters", name: "c1" }), intoCluster("c1")],
+    [
+      management({ resource: "clusters", name: "c1", verb: "update" }),
+      management({ resource: "clusters", name: "c1", subresource: "status" }),
+      management({ resource: "clusters", name: "c2" }),
+      intoCluster("c2"),
+      intoVirtualCluster("c1", "c1"),
+    ],
+  ],
+  [
+    "roles[] platform-cli",
+    scoped({ roles: [role("platform-cli")] }),
+    [
+      management({ resource: "users", name: "alice" }),
+      management({ resource: "teams", name: "devs" }),
+      project("get", "a"),
+      project("get", "a", "clusters"),
+      management({ resource: "clusters", name: "c1" }),
+      instance("get", "p-a", "v1"),
+      space("get", "p-a", "s1"),
+    ],
+    [
+      management({ resource: "users", name: "bob" }),
+      management({ resource: "users", name: "alice", subresource: "accesskeys" }),
+      management({ resource: "teams", name: "ops" }),
+      project("update", "a"),
+      instance("use", "p-a", "v1"),
+      instance("create", "p-a", "v1", "kubeconfig"),
+      instance("get", "p-a", "v1", "accesskey"),
+      secret("p-a"),
+      intoVirtualCluster("a", "v1"),
+      ownKeys("get", "k"),
+    ],
+  ],
+  [
+    "roles[] vcluster, narrowed",
+    scoped({ roles: [{ role: "vcluster", projects: ["a"], virtualClusters: ["v1"] }] }),
+    [
+      group("authentication.k8s.io", "tokenreviews"),
+      group("authorization.k8s.io", "subjectaccessreviews"),
+      management({ verb: "introspect", resource: "selves" }),
+      instance("get", "p-a", "v1"),
+      instance("get", "p-a", "v1", "accesskey"),
+    ],
+    [
+      instance("update", "p-a", "v1"),
+      instance("use", "p-a", "v1"),
+      instance("get", "p-a", "v10"),
+      instance("get", "p-b", "v1"),
+      instance("create", "p-a", "v1", "kubeconfig"),
+      project("get", "a"),
+      intoVirtualCluster("a", "v1"),
+      path("/metrics"),
+    ],
+  ],
+  [
+    "roles[] agent",
+    scoped({ roles: [role("agent")] }),
+    [group("authentication.k8s.io", "tokenreviews"), management({ verb: "introspect", resource: "selves" })],
+    [management({ resource: "clusters", name: "c1" }), instance("get", "p-a", "v1"), intoCluster("c1")],
+  ],
+  [
+    "roles[] metrics-reader",
+    scoped({ roles: [role("metrics-reader")] }),
+    [path("/metrics"), path("/metrics", "head")],
+    [path("/metrics", "post"), path("/metrics/x"), path("/debug"), project("get", "a"), intoCluster("c1")],
+  ],
+];
+
+describe("what each entry opens", () => {
+  test.each(TABLE)("%s", (_, restrictions, open, closed) => {
+    for (const request of open)
+      expect({ request, open: opens(restrictions, request) }).toEqual({ request, open: true });
+    for (const request of closed) {
+      expect({ request, open: opens(restrictions, request) }).toEqual({ request, open: false });
+    }
+  });
+
+  test("the role vcluster opens the instance that its subject stands for, and no other", () => {
+    const own = "postern:vcluster:p-a:v1";
+    const restrictions = scoped({ roles: [role("vcluster")] });
+    expect(opens(restrictions, instance("get", "p-a", "v1"), own)).toBe(true);
+    expect(opens(restrictions, instance("get", "p-a", "v2"), own)).toBe(false);
+    expect(opens(restrictions, instance("get", "p-a", "v1"))).toBe(false);
+    const elsewhere = scoped({ roles: [{ role: "vcluster", projects: ["b"], virtualClusters: [] }] });
+    expect(opens(elsewhere, instance("get", "p-a", "v1"), own)).toBe(false);
+  });
+
+  test("the role agent opens the cluster that its subject stands for", () => {
+    const restrictions = scoped({ roles: [role("agent")] });
+    const get = (name: string) => management({ resource: "clusters", name });
+    expect(opens(restrictions, get("c1"), "postern:cluster:c1")).toBe(true);
+    expect(opens(restrictions, get("c2"), "postern:cluster:c1")).toBe(false);
+  });
+
+  test("lists of filtered kinds pass, to be filtered; other lists do not", () => {
+    const restrictions = scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] });
+    for (const verb of ["list", "watch"]) {
+      expect(inScope(restrictions, management({ verb, resource: "projects" }), facts).reason).toBe("filtered-list");
+      expect(opens(restrictions, group("", "secrets", verb))).toBe(false);
+      expect(opens(restrictions, ownKeys(verb))).toBe(false);
+      expect(opens(restrictions, group("other.io", "projects", verb))).toBe(false);
+    }
+  });
+
+  test("the reason names the entry", () => {
+    const restrictions = scoped({ projects: [{ project: "b" }, { project: "a" }] });
+    expect(inScope(restrictions, project("get", "a"), facts)).toEqual({ open: true, reason: "scope.projects[1]" });
+  });
+});
+
+describe("security book 8: names that hold wildcards", () => {
+  test.each(["a*", "*a", "a.*", "?", "**", " *", "* ", "%2a", "A", "a/", "", ","])(
+    "%j opens no more than itself",
+    (name) => {
+      const restrictions = scoped({
+        projects: [{ project: name }],
+        virtualClusters: [{ project: name, virtualCluster: name }],
+        clusters: [{ cluster: name }],
+        roles: [{ role: "platform-cli", projects: [name], virtualClusters: [name] }],
+      });
+      for (const request of [
+        project("get", "a"),
+        instance("get", "p-a", "a"),
+        secret("p-a"),
+        intoVirtualCluster("a", "a"),
+        intoCluster("a"),
+      ]) {
+        expect({ request, open: opens(restrictions, request) }).toEqual({ request, open: false });
+      }
+    },
+  );
+
+  test("a star that stands alone selects every name, but not the absence of one", () => {
+    const restrictions = scoped({ projects: [{ project: "*" }], clusters: [{ cluster: "*" }] });
+    expect(opens(restrictions, project("get", "anything"))).toBe(true);
+    expect(opens(restrictions, secret("p-x"))).toBe(true);
+    expect(opens(restrictions, intoCluster("c9"))).toBe(true);
+    expect(opens(restrictions, project("create", ""))).toBe(false);
+    expect(opens(restrictions, project("deletecollection", ""))).toBe(false);
+    expect(opens(restrictions, secret(""))).toBe(false);
+    expect(opens(restrictions, { target: "Management", inner: inner({ resource: "*", apiGroup: "*" }) })).toBe(false);
+  });
+});
