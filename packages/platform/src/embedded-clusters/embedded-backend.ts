@@ -46,8 +46,12 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
     },
 
     async issueClientCertificate(request, signal) {
-      const strangers = [request.commonName, ...request.organizations].filter(isSystemName);
-      if (strangers.length > 0) throw forbiddenPathError("no certificate is issued for a name of the system");
+      const names = [request.commonName, ...request.organizations];
+      if (names.some(isSystemName)) throw forbiddenPathError("no certificate is issued for a name of the system");
+      // No authenticator of ours would read it back.
+      if (names.some((name) => CONTROL_CHARACTER.test(name))) {
+        throw forbiddenPathError("no certificate is issued for a name with control characters");
+      }
       return await issueClientCertificate(await clusters.open(uid), request, runtime, signal);
     },
 
@@ -67,6 +71,7 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
   };
 }
 
+const CONTROL_CHARACTER = /\p{Cc}/u;
 const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: "clusterrolebindings", namespaced: false };
 
 /**

@@ -1,5 +1,7 @@
 // Where the instances of a project may live, and where they do when their specs do not say.
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import {
   type FieldError,
   forbiddenError,
@@ -36,3 +38,7 @@ export function validatePlacement(
   }
   return lookup.cluster(cluster) === undefined ? [notFoundFieldError("spec.clusterRef.cluster", cluster)] : [];
 }
+
+/** What lives in a cluster does not move to another. */
+export const validateSamePlacement = (clusterRef: JsonObject, old: JsonObject): readonly FieldError[] =>
+  equalJson(clusterRef, old) ? [] : [invalidError("spec.clusterRef", clusterRef, "field is immutable")];

@@ -1,13 +1,12 @@
 // What happens to a space instance on its way into the store.
 
-import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
-import { type PlacementDeps, validatePlacement } from "../placement.ts";
+import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import type { SpaceInstance } from "./space-instance.ts";
 
 export type SpaceInstanceStrategyDeps = PlacementDeps & {
@@ -46,8 +45,7 @@ export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy
       spec: { ...instance.spec, clusterRef: { ...old.spec?.clusterRef, ...instance.spec?.clusterRef } },
     };
   },
-  validateUpdate: ({ spec }, old) =>
-    validateImmutable(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}, "spec.clusterRef"),
+  validateUpdate: ({ spec }, old) => validateSamePlacement(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
 });
 
 /** What a caller may do is told to that caller alone. */

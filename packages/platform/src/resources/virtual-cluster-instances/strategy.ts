@@ -1,7 +1,6 @@
 // What happens to a virtual cluster instance on its way into the store.
 
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
@@ -10,7 +9,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
 import { withFinalizer } from "../finalizers.ts";
-import { type PlacementDeps, validatePlacement } from "../placement.ts";
+import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import type { VirtualClusterInstance, VirtualClusterInstanceSpec } from "./virtual-cluster-instance.ts";
 
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps & {
@@ -47,7 +46,7 @@ export const virtualClusterInstanceStrategy = (
   },
   validateUpdate: (instance, old) => [
     ...validateSpec(instance.spec),
-    ...validateImmutable(instance.spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}, "spec.clusterRef"),
+    ...validateSamePlacement(instance.spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
   ],
 });
 

@@ -1,5 +1,6 @@
 // What a kube config authenticates with: a platform token that opens this one virtual cluster, or a client certificate of its own.
 
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
@@ -8,7 +9,7 @@ import type { PlatformNames } from "../../../platform-names.ts";
 import type { MintAccessKey } from "../../../virtual-clusters/mint-access-key.ts";
 import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
 import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
-import type { KubeConfigRequest } from "./kube-config-request.ts";
+import { type KubeConfigRequest, MIN_TTL_SECONDS } from "./kube-config-request.ts";
 import type { Requester } from "./requester.ts";
 
 export type CredentialDeps = {
@@ -57,13 +58,18 @@ export async function grantCertificate(
   { parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
-  { user, receivedAt, signal, warnings }: RequestContext,
+  { user, info, receivedAt, signal, warnings }: RequestContext,
   { names, insideIdentity }: CredentialDeps,
 ): Promise<GrantedCredential> {
   const { namespace = "", name = "" } = metadata;
   const inside = insideIdentity(user, { project: names.projectOf(namespace) ?? "", virtualCluster: name });
   const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
+  if (seconds < MIN_TTL_SECONDS) {
+    const resource = { group: info.apiGroup, resource: info.resource };
+    const why = `a certificate is good for ${MIN_TTL_SECONDS} seconds at least, and the access key that asks is not`;
+    throw forbiddenRequestError(resource, info.name, why);
+  }
   const { certificatePem, privateKeyPem, notAfter } = await backend.issueClientCertificate(
     {
       commonName: inside.name,

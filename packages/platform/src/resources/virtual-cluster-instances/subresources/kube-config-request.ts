@@ -52,7 +52,7 @@ export type KubeConfigRequest = {
 
 const DEFAULT_TTL_SECONDS = 86_400;
 /** The CertificateSigningRequest API takes nothing shorter. */
-const MIN_TTL_SECONDS = 600;
+export const MIN_TTL_SECONDS = 600;
 
 /** `body` has gone through the schema. Throws ApiError 422. */
 export function readKubeConfigRequest(body: KubeObject, group: string): KubeConfigRequest {

@@ -1,0 +1,449 @@
+import { X509Certificate } from "node:crypto";
+import { createServer } from "node:net";
+import type { AuthorizationAttributes } from "@postern/apiserver/authorization/authorizer";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import type { TestRequest } from "@postern/apiserver/testing/test-context";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { createWorkspace, openssl } from "../../../pki/testing/openssl.ts";
+import {
+  createTenancy,
+  GROUP,
+  keyState,
+  PLATFORM_CA,
+  PLATFORM_URL,
+  type Tenancy,
+  type TenancyOptions,
+  userOf,
+} from "../../testing/tenancy.ts";
+
+const URL_OF = (name = "demo") => `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances/${name}/kubeconfig`;
+const alice = userOf("alice", "engineers", "system:masters", "example:role:cluster-admin");
+
+type Ask = Omit<TestRequest, "url"> & {
+  readonly credentialId?: string;
+  readonly name?: string;
+  readonly spec?: object;
+};
+
+const ask = (tenancy: Tenancy, { spec, name, ...rest }: Ask = {}) =>
+  tenancy.request({
+    method: "POST",
+    url: URL_OF(name),
+    user: alice,
+    body: { metadata: {}, ...(spec === undefined ? {} : { spec }) },
+    ...rest,
+  });
+
+/** Everything the store has, as text. */
+async function dump({ storage }: Tenancy): Promise<string> {
+  const { entries } = await storage.list("/");
+  return entries.map(({ key, value }) => `${key}\n${Buffer.from(value).toString("latin1")}`).join("\n");
+}
+const countOf = async ({ storage }: Tenancy): Promise<number> => (await storage.list("/")).entries.length;
+
+let shared: Tenancy;
+beforeAll(async () => {
+  shared = await createTenancy();
+});
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+});
+
+const withTenancy = async (options: TenancyOptions, test: (tenancy: Tenancy) => Promise<void>): Promise<void> => {
+  await using tenancy = await createTenancy(options);
+  await test(tenancy);
+};
+
+describe("a kube config with a token", () => {
+  it("is one cluster, one user and one context named vcluster, at the platform's address", async () => {
+    const { status, body } = await ask(shared);
+    expect(status).toBe(201);
+    expect(body).toMatchObject({
+      apiVersion: `${GROUP}/v1`,
+      kind: "VirtualClusterInstanceKubeConfig",
+      metadata: { name: "demo", namespace: "p-default" },
+    });
+    expect(parse(body.status.kubeConfig)).toEqual({
+      apiVersion: "v1",
+      kind: "Config",
+      preferences: {},
+      "current-context": "vcluster",
+      clusters: [
+        {
+          name: "vcluster",
+          cluster: {
+            server: `${PLATFORM_URL}/kubernetes/project/default/virtualcluster/demo`,
+            "certificate-authority-data": Buffer.from(PLATFORM_CA).toString("base64"),
+          },
+        },
+      ],
+      contexts: [{ name: "vcluster", context: { cluster: "vcluster", user: "vcluster" } }],
+      users: [{ name: "vcluster", user: { token: shared.minted.at(-1)?.key } }],
+    });
+    expect(body.status.kubeConfig).toMatch(/^\s+token: \S+$/m);
+  });
+
+  it("holds a new key of the requester that opens this one virtual cluster and dies with the key that asked", async () => {
+    shared.keys.set("asking", keyState({ id: "asking", name: "asking", uid: "asking-uid", groups: ["extra"] }));
+    await ask(shared, { credentialId: "asking", spec: { certificateTTL: 1200 } });
+    expect(shared.minted.at(-1)).toMatchObject({
+      owner: { kind: "user", name: "alice" },
+      groups: ["extra"],
+      scope: { project: "default", virtualCluster: "demo" },
+      ttl: 1200,
+      parent: { name: "asking", uid: "asking-uid" },
+    });
+  });
+
+  it("belongs to whoever is impersonated, with the asking key as its parent", async () => {
+    shared.keys.set("admin", keyState({ id: "admin", uid: "admin-uid", owner: { kind: "user", name: "bob" } }));
+    await ask(shared, { credentialId: "admin" });
+    expect(shared.minted.at(-1)).toMatchObject({
+      owner: { kind: "user", name: "alice" },
+      parent: { uid: "admin-uid" },
+    });
+  });
+
+  it("belongs to a subject with its groups where the caller is nobody of the directory", async () => {
+    await ask(shared, { user: { name: "ci", groups: ["robots", "system:authenticated"] } });
+    expect(shared.minted.at(-1)).toMatchObject({ owner: { kind: "subject", name: "ci" }, groups: ["robots"] });
+  });
+
+  it("ends with the key that asked at the latest, and says when", async () => {
+    const expiresAt = Math.floor(Date.now() / 1000) * 1000 + 700_000;
+    shared.keys.set("short", keyState({ id: "short", uid: "short-uid", expiresAt }));
+    const { body } = await ask(shared, { credentialId: "short" });
+    expect(Date.parse(body.status.expirationTimestamp)).toBe(expiresAt);
+  });
+});
+
+describe("spec.certificateTTL", () => {
+  it.each([
+    [undefined, 86_400],
+    [0, undefined],
+    [600, 600],
+    [86_400, 86_400],
+    [315_360_000, 315_360_000],
+    [2_147_483_647, 2_147_483_647],
+  ])("%s asks for a life of %s seconds", async (certificateTTL, ttl) => {
+    const { status, body } = await ask(shared, { spec: certificateTTL === undefined ? {} : { certificateTTL } });
+    expect(status).toBe(201);
+    expect(shared.minted.at(-1)?.ttl).toBe(ttl);
+    expect(body.status.expirationTimestamp === undefined).toBe(ttl === undefined);
+  });
+
+  // security book 56
+  it.each([-1, -86_400, -2_147_483_648, 1, 599])("security book 56: %s is refused with 422", async (certificateTTL) => {
+    for (const clientCert of [false, true]) {
+      const before = await countOf(shared);
+      await expect(ask(shared, { spec: { certificateTTL, clientCert } })).rejects.toMatchObject({
+        code: 422,
+        reason: "Invalid",
+        message: expect.stringContaining(`spec.certificateTTL: Invalid value: ${certificateTTL}: must be 0 for no end`),
+        details: { causes: [{ field: "spec.certificateTTL" }] },
+      });
+      expect(await countOf(shared)).toBe(before);
+    }
+  });
+
+  it.each([2_147_483_648, 1e21, 600.5, "600", true])(
+    "security book 56: %s is no 32-bit integer, and refused",
+    async (certificateTTL) => {
+      await expect(ask(shared, { spec: { certificateTTL } })).rejects.toMatchObject({
+        message: expect.stringContaining("spec.certificateTTL"),
+      });
+    },
+  );
+});
+
+describe("spec.server", () => {
+  it.each([
+    ["https://vc.example.com/", "https://vc.example.com"],
+    ["VC.example.com:8443", "https://vc.example.com:8443"],
+    ["http://10.0.0.1:8080/base/", "http://10.0.0.1:8080/base"],
+  ])("%s is written as %s", async (server, written) => {
+    const { body } = await ask(shared, { spec: { server } });
+    expect(parse(body.status.kubeConfig).clusters[0].cluster.server).toBe(written);
+  });
+
+  it.each([
+    "https://user:secret@example.com",
+    "https://example.com\nusers: []",
+    "javascript:alert(1)",
+    "https://example.com/?a=b",
+    "https://exa mple.com",
+  ])("security book 57: %j is refused with 422, and a password in it is not repeated", async (server) => {
+    const refused = await ask(shared, { spec: { server } }).catch((error) => error);
+    expect(refused).toMatchObject({ code: 422, details: { causes: [{ field: "spec.server" }] } });
+    expect(refused.message).not.toContain("secret");
+  });
+
+  it("security book 31: is never dialled", async () => {
+    let connections = 0;
+    const listener = createServer(() => connections++).listen(0, "127.0.0.1");
+    await new Promise((resolve) => listener.once("listening", resolve));
+    const { port } = listener.address() as { port: number };
+    for (const clientCert of [false, true]) {
+      expect((await ask(shared, { spec: { server: `https://127.0.0.1:${port}`, clientCert } })).status).toBe(201);
+    }
+    await new Promise((resolve) => listener.close(resolve));
+    expect(connections).toBe(0);
+  });
+});
+
+describe("a kube config with a certificate", () => {
+  const certificateOf = (body: any) => {
+    const { user } = parse(body.status.kubeConfig).users[0];
+    return {
+      certificate: Buffer.from(user["client-certificate-data"], "base64").toString(),
+      key: Buffer.from(user["client-key-data"], "base64").toString(),
+      user,
+    };
+  };
+  const authorityOf = async (tenancy: Tenancy, name = "demo"): Promise<string> => {
+    const url = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    return (await tenancy.inside(name, { url })).body.data["client-ca-file"];
+  };
+
+  it("verifies with openssl, names the requester and its roles, and ends when it was asked to", async () => {
+    const { body, status } = await ask(shared, { spec: { clientCert: true, certificateTTL: 900 } });
+    expect(status).toBe(201);
+    const { certificate, key, user } = certificateOf(body);
+    expect(Object.keys(user).sort()).toEqual(["client-certificate-data", "client-key-data"]);
+
+    using workspace = createWorkspace();
+    const authority = workspace.write("ca.pem", await authorityOf(shared));
+    const leaf = workspace.write("leaf.pem", certificate);
+    expect(openssl("verify", "-CAfile", authority, "-purpose", "sslclient", leaf)).toContain("OK");
+    const keyOfLeaf = openssl("x509", "-in", leaf, "-noout", "-pubkey");
+    expect(openssl("pkey", "-in", workspace.write("key.pem", key), "-pubout")).toBe(keyOfLeaf);
+
+    const subject = openssl("x509", "-in", leaf, "-noout", "-subject", "-nameopt", "multiline");
+    expect(subject).toContain("alice@example.test");
+    expect(subject).toContain("example:user:alice");
+    const end = Date.parse(openssl("x509", "-in", leaf, "-noout", "-enddate").replace("notAfter=", ""));
+    expect(Math.abs(end - Date.now() - 900_000)).toBeLessThan(15_000);
+    expect(Date.parse(body.status.expirationTimestamp)).toBe(end);
+  });
+
+  it("security book 29: carries no group of the system, and of the roles only what the platform gave", async () => {
+    const { body } = await ask(shared, {
+      spec: { clientCert: true },
+      user: userOf("bob", "system:masters", "example:role:cluster-admin"),
+    });
+    const { subject } = new X509Certificate(certificateOf(body).certificate);
+    expect(subject).not.toContain("system:");
+    expect(subject).not.toContain("role:");
+  });
+
+  it.each(["system:admin", "system:serviceaccount:default:x", "system:anonymous"])(
+    "security book 29: is not made for %s",
+    async (name) => {
+      const before = await countOf(shared);
+      for (const clientCert of [true, false]) {
+        const refused = ask(shared, { spec: { clientCert }, user: { name, groups: ["system:authenticated"] } });
+        await expect(refused).rejects.toMatchObject({ code: 403 });
+      }
+      expect(await countOf(shared)).toBe(before);
+    },
+  );
+
+  it("leaves its private key nowhere in the store, and no request behind", async () => {
+    const before = await countOf(shared);
+    const { body } = await ask(shared, { spec: { clientCert: true } });
+    const { key } = certificateOf(body);
+    expect(await countOf(shared)).toBe(before);
+    const everything = await dump(shared);
+    const lines = key.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
+    for (const line of lines) expect(everything).not.toContain(line);
+    expect(everything).not.toContain("PRIVATE KEY");
+  });
+
+  it("security book 56: lasts for the signing duration where no end is asked for, and never longer than the authority", async () => {
+    const day = 86_400_000;
+    const endOf = async (certificateTTL: number) => {
+      const { body } = await ask(shared, { spec: { clientCert: true, certificateTTL } });
+      const end = Date.parse(new X509Certificate(certificateOf(body).certificate).validTo);
+      expect(Date.parse(body.status.expirationTimestamp)).toBe(end);
+      return end;
+    };
+    expect(Math.abs((await endOf(0)) - Date.now() - 365 * day)).toBeLessThan(day);
+    const authority = new X509Certificate(await authorityOf(shared));
+    expect(await endOf(2_147_483_647)).toBe(Date.parse(authority.validTo));
+  });
+
+  it("security book 14: ends with the key that asked", async () => {
+    const expiresAt = Date.now() + 1_000_000;
+    shared.keys.set("ending", keyState({ id: "ending", expiresAt }));
+    const { body } = await ask(shared, { credentialId: "ending", spec: { clientCert: true, certificateTTL: 86_400 } });
+    expect(Date.parse(body.status.expirationTimestamp)).toBeLessThanOrEqual(expiresAt);
+  });
+
+  it("security book 14: is refused where the key that asked ends before the shortest certificate would", async () => {
+    shared.keys.set("last", keyState({ id: "last", expiresAt: Date.now() + 60_000 }));
+    const refused = ask(shared, { credentialId: "last", spec: { clientCert: true } });
+    await expect(refused).rejects.toMatchObject({ code: 403, message: expect.stringContaining("600 seconds") });
+  });
+
+  it.each(['a"b', "&a *a !!js/function x", "o=a,cn=b", "ü/+,;=<>#", "-----BEGIN CERTIFICATE-----"])(
+    "security book 57: carries the user name %j as it is, and the file says nothing else",
+    async (name) => {
+      const user = { name, groups: [name, "system:authenticated"] };
+      const { body } = await ask(shared, { spec: { clientCert: true }, user });
+      const config = parse(body.status.kubeConfig);
+      expect(Object.keys(config.users[0].user)).toEqual(["client-certificate-data", "client-key-data"]);
+      const { certificate } = certificateOf(body);
+      const authentication = await shared.authenticate("demo", new X509Certificate(certificate));
+      expect(authentication?.user).toMatchObject({ name, groups: [name] });
+    },
+  );
+
+  it("security book 57: is not made for a name with control characters", async () => {
+    const user = { name: "a\nexec: {command: x}", groups: ["system:authenticated"] };
+    await expect(ask(shared, { spec: { clientCert: true }, user })).rejects.toMatchObject({ code: 403 });
+  });
+
+  it("security book 22: opens the cluster that signed it, and no other", async () => {
+    await withTenancy({}, async (tenancy) => {
+      await tenancy.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "other" } });
+      await tenancy.settled();
+      const { body } = await ask(tenancy, { spec: { clientCert: true } });
+      const certificate = new X509Certificate(certificateOf(body).certificate);
+      const authentication = await tenancy.authenticate("demo", certificate);
+      expect(authentication?.user).toMatchObject({
+        name: "alice@example.test",
+        groups: ["engineers", "example:user:alice", "example:role:cluster-admin"],
+      });
+      expect(await tenancy.authenticate("other", certificate)).toBeUndefined();
+      const listed = await tenancy.inside("demo", { url: "/api/v1/secrets", user: authentication!.user });
+      expect(listed.status).toBe(200);
+    });
+  });
+});
+
+describe("who gets a kube config", () => {
+  const without =
+    (denied: string) =>
+    ({ verb, subresource }: AuthorizationAttributes) =>
+      ({ verdict: `${verb}/${subresource}` === denied ? "no-opinion" : "allow", reason: "" }) as const;
+
+  it("refuses with 403 whoever may not use the instance, whether it exists or not, and makes no key", async () => {
+    await withTenancy({ authorizer: { authorize: without("use/") } }, async (tenancy) => {
+      for (const name of ["demo", "absent"]) {
+        await expect(ask(tenancy, { name })).rejects.toMatchObject({
+          code: 403,
+          message: expect.stringContaining('cannot use resource "virtualclusterinstances"'),
+        });
+      }
+      expect(tenancy.minted).toEqual([]);
+    });
+  });
+
+  it("security book 2: a scoped key gets one for its own owner alone", async () => {
+    const restrictions = { scope: undefined, ruleSets: [[]] };
+    shared.keys.set("scoped", keyState({ id: "scoped", restrictions, owner: { kind: "user", name: "bob" } }));
+    await expect(ask(shared, { credentialId: "scoped" })).rejects.toMatchObject({ code: 403 });
+    expect((await ask(shared, { credentialId: "scoped", user: userOf("bob") })).status).toBe(201);
+  });
+
+  it("answers 404 for an instance that does not exist", async () => {
+    await expect(ask(shared, { name: "absent" })).rejects.toMatchObject({ code: 404 });
+  });
+});
+
+describe("the request", () => {
+  it.each([
+    ["an empty object", {}],
+    [
+      "the web UI's body",
+      { apiVersion: `${GROUP}/v1`, kind: "VirtualClusterInstanceKubeConfig", metadata: {}, spec: {} },
+    ],
+    ["the name alone", { metadata: { name: "demo" }, spec: {} }],
+    ["a status, which is ignored", { spec: {}, status: { kubeConfig: "x" } }],
+  ])("may be %s", async (_what, body) => {
+    const answer = await ask(shared, { body });
+    expect(answer.status).toBe(201);
+    expect(answer.body.status.kubeConfig).toContain("kind: Config");
+  });
+
+  it("may be YAML", async () => {
+    const headers = { "content-type": "application/yaml" };
+    const answer = await ask(shared, { body: "spec:\n  clientCert: false\n", headers });
+    expect(answer.status).toBe(201);
+  });
+
+  it.each([
+    ["another name", { metadata: { name: "other" } }],
+    ["another namespace", { metadata: { namespace: "p-other" } }],
+    ["another kind", { apiVersion: `${GROUP}/v1`, kind: "Project" }],
+  ])("is refused for %s", async (_what, body) => {
+    const refused = await ask(shared, { body }).catch((error) => error);
+    expect([400, 422]).toContain(refused.code);
+  });
+});
+
+describe("without an ingress endpoint", () => {
+  const plain = async (tenancy: Tenancy) => {
+    await tenancy.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "plain" } });
+    await tenancy.settled();
+  };
+
+  it("is refused with 400 that says what to configure", async () => {
+    await withTenancy({}, async (tenancy) => {
+      await plain(tenancy);
+      await expect(ask(tenancy, { name: "plain" })).rejects.toMatchObject({
+        code: 400,
+        reason: "BadRequest",
+        message: expect.stringMatching(/spec\.template\.accessPoint\.ingress\.enabled.*kubeConfig\.proxyFallback/),
+      });
+      expect(tenancy.minted).toEqual([]);
+    });
+  });
+
+  it("is answered with the platform's address where the setting says so", async () => {
+    await withTenancy({ proxyFallback: true }, async (tenancy) => {
+      await plain(tenancy);
+      const { body } = await ask(tenancy, { name: "plain" });
+      expect(parse(body.status.kubeConfig).clusters[0].cluster.server).toBe(
+        `${PLATFORM_URL}/kubernetes/project/default/virtualcluster/plain`,
+      );
+    });
+  });
+});
+
+it("answers 503 with its reason for virtual clusters that this release does not reach", async () => {
+  await withTenancy({}, async (tenancy) => {
+    await tenancy.create("clusters", { metadata: { name: "far" } });
+    await tenancy.create("namespaces/p-default/virtualclusterinstances", {
+      metadata: { name: "far" },
+      spec: { clusterRef: { cluster: "far" } },
+    });
+    await tenancy.create("namespaces/p-default/virtualclusterinstances", {
+      metadata: { name: "external" },
+      spec: { external: true },
+    });
+    await tenancy.settled();
+    for (const name of ["far", "external"]) {
+      await expect(ask(tenancy, { name })).rejects.toMatchObject({
+        code: 503,
+        details: { causes: [{ reason: "BackendNotServed" }] },
+      });
+      expect(tenancy.lookup.virtualClusterInstance("p-default", name)?.status).toMatchObject({
+        phase: "Pending",
+        reason: "BackendNotServed",
+      });
+    }
+  });
+});
+
+it("is refused with 409 while the virtual cluster is being deleted", async () => {
+  await withTenancy({ runtime: systemRuntime }, async (tenancy) => {
+    const url = `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances/demo`;
+    const hold = { metadata: { finalizers: ["example.test/virtual-cluster", "example.com/hold"] } };
+    const headers = { "content-type": "application/merge-patch+json" };
+    await tenancy.request({ method: "PATCH", url, body: hold, headers });
+    await tenancy.request({ method: "DELETE", url });
+    await expect(ask(tenancy)).rejects.toMatchObject({ code: 409 });
+  });
+});
