@@ -21,13 +21,20 @@ export type AccessKeyFormat = {
   generate(random: Random): { readonly id: string; readonly value: string };
   /** The handle in a key of this format; undefined for anything else, also where the checksum is wrong. */
   idOf(value: string): string | undefined;
+  /** Whether a key of this format stands somewhere in a text. */
+  find(text: string): boolean;
 };
 
 export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
   const prefix = accessKeyPrefix(platformName);
-  const shape = new RegExp(
-    `^${prefix}_([a-z2-7]{${ACCESS_KEY_ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH}}[0-9A-Za-z]{${CHECKSUM_LENGTH}}$`,
-  );
+  const body = `${prefix}_([a-z2-7]{${ACCESS_KEY_ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}`;
+  const shape = new RegExp(`^${body}$`);
+  const anywhere = new RegExp(body, "g");
+  const idOf = (value: string): string | undefined => {
+    const id = shape.exec(value)?.[1];
+    if (id === undefined) return undefined;
+    return value.endsWith(checksumOf(value.slice(0, -CHECKSUM_LENGTH))) ? id : undefined;
+  };
   return {
     prefix,
     generate(random) {
@@ -35,11 +42,8 @@ export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
       const body = `${prefix}_${id}_${base62(random.bytes(SECRET_BYTES), SECRET_LENGTH)}`;
       return { id, value: body + checksumOf(body) };
     },
-    idOf(value) {
-      const id = shape.exec(value)?.[1];
-      if (id === undefined) return undefined;
-      return value.endsWith(checksumOf(value.slice(0, -CHECKSUM_LENGTH))) ? id : undefined;
-    },
+    idOf,
+    find: (text) => [...text.matchAll(anywhere)].some(([value]) => idOf(value) !== undefined),
   };
 }
 

@@ -1,5 +1,6 @@
 // A stored access key as the index keeps it: the state that others see, and what tells when it ends.
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -24,7 +25,10 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly restrictions: AccessKeyRestrictions | undefined;
   readonly disabled: boolean;
   readonly parentUids: readonly string[];
+  /** That of the last change of anything but the activity. */
   readonly revision: number;
+  /** That of the last write. */
+  readonly writtenRevision: number;
   /** base64url of the keyed hash. */
   readonly digest: string;
   /** Found by the id in the value rather than by its digest. */
@@ -39,7 +43,8 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly lastActivity: number | undefined;
   readonly #expiry: Expiry;
 
-  constructor(object: CachedObject, names: RestrictionNames, expiry: Expiry) {
+  /** `previous` is what was known under the name before. */
+  constructor(object: CachedObject, names: RestrictionNames, expiry: Expiry, previous?: AccessKeyRecord) {
     const { metadata, ...rest } = object.decode();
     const spec = objectOf(rest["spec"]);
     const sealed = readSealedAccessKey(object.decodeSealed());
@@ -52,7 +57,6 @@ export class AccessKeyRecord implements AccessKeyState {
     this.restrictions = restrictionsOf(spec, names);
     this.disabled = spec["disabled"] === true;
     this.parentUids = sealed.parents;
-    this.revision = object.revision;
     this.digest = sealed.key?.digest ?? "";
     this.structured = sealed.key?.structured ?? false;
     this.ownerUid = sealed.owner?.uid;
@@ -61,11 +65,34 @@ export class AccessKeyRecord implements AccessKeyState {
     this.countsFromActivity = spec["ttlAfterLastActivity"] === true;
     this.lastActivity = timeOf(objectOf(rest["status"])["lastActivity"]);
     this.#expiry = expiry;
+    this.writtenRevision = object.revision;
+    this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : object.revision;
   }
 
   get expiresAt(): number | undefined {
     return this.#expiry(this);
   }
+}
+
+/** Whether only what is not about rights differs, such as the activity: then nothing derived from the one is out of date. */
+export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
+  return (
+    a.uid === b.uid &&
+    a.id === b.id &&
+    a.type === b.type &&
+    a.disabled === b.disabled &&
+    a.ttl === b.ttl &&
+    a.countsFromActivity === b.countsFromActivity &&
+    sameRights(a, b)
+  );
+}
+
+/** Whether both let their bearers do the same, for as long as they are good. */
+export function sameRights(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
+  // All of it is plain JSON by its types.
+  const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
+    [owner, ownerUid ?? null, groups, restrictions ?? null] as unknown as JsonValue;
+  return equalJson(rights(a), rights(b));
 }
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});

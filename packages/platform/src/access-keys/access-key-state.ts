@@ -23,6 +23,6 @@ export type AccessKeyState = {
   readonly expiresAt: number | undefined;
   /** uids of the keys that this one was made with (owner references): it dies with them. */
   readonly parentUids: readonly string[];
-  /** The revision of the record: changes with every change of it. */
+  /** The revision of the record: changes with every change of it but that of its last activity. */
   readonly revision: number;
 };

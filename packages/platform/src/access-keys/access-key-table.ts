@@ -51,8 +51,10 @@ export class AccessKeyTable {
     this.#byName.set(record.name, record);
     this.#byUid.set(record.uid, record);
     if (record.id !== "") {
-      this.#byId.set(record.id, record);
-      if (!record.structured) this.#byDigest.set(record.digest, record);
+      // Handles are unique by construction. Should one come twice, it stays with the first, and the other is found by its digest.
+      const isFirst = !this.#byId.has(record.id);
+      if (isFirst) this.#byId.set(record.id, record);
+      if (!isFirst || !record.structured) this.#byDigest.set(record.digest, record);
     }
     addTo(this.#byOwner, ownerKey(record.owner), record);
     for (const uid of record.parentUids) addTo(this.#byParent, uid, record);

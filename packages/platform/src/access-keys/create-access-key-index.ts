@@ -35,6 +35,8 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
   Disposable & {
     /** Every record, whether or not it is good; safe while records come and go. */
     all(): IterableIterator<AccessKeyRecord>;
+    /** As byName, with what only the parts that look after keys need. */
+    recordOf(name: string): AccessKeyRecord | undefined;
     /** When a record ends by its own life, without what its ancestors' does to it. */
     ownEnd(record: AccessKeyRecord): number | undefined;
   };
@@ -107,7 +109,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   });
 
   const put = (object: CachedObject): void => {
-    const record = new AccessKeyRecord(object, restrictionNames, endWithAncestors);
+    const known = table.byName(object.key.slice(prefix.length));
+    const record = new AccessKeyRecord(object, restrictionNames, endWithAncestors, known);
     const previous = table.set(record);
     if (previous !== undefined) watches.recheck(previous.id);
     recheckDescendants(record.uid);
@@ -178,6 +181,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     refusalOf,
     onRevoked: (id, listener) => watches.add(id, listener),
     all: () => table.all(),
+    recordOf: (name) => table.byName(name),
     ownEnd,
     [Symbol.dispose]() {
       disposed = true;

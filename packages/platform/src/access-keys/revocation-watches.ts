@@ -1,9 +1,7 @@
 // Who wants to know when a key stops being good: one entry and at most one timer per key that is in use by a lasting request.
 
-import { equalJson } from "@postern/apimachinery/json/equal-json";
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyRecord } from "./access-key-record.ts";
+import { type AccessKeyRecord, sameRights } from "./access-key-record.ts";
 
 export type RevocationWatchesOptions = {
   readonly find: (id: string) => AccessKeyRecord | undefined;
@@ -82,12 +80,7 @@ export class RevocationWatches implements Disposable {
   }
 
   #isAnother({ record: before, fingerprint }: Watch, now: AccessKeyRecord): boolean {
-    if (before !== now) {
-      // Both are plain JSON by their types.
-      const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
-        [owner, ownerUid ?? null, groups, restrictions ?? null] as unknown as JsonValue;
-      if (!equalJson(rights(before), rights(now))) return true;
-    }
+    if (before !== now && !sameRights(before, now)) return true;
     return this.#options.ownerFingerprint(now) !== fingerprint;
   }
 

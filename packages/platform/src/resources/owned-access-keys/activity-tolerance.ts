@@ -1,19 +1,9 @@
 // Keeps what the server writes about the use of a key from standing in the way of clients that edit it.
 
-import { createHash } from "node:crypto";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { digestWithoutActivity } from "../../access-keys/activity-digest.ts";
 import { readSealedAccessKey } from "../../access-keys/sealed-access-key.ts";
-
-/** Of everything but what changes with use alone. The kind is left out, since the records are served under two. */
-export function digestWithoutActivity({ apiVersion: _v, kind: _k, status: _s, metadata, ...rest }: KubeObject): string {
-  const { resourceVersion: _, ...meta } = metadata;
-  return createHash("sha256")
-    .update(stringifyJson({ metadata: meta, ...rest }))
-    .digest("base64url");
-}
 
 /**
  * A client that read a key before its activity was written, and nothing else since, may update and delete it as if it had read

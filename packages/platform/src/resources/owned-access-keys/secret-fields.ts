@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachi
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
 
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -84,14 +85,28 @@ function withoutLastApplied(manifest: JsonObject): JsonObject {
   return stringifyJson(cut) === stringifyJson(metadata) ? manifest : { ...manifest, metadata: cut };
 }
 
-/** Where else a value stands in the object, as field paths. */
-export function placesOf(value: string, object: JsonValue | undefined, path: string): readonly string[] {
-  if (typeof object === "string") return object.includes(value) ? [path] : [];
-  if (typeof object !== "object" || object === null) return [];
-  return Object.entries(object).flatMap(([name, member]) => [
-    ...(name.includes(value) ? [path] : []),
-    ...placesOf(value, member, path === "" ? name : `${path}.${name}`),
-  ]);
+/** Where a key stands in what is served of an object, as field paths. */
+export function keyPlaces(object: KubeObject, key: string): readonly string[] {
+  return placesOf(servedPart(object), "", (text) => text.includes(key));
+}
+
+/** Where something stands that has the form of a key of this server's. */
+export function foundKeyPlaces(object: KubeObject, { find }: Pick<AccessKeyFormat, "find">): readonly string[] {
+  return placesOf(servedPart(object), "", (text) => find(text));
+}
+
+function servedPart(object: KubeObject): JsonObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...withoutSecrets(object), metadata };
+}
+
+function placesOf(value: JsonValue | undefined, path: string, found: (text: string) => boolean): readonly string[] {
+  if (typeof value === "string") return found(value) ? [path] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    // The name would repeat the secret.
+    found(name) ? [path] : placesOf(member, path === "" ? name : `${path}.${name}`, found),
+  );
 }
 
 /** For the answer to a create: the object with the key that was made. */

@@ -5,22 +5,22 @@ import type { ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/obje
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { ownerOf, ownerOfCaller } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
 import type { PlatformContext } from "../../platform-context.ts";
 import { checkCreator, narrowedKeyOf } from "./creator-limits.ts";
-import type { RecordKeyEvent } from "./key-events.ts";
-import { keyEvent } from "./key-events.ts";
+import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { isAccessKey } from "./sealed-fields.ts";
-import { scrubLastApplied } from "./secret-fields.ts";
+import { keyPlaces, scrubLastApplied } from "./secret-fields.ts";
 import { validateAccessKey } from "./validation.ts";
 
 export type AccessKeyStrategyDependencies = Pick<
   PlatformContext,
-  "names" | "configuration" | "keys" | "directory" | "authorizer"
+  "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > & {
   readonly secrets: AccessKeySecrets;
   readonly recordEvent: RecordKeyEvent;
@@ -59,27 +59,41 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     },
 
     async prepareForUpdate(submitted, old, context) {
-      const object = withStatus(withoutEmptyKey(scrubLastApplied(submitted)), old, options);
+      const object = withStatus(withoutSameKey(scrubLastApplied(submitted), keys), old, options);
       await checkCreator(context, object, old, options);
       warnOfShorterLife(object, context, options);
       return object;
     },
 
-    validate: (object) => validateAccessKey(object, undefined, { names, directory, requiresKey: true }),
-    validateUpdate: (object, old) => validateAccessKey(object, old, { names, directory, requiresKey: false }),
+    validate: (object) => validateAccessKey(object, undefined, { names, directory, secrets, requiresKey: true }),
+    validateUpdate: (object, old) => validateAccessKey(object, old, { names, directory, secrets, requiresKey: false }),
 
     afterCreate: (object) => recordEvent(keyEvent(object, "Created")),
     afterUpdate(object, old) {
       const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];
       if (is !== was) recordEvent(keyEvent(object, is ? "Disabled" : "Enabled"));
     },
-    afterDelete: (object) => recordEvent(keyEvent(object, "Deleted")),
+    afterDelete: (object) => recordEvent(keyEvent(object, reasonOfDeletion(object, options))),
   };
 }
 
-/** An empty value says the same as an absent one: keep the key. */
-function withoutEmptyKey(object: OwnedAccessKey): OwnedAccessKey {
-  if (object.spec?.key !== "") return object;
+function reasonOfDeletion(
+  { spec, status }: OwnedAccessKey,
+  { runtime, directory }: AccessKeyStrategyDependencies,
+): KeyEventReason {
+  const end = parseTimestamp(status?.expirationTimestamp ?? "");
+  if (end !== undefined && end <= runtime.clock.now()) return "Expired";
+  const owner = ownerOf(spec ?? {});
+  const isGone = owner !== undefined && owner.kind !== "subject" && ownerUid(owner, directory) === undefined;
+  return isGone ? "OwnerGone" : "Deleted";
+}
+
+/** An empty value says the same as an absent one, and so does the one it has: keep the key. */
+function withoutSameKey(object: OwnedAccessKey, keys: AccessKeyIndex): OwnedAccessKey {
+  if (object.spec?.key === undefined) return object;
+  const isSame = object.spec.key === "" || keys.find(object.spec.key)?.uid === object.metadata.uid;
+  // Validation has to see a value that stands elsewhere in the object as well.
+  if (!isSame || (object.spec.key !== "" && keyPlaces(object, object.spec.key).length > 0)) return object;
   const { key: _, ...spec } = object.spec;
   return { ...object, spec };
 }

@@ -18,12 +18,13 @@ import {
   restrictionNames,
   SCOPE_ROLES,
 } from "../../access-keys/access-key-restrictions.ts";
+import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { validateGroups } from "../validate-groups.ts";
 import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
-import { ENVELOPED_FIELDS, placesOf, secretAt, specOf, withoutSecrets } from "./secret-fields.ts";
+import { ENVELOPED_FIELDS, foundKeyPlaces, keyPlaces, secretAt, specOf } from "./secret-fields.ts";
 import { validateRules } from "./validate-rules.ts";
 
 export const MIN_KEY_LENGTH = 32;
@@ -31,11 +32,13 @@ export const MAX_KEY_LENGTH = 1024;
 /** Stands in messages where a secret would. */
 const HIDDEN = "<hidden>";
 const KEY_REQUIRED = "keys are made by the server for ownedaccesskeys only, since nothing else shows them";
+const NO_KEY_HERE = "must not contain an access key";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 export type ValidationDependencies = {
   readonly names: PlatformNames;
   readonly directory: Directory;
+  readonly secrets: Pick<AccessKeySecrets, "format">;
   /** True for a new key: it has to have a value by now. */
   readonly requiresKey: boolean;
 };
@@ -44,7 +47,7 @@ export type ValidationDependencies = {
 export function validateAccessKey(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, requiresKey }: ValidationDependencies,
+  { names, directory, secrets, requiresKey }: ValidationDependencies,
 ): readonly FieldError[] {
   const { spec = {} } = object;
   const aliases = restrictionNames(names.name);
@@ -59,6 +62,7 @@ export function validateAccessKey(
     ...validateRules(spec.rules ?? [], "spec.rules"),
     ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
     ...validateEnveloped(object),
+    ...foundKeyPlaces(object, secrets.format).map((path) => forbiddenError(path, NO_KEY_HERE)),
   ];
 }
 
@@ -106,10 +110,7 @@ function validateKey(object: OwnedAccessKey, { key }: AccessKeySpec): readonly F
     return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
   }
   // What stands elsewhere is served to everybody who may read the object.
-  const { managedFields: _, ...metadata } = object.metadata;
-  return placesOf(key, { ...withoutSecrets(object), metadata }, "").map((path) =>
-    forbiddenError(path, "must not contain the access key"),
-  );
+  return keyPlaces(object, key).map((path) => forbiddenError(path, NO_KEY_HERE));
 }
 
 function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {

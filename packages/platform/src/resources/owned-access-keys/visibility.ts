@@ -1,6 +1,6 @@
 // Whose access keys a caller gets to see and touch: its own, those of its teams, and all where administrators say so.
 
-import { expiredError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { conflictError, expiredError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
@@ -20,6 +20,15 @@ export function ownKeysOnly(
   const { names, keys, directory } = dependencies;
   const absent = (name: string) => notFoundError({ group: names.managementGroup, resource: "ownedaccesskeys" }, name);
 
+  /** As the generic store answers to a uid that an absent object must have. */
+  const absentUid = (name: string, uid: string) =>
+    conflictError(
+      { group: names.managementGroup, resource: "ownedaccesskeys" },
+      name,
+      `StorageError: invalid object, Code: 4, Key: /registry/${names.managementGroup}/ownedaccesskeys/${name}, ` +
+        `ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
+    );
+
   const isOwn = ({ user }: RequestContext): ((owner: AccessKeyOwner | undefined) => boolean) => {
     const caller = ownerOfCaller(user, directory, names);
     return (owner) =>
@@ -29,7 +38,9 @@ export function ownKeysOnly(
 
   const ownerOfObject = (object: CachedObject): AccessKeyOwner | undefined => {
     const known = keys.byName(object.key.slice(object.key.lastIndexOf("/") + 1));
-    return known?.revision === object.revision ? known.owner : ownerOf(specOf(object.decode()));
+    // The owner is one of the things whose change changes the revision of the known state.
+    const isKnown = known !== undefined && known.revision <= object.revision;
+    return isKnown ? known.owner : ownerOf(specOf(object.decode()));
   };
 
   const mayAll = (context: RequestContext, name: string): Promise<boolean> =>
@@ -72,7 +83,9 @@ export function ownKeysOnly(
     async update(context, namespace, name, request, options) {
       // Before anything is said about a key that the caller must not know of, such as its uid.
       const known = keys.byName(name);
-      if (known !== undefined && !isOwn(context)(known.owner) && !(await mayAll(context, name))) throw absent(name);
+      if (known !== undefined && !isOwn(context)(known.owner) && !(await mayAll(context, name))) {
+        throw request.uid === undefined || request.uid === "" ? absent(name) : absentUid(name, request.uid);
+      }
       const transform = async (current: KubeObject): Promise<KubeObject> => {
         await checkTouch(context, name, current);
         return await request.transform(current);

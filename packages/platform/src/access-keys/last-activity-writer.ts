@@ -1,0 +1,130 @@
+// Writes when keys were used last into their records: each at most once a minute, many at a time, in nobody's way.
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { CacheView } from "@postern/apiserver/cache/watch-cache";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { AccessKeyIndex } from "./access-key-index.ts";
+import { digestWithoutActivity } from "./activity-digest.ts";
+import type { LastActivity } from "./last-activity.ts";
+import { readSealedAccessKey, writeSealedAccessKey } from "./sealed-access-key.ts";
+
+export type LastActivityWriterOptions = {
+  readonly view: CacheView;
+  readonly prefix: string;
+  /** Written to directly: what follows from a use is no update that admission, managers of fields or events have a part in. */
+  readonly storage: Storage;
+  readonly keys: Pick<AccessKeyIndex, "byUid">;
+  readonly activity: LastActivity;
+  readonly scheduler: Scheduler;
+  /** A use that could not be written is written with the next batch. */
+  readonly onError: (error: unknown) => void;
+};
+
+export type LastActivityWriter = AsyncDisposable & {
+  /** Writes what is not written yet. */
+  flush(): Promise<void>;
+};
+
+const INTERVAL_MS = 60_000;
+/** So many writes at once go into one commit of the store. */
+const BATCH = 64;
+const ATTEMPTS = 3;
+
+/** Writes once a minute until it is disposed, and once more then. */
+export function createLastActivityWriter(options: LastActivityWriterOptions): LastActivityWriter {
+  const { activity, scheduler, onError } = options;
+  let running = Promise.resolve();
+  let timer: Disposable | undefined;
+  let disposed = false;
+
+  const writeAll = async (): Promise<void> => {
+    const uids = activity.takeUnwritten();
+    for (let at = 0; at < uids.length; at += BATCH) {
+      await Promise.all(
+        uids.slice(at, at + BATCH).map(async (uid) => {
+          try {
+            await writeActivity(uid, options);
+          } catch (error) {
+            activity.returnUnwritten(uid);
+            onError(error);
+          }
+        }),
+      );
+    }
+  };
+  const flush = (): Promise<void> => {
+    running = running.then(writeAll);
+    return running;
+  };
+  const schedule = (): void => {
+    if (disposed) return;
+    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
+  };
+  schedule();
+
+  return {
+    flush,
+    async [Symbol.asyncDispose]() {
+      disposed = true;
+      timer?.[Symbol.dispose]();
+      await flush();
+    },
+  };
+}
+
+async function writeActivity(uid: string, options: LastActivityWriterOptions): Promise<void> {
+  const { view, prefix, storage, keys } = options;
+  const record = keys.byUid(uid);
+  let current = record === undefined ? undefined : view.get(prefix + record.name);
+  for (let attempt = 1; current !== undefined; attempt++) {
+    const value = withActivity(current, uid, options);
+    if (value === undefined) return;
+    try {
+      await storage.update(current.key, value, current.revision);
+      return;
+    } catch (error) {
+      if (!(error instanceof RevisionConflictError) || attempt === ATTEMPTS) throw error;
+      current = error.current === undefined ? undefined : CachedObject.fromEntry(error.current);
+    }
+  }
+}
+
+/** The stored value with the time of the last use; undefined where there is nothing to write. */
+function withActivity(
+  current: CachedObject,
+  uid: string,
+  { activity, keys }: LastActivityWriterOptions,
+): Uint8Array | undefined {
+  const object = current.decode();
+  const at = activity.of(uid);
+  // Another key has taken the name meanwhile.
+  if (object.metadata.uid !== uid || at === undefined) return undefined;
+  const status = isJsonObject(object["status"]) ? object["status"] : {};
+  const lastActivity = formatTimestamp(at);
+  const known = status["lastActivity"];
+  // Another replica may have seen a later use; both are of one form, which sorts by time.
+  if (typeof known === "string" && known >= lastActivity) return undefined;
+  const end = keys.byUid(uid)?.expiresAt;
+  const next = {
+    ...object,
+    status: {
+      ...status,
+      lastActivity,
+      ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
+    },
+  };
+  return encodeStoredValue(next, sealedOf(current, object));
+}
+
+/** Remembers since which revision a client's copy is as good as the newest. */
+function sealedOf(current: CachedObject, object: KubeObject) {
+  const sealed = readSealedAccessKey(current.decodeSealed());
+  const digest = digestWithoutActivity(object);
+  const unchanged = sealed.unchanged?.digest === digest ? sealed.unchanged : { since: current.revision, digest };
+  return writeSealedAccessKey({ ...sealed, unchanged });
+}

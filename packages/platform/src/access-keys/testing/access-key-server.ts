@@ -1,0 +1,213 @@
+// A whole API surface of access keys, users and teams in memory, for tests: real registry, store, cache and index.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { admissionChain } from "@postern/apiserver/admission/admission-plugin";
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
+import { createEventLines } from "@postern/apiserver/endpoints/handlers/watch-encoder";
+import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
+import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
+import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { createAccessKeyAuthenticator } from "../../authentication/access-key-authenticator.ts";
+import { defaultConfiguration } from "../../config/configuration.ts";
+import { createDirectory } from "../../directory/create-directory.ts";
+import { createPlatformNames } from "../../platform-names.ts";
+import { accessKeys } from "../../resources/access-keys/index.ts";
+import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
+import type { KeyEvent } from "../../resources/owned-access-keys/key-events.ts";
+import { selves } from "../../resources/selves/index.ts";
+import { teams } from "../../resources/teams/index.ts";
+import { users } from "../../resources/users/index.ts";
+import { createRequestContext, type PlatformTestRequest } from "../../testing/request-context.ts";
+import { restrictionNames } from "../access-key-restrictions.ts";
+import { createAccessKeySecrets } from "../access-key-secrets.ts";
+import { createAccessKeyIndex } from "../create-access-key-index.ts";
+import { createLastActivity } from "../last-activity.ts";
+
+export const SERVER_KEY = Buffer.alloc(32, 7);
+
+/** A clock that tests move, with timers that fire when it passes them. */
+export function createTestClock(start = Date.parse("2026-01-01T00:00:00Z")) {
+  let now = start;
+  let timers: { readonly at: number; readonly task: () => void }[] = [];
+  return {
+    clock: { now: () => now },
+    scheduler: {
+      schedule(delayMs: number, task: () => void): Disposable {
+        const timer = { at: now + delayMs, task };
+        timers.push(timer);
+        return {
+          [Symbol.dispose]() {
+            timers = timers.filter((other) => other !== timer);
+          },
+        };
+      },
+    },
+    get timers() {
+      return timers.length;
+    },
+    advance(milliseconds: number): void {
+      const end = now + milliseconds;
+      for (;;) {
+        const [next] = timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+        if (next === undefined) break;
+        timers = timers.filter((other) => other !== next);
+        now = Math.max(now, next.at);
+        next.task();
+      }
+      now = end;
+    },
+    set(time: number): void {
+      now = time;
+    },
+  };
+}
+
+export type AccessKeyServerOptions = {
+  readonly domain?: string;
+  readonly accessKeys?: { readonly maxTTLSeconds?: number; readonly defaultTTLSeconds?: number };
+  /** What may be done beside what members of system:masters may, which is everything. */
+  readonly allows?: (attributes: AuthorizationAttributes) => boolean;
+};
+
+export type AccessKeyServer = Awaited<ReturnType<typeof createAccessKeyServer>>;
+
+export async function createAccessKeyServer(options: AccessKeyServerOptions = {}) {
+  const { domain = "postern", allows = () => false } = options;
+  const time = createTestClock();
+  const runtime: Runtime = { clock: time.clock, random: systemRuntime.random, scheduler: time.scheduler };
+  const storage = createMemoryStorage();
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
+  await cache.ready();
+  const names = createPlatformNames({ domain, name: domain.split(".")[0] ?? "", projectNamespacePrefix: "p-" });
+  const viewOf = (resource: string): ViewPrefix => {
+    const { prefix } = createResourceKeys("test", { group: names.managementGroup, resource, namespaced: false });
+    return { view: cache.view(prefix), prefix };
+  };
+  const configuration = defaultConfiguration("/");
+  const settings = { ...configuration, accessKeys: { ...configuration.accessKeys, ...options.accessKeys } };
+  const directory = createDirectory({ users: viewOf("users"), teams: viewOf("teams"), scheduler: time.scheduler });
+  const secrets = createAccessKeySecrets({
+    platformName: names.name,
+    serverKey: SERVER_KEY,
+    random: systemRuntime.random,
+  });
+  const activity = createLastActivity();
+  const keys = createAccessKeyIndex({
+    ...viewOf("ownedaccesskeys"),
+    directory,
+    secrets,
+    restrictionNames: restrictionNames(names.name),
+    activity,
+    maxTTLSeconds: settings.accessKeys.maxTTLSeconds,
+    clock: time.clock,
+    scheduler: time.scheduler,
+  });
+  const authorizer: Authorizer = {
+    authorize: (attributes) => ({
+      verdict: attributes.user.groups.includes("system:masters") || allows(attributes) ? "allow" : "no-opinion",
+      reason: "",
+    }),
+  };
+  const events: KeyEvent[] = [];
+  const registry = createResourceRegistry({
+    composition: "test",
+    storage,
+    cache,
+    admission: admissionChain([]),
+    continueTokens: createContinueTokens(Buffer.from("key")),
+    runtime,
+    onHookError: (error) => {
+      throw error;
+    },
+  });
+  const authenticator = createAccessKeyAuthenticator({ keys, activity, directory, names, clock: time.clock });
+  const dependencies = {
+    names,
+    configuration: settings,
+    runtime,
+    keys,
+    directory,
+    authorizer,
+    secrets,
+    recordEvent: (event: KeyEvent) => void events.push(event),
+    identityOf: authenticator.identityOf,
+  };
+  const ownedAccessKeyResource = registry.install(ownedAccessKeys(dependencies));
+  registry.install(accessKeys(dependencies));
+  const withKeys = {
+    ...dependencies,
+    accessKeys: ownedAccessKeyResource,
+    onlyVisible: (seen: ResourceStorage) => seen,
+  };
+  const userResource = registry.install(users(withKeys));
+  const teamResource = registry.install(teams(withKeys));
+  registry.install(selves(withKeys));
+  const handler = createResourceRouter(registry, { runtime, limits: DEFAULT_LIMITS, eventLines: createEventLines() });
+
+  const respond = async (context: RequestContext) => {
+    try {
+      const response = await handler(context);
+      if (response.body.type !== "bytes") throw new Error("expected a finished body");
+      const text = Buffer.from(response.body.bytes as Uint8Array).toString();
+      return { status: response.status, text, body: JSON.parse(text), warnings: context.warnings.texts };
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const text = JSON.stringify(error.toStatus());
+      return { status: error.code, text, body: error.toStatus() as any, warnings: context.warnings.texts };
+    }
+  };
+
+  return {
+    names,
+    time,
+    storage,
+    cache,
+    registry,
+    directory,
+    secrets,
+    activity,
+    keys,
+    authenticator,
+    events,
+    runtime,
+    ownedAccessKeyResource,
+    userResource,
+    teamResource,
+    /** Paths are below `/apis/management.<domain>/v1/` unless they begin with a slash. */
+    send(request: PlatformTestRequest & { readonly as?: Authentication }) {
+      const { as, url, ...rest } = request;
+      const path = url.startsWith("/") ? url : `/apis/${names.managementGroup}/v1/${url}`;
+      return respond(
+        createRequestContext({ ...rest, url: path, ...(as === undefined ? {} : { ...as, credential: as.credential }) }),
+      );
+    },
+    /** Who a key authenticates as; throws as the authenticator does. */
+    async login(key: string): Promise<Authentication> {
+      const request = createRequestContext({ url: "/", headers: { authorization: `Bearer ${key}` } }).request;
+      const authentication = await authenticator.authenticate(request);
+      if (authentication === undefined) throw new Error("no credential");
+      return authentication;
+    },
+    /** Everything in the store, as text. */
+    async dump(): Promise<string> {
+      const { entries } = await storage.list("/");
+      return entries.map(({ key, value }) => `${key} ${Buffer.from(value).toString()}`).join("\n");
+    },
+    async [Symbol.asyncDispose]() {
+      keys[Symbol.dispose]();
+      directory[Symbol.dispose]();
+      await cache[Symbol.asyncDispose]();
+      await storage[Symbol.asyncDispose]();
+    },
+  };
+}

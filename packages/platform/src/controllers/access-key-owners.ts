@@ -1,0 +1,88 @@
+// Collects the access keys of users and teams that are gone. They are refused already; this only tidies up.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "@postern/apiserver/controllers/controller-port";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
+import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+
+export type AccessKeyOwnersOptions = {
+  readonly port: Omit<ControllerPort, "resources">;
+  /** The installed `ownedaccesskeys`, `users` and `teams`. */
+  readonly accessKeys: ControlledResource;
+  readonly users: ControlledResource;
+  readonly teams: ControlledResource;
+  readonly keys: LiveAccessKeyIndex;
+};
+
+/** Looks at every key at the start, and at those of an owner when it is deleted, until it is disposed. */
+export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controller {
+  const { port, accessKeys, users, teams, keys } = options;
+  const { scheduler } = port.runtime;
+
+  const queue = new WorkQueue({
+    scheduler,
+    onError: port.onError,
+    async process(name, signal) {
+      const record = keys.recordOf(name);
+      if (record === undefined || (await isOwned(record, signal))) return;
+      const context = contextOf(port, { verb: "delete", resource: accessKeys, namespace: "", name }, signal);
+      try {
+        await accessKeys.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions: { uid: record.uid } });
+      } catch (error) {
+        if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+      }
+    },
+  });
+
+  /**
+   * True unless the owner that the key was made for is certainly gone: asked of the store, since memory may not have seen a new
+   * owner yet, and told by its uid. A key that does not say for which owner it was made is never collected.
+   */
+  const isOwned = async ({ owner, ownerUid }: AccessKeyRecord, signal: AbortSignal): Promise<boolean> => {
+    if (owner.kind === "subject" || ownerUid === undefined) return true;
+    const resource = owner.kind === "user" ? users : teams;
+    const { name } = owner;
+    const context = contextOf(port, { verb: "get", resource, namespace: "", name }, signal);
+    try {
+      // An empty resourceVersion asks for the newest state there is.
+      const found = await resource.store.get(context, "", name, { resourceVersion: "" });
+      return found.decode().metadata.uid === ownerUid;
+    } catch (error) {
+      if (isApiError(error, "NotFound")) return false;
+      throw error;
+    }
+  };
+
+  const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>
+    followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
+      replace() {
+        for (const { name, owner, ownerUid } of keys.all()) {
+          if (owner.kind !== kind) continue;
+          const known = resource.view.get(resource.keys.of("", owner.name));
+          if (known?.decode().metadata.uid !== ownerUid) queue.add(name);
+        }
+      },
+      put() {},
+      delete({ key }) {
+        const { name } = resource.keys.parse(key);
+        for (const record of keys.ownedBy({ kind, name })) queue.add(record.name);
+      },
+    });
+  const followers = [follow(users, "user"), follow(teams, "team")];
+
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const follower of followers) follower[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+// Selves: who am I? The login of existing clients, and how virtual clusters ask about keys that come to them.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { answeredReview } from "@postern/apiserver/builtin/answered-review";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { ownerOfCaller } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { keyNotFoundError } from "../../authentication/access-key-authenticator.ts";
+import { INTROSPECT_VERB } from "../../authorization/asks-about-others.ts";
+import type { PlatformContext } from "../../platform-context.ts";
+import { hostField, type Self, selfSchema } from "./self.ts";
+
+export type SelvesDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
+  /** Who a key makes its bearer. */
+  readonly identityOf: (key: AccessKeyState) => UserInfo;
+  /** The installed `ownedaccesskeys`. */
+  readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
+};
+
+export const selves = (dependencies: SelvesDependencies): ResourceDefinition =>
+  defineResource({
+    group: dependencies.names.managementGroup,
+    version: "v1",
+    kind: "Self",
+    plural: "selves",
+    singular: "self",
+    namespaced: false,
+    schema: selfSchema(dependencies.names.name),
+    async submit(context, body) {
+      // The schema has checked the shape.
+      const { spec = {} } = body as Self;
+      const asked = spec.accessKey ?? "";
+      const status = asked === "" ? ownStatus(context, dependencies) : await statusOfKey(asked, context, dependencies);
+      // The key that was asked about is not sent back.
+      return answeredReview({ ...body, spec: {} }, status);
+    },
+  });
+
+function ownStatus(context: RequestContext, dependencies: SelvesDependencies): JsonObject {
+  const { user, credential } = context;
+  const { names, keys, directory } = dependencies;
+  const key = credential === undefined ? undefined : keys.byId(credential.id);
+  return statusOf(user, ownerOfCaller(user, directory, names), key, context, dependencies);
+}
+
+async function statusOfKey(
+  presented: string,
+  context: RequestContext,
+  dependencies: SelvesDependencies,
+): Promise<JsonObject> {
+  const { keys, identityOf } = dependencies;
+  await checkMayIntrospect(presented, context, dependencies);
+  const key = keys.find(presented);
+  if (key === undefined) throw keyNotFoundError("the key that was asked about is unknown", undefined);
+  const refusal = keys.refusalOf(key);
+  if (refusal !== undefined) throw keyNotFoundError(`the key that was asked about: ${refusal}`, key.id);
+  return statusOf(identityOf(key), key.owner, key, context, dependencies);
+}
+
+/** Everybody may ask about the key that the request came in with. */
+async function checkMayIntrospect(
+  presented: string,
+  { user, credential }: RequestContext,
+  { names, keys, authorizer }: SelvesDependencies,
+): Promise<void> {
+  if (credential !== undefined && keys.find(presented)?.id === credential.id) return;
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb: INTROSPECT_VERB,
+    isResourceRequest: true,
+    apiGroup: names.managementGroup,
+    apiVersion: "v1",
+    resource: "selves",
+    subresource: "",
+    namespace: "",
+    name: "",
+    path: "",
+  });
+  if (verdict === "allow") return;
+  throw forbiddenRequestError(
+    { group: names.managementGroup, resource: "selves" },
+    "",
+    "asking about other access keys needs a key with the role vcluster or agent, or the verb introspect on selves",
+  );
+}
+
+function statusOf(
+  { name, uid, groups }: UserInfo,
+  owner: AccessKeyOwner,
+  key: AccessKeyState | undefined,
+  { request }: RequestContext,
+  dependencies: SelvesDependencies,
+): JsonObject {
+  const { names } = dependencies;
+  return {
+    ...holderOf(owner, dependencies),
+    ...(key === undefined ? {} : { accessKey: key.name, accessKeyType: key.type, ...scopeOf(key, dependencies) }),
+    subject: name,
+    ...(uid === undefined ? {} : { uid }),
+    groups,
+    [hostField(names.name)]: request.host,
+    projectNamespacePrefix: names.projectNamespacePrefix,
+  };
+}
+
+function holderOf(owner: AccessKeyOwner, { directory }: SelvesDependencies): JsonObject {
+  if (owner.kind === "team") {
+    return { team: { name: owner.name, displayName: directory.team(owner.name)?.displayName ?? "" } };
+  }
+  const user = owner.kind === "user" ? directory.user(owner.name) : undefined;
+  if (user === undefined) return {};
+  const { name, username, displayName, email, subject } = user;
+  const teams = directory.teamsOf(name).map((team) => ({ name: team.name, displayName: team.displayName }));
+  return { user: { name, username, displayName, email, subject, ...(teams.length === 0 ? {} : { teams }) } };
+}
+
+/** As it is written, so that clients find the form they know. */
+function scopeOf(key: AccessKeyState, { accessKeys }: SelvesDependencies): JsonObject {
+  if (key.restrictions === undefined) return {};
+  const spec = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode()["spec"];
+  const scope = isJsonObject(spec) ? spec["scope"] : undefined;
+  return isJsonObject(scope) ? { accessKeyScope: scope } : {};
+}

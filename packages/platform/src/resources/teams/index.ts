@@ -1,0 +1,45 @@
+// Teams: users that permissions are granted to together, and that share access keys.
+
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
+import { validateGroups } from "../validate-groups.ts";
+import { type Team, teamSchema } from "./team.ts";
+
+export type TeamsDependencies = Omit<AccessKeysSubresourceOptions, "owner"> & {
+  /** Leaves to a caller what it may see. */
+  readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+};
+
+const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
+
+const strategy: Strategy<Team> = { allowUnconditionalUpdate: true, validate, validateUpdate: validate };
+
+export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
+  defineResource({
+    group: dependencies.names.managementGroup,
+    version: "v1",
+    kind: "Team",
+    plural: "teams",
+    singular: "team",
+    namespaced: false,
+    schema: teamSchema,
+    subresources: [accessKeysSubresource({ ...dependencies, owner: "team" })],
+    columns: [
+      { name: "Name", type: "string", format: "name", description: "The name of the team.", value: ".metadata.name" },
+      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      {
+        name: "Users",
+        type: "integer",
+        description: "How many users are named as members.",
+        // The store holds no other kind under this resource.
+        value: (team) => (team as Team).spec?.users?.length ?? 0,
+      },
+      ageColumn,
+    ],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: strategy as Strategy,
+    decorate: dependencies.onlyVisible,
+  });

@@ -1,0 +1,41 @@
+// Users: people and programs that may have access keys.
+
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
+import { withTeams } from "./present-teams.ts";
+import { type UserStrategyDependencies, userStrategy } from "./strategy.ts";
+import { userSchema } from "./user.ts";
+
+export type UsersDependencies = UserStrategyDependencies &
+  Omit<AccessKeysSubresourceOptions, "owner"> & {
+    /** Leaves to a caller what it may see. */
+    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+  };
+
+export const users = (dependencies: UsersDependencies): ResourceDefinition =>
+  defineResource({
+    group: dependencies.names.managementGroup,
+    version: "v1",
+    kind: "User",
+    plural: "users",
+    singular: "user",
+    namespaced: false,
+    schema: userSchema,
+    subresources: [accessKeysSubresource({ ...dependencies, owner: "user" })],
+    selectableFields: [".spec.subject", ".spec.username", ".spec.email"],
+    columns: [
+      { name: "Name", type: "string", format: "name", description: "The name of the user.", value: ".metadata.name" },
+      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      { name: "Email", type: "string", description: "E-mail address.", value: ".spec.email" },
+      { name: "Locked", type: "boolean", description: "Whether all keys are refused.", value: ".spec.disabled" },
+      ageColumn,
+    ],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: userStrategy(dependencies) as Strategy,
+    // Nothing is hidden; the status is nobody's to own.
+    sealed: { paths: [["status"]], seal: (object, previous) => ({ object, sealed: previous }) },
+    decorate: (storage) => withTeams(dependencies.onlyVisible(storage), dependencies.directory),
+  });

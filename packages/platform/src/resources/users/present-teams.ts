@@ -1,0 +1,39 @@
+// Shows every user with the teams it is in, which follow from the teams and are stored nowhere else.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Directory } from "../../directory/directory.ts";
+
+/** For the `decorate` of the resource. */
+export function withTeams(storage: ResourceStorage, directory: Directory): ResourceStorage {
+  const present = (object: CachedObject): CachedObject => {
+    const user = object.decode();
+    const teams = directory.teamsOf(user.metadata.name ?? "").map(({ name }) => name);
+    const status: KubeObject["status"] = teams.length === 0 ? {} : { teams };
+    return CachedObject.fromObject(object.key, { ...user, status });
+  };
+  const { get, list, watch, create, update, delete: remove, deleteCollection } = storage;
+  return {
+    ...(get && { get: async (...request) => present(await get(...request)) }),
+    ...(list && {
+      list: async (...request) => {
+        const page = await list(...request);
+        return { ...page, items: page.items.map(present) };
+      },
+    }),
+    ...(watch && {
+      watch: (context, query, observer) =>
+        watch(context, query, { ...observer, event: (type, object) => observer.event(type, present(object)) }),
+    }),
+    ...(create && { create: async (...request) => present(await create(...request)) }),
+    ...(update && {
+      update: async (...request) => {
+        const { object, created } = await update(...request);
+        return { object: present(object), created };
+      },
+    }),
+    ...(remove && { delete: remove }),
+    ...(deleteCollection && { deleteCollection }),
+  };
+}
