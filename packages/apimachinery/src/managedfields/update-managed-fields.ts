@@ -19,7 +19,7 @@ import {
 } from "./managed-fields-codec.ts";
 import { UNKNOWN_MANAGER } from "./manager-from-user-agent.ts";
 import { withSet } from "./merge-updater.ts";
-import { isReset, jsonOf, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
+import { isReset, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
 import { formatOwnerId } from "./owner-id.ts";
 import { withoutUntracked } from "./untracked-fields.ts";
 

@@ -64,6 +64,8 @@ export type UpdateRequest = {
   transform(current: KubeObject): KubeObject | Promise<KubeObject>;
   /** When the object is absent: makes the one to create (server-side apply, create-on-update). */
   createWhenAbsent?(): KubeObject | Promise<KubeObject>;
+  /** True when an object that is too large with its managed fields is refused rather than stored without them. */
+  readonly keepsManagedFields?: boolean;
   /** "" for the main resource, "status" for its status, or a subresource that has `updates`. */
   readonly subresource: string;
 };

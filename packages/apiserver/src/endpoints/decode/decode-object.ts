@@ -32,7 +32,8 @@ export function decodeObject(
   directive: FieldValidation,
 ): KubeObject {
   const { value, duplicates, strictTexts } = parseAs(body, kind, directive);
-  const typed = withKind(value, kind, body.bytes);
+  // To Go, null is an object without members.
+  const typed = withKind(value ?? {}, kind, body.bytes);
   const { object, unknown } = conform(typed, kind);
   applyFieldValidation(
     directive,
@@ -70,6 +71,10 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 /** Fills in apiVersion and kind where the body leaves them to the endpoint, and refuses wrong ones. */
 function withKind(value: JsonValue, kind: BodyKind, bytes: Uint8Array): KubeObject {
   if (!isJsonObject(value)) throw unrecognizedError(kind, bytes, notAnObject(value));
+  for (const name of ["kind", "apiVersion"]) {
+    const member = value[name] ?? "";
+    if (typeof member !== "string") throw unrecognizedError(kind, bytes, notAString(name, member));
+  }
   const apiVersion = textOr(value["apiVersion"], "");
   const kindName = textOr(value["kind"], "");
   const expected = formatApiVersion(kind);
@@ -96,18 +101,19 @@ function nameIn({ metadata }: JsonObject): string {
   return isJsonObject(metadata) ? textOr(metadata["name"], "") : "";
 }
 
-function notAnObject(value: JsonValue): string {
-  const kind = Array.isArray(value)
-    ? "array"
-    : value === null
-      ? "null"
-      : typeof value === "boolean"
-        ? "bool"
-        : typeof value;
-  return (
-    `couldn't get version/kind; json parse error: json: cannot unmarshal ${kind} into Go value of type ` +
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-  );
+const notAnObject = (value: JsonValue): string =>
+  `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type ` +
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+
+const notAString = (member: string, value: JsonValue): string =>
+  `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go struct field ` +
+  `.${member} of type string`;
+
+/** What Go's decoder calls a JSON value. */
+export function goKindOf(value: JsonValue): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "boolean") return "bool";
+  return typeof value === "bigint" ? "number" : typeof value;
 }
 
 /** Upstream shows the first 30 bytes of what it could not read: as text when they begin an object, anything else in hex. */

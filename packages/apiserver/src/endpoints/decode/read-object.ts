@@ -50,7 +50,8 @@ export function inNamespaceOfPath(
 ): KubeObject {
   const { namespace = "", ...meta } = object.metadata;
   if (!definition.namespaced) return namespace === "" ? object : { ...object, metadata: meta };
-  if (namespace !== "" && namespace !== info.namespace) {
+  if (namespace === info.namespace) return object;
+  if (namespace !== "") {
     throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");
   }
   return { ...object, metadata: { ...meta, namespace: info.namespace } };

@@ -1,79 +1,108 @@
 // PATCH with an apply configuration: server-side apply.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go (applyPatcher)
 
-import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { badRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { applyDefaults, setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
-import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
-import { parseBody } from "../decode/parse-body.ts";
+import { goKindOf } from "../decode/decode-object.ts";
+import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
+import { type ParsedBody, parseBody } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import type { PatchInput } from "./patch-types.ts";
 
 /** What an apply asks of the store. An absent object is created, a status is not. */
-export function applyRequest(input: PatchInput): Pick<UpdateRequest, "transform" | "createWhenAbsent"> {
-  const { context, resource, manager, force, now } = input;
-  const { definition, fieldManager } = resource;
+export function applyRequest(input: PatchInput): Omit<UpdateRequest, "subresource"> {
+  const { context, resource } = input;
+  const { group, plural } = resource.definition;
   const { subresource, name } = context.info;
-  const applied = readConfiguration(input);
-  const apply = (live: KubeObject | undefined): KubeObject => {
-    const merged = fieldManager.apply({ live, applied, manager, force, subresource, now });
-    const { value } = pruneUnknownFields(merged, definition.schema, { isResourceRoot: true });
-    // Unlike in a body, a null that the schema does not allow stays: it is refused, not dropped. Kinds with Go types have no nulls.
-    const complete = definition.strategicMergePatch === true ? applyDefaults : setDefaults;
-    // Pruning and defaults keep the members that make it an object of a kind.
-    return tidyMetadata(complete(value, definition.schema) as KubeObject, context.warnings);
-  };
+  const configuration = readConfiguration(input);
   return {
-    transform: apply,
+    keepsManagedFields: true,
+    transform: (live) => applyTo(live, configuration, input),
     createWhenAbsent() {
-      if (subresource !== "") throw notFoundError({ group: definition.group, resource: definition.plural }, name);
-      const created = apply(undefined);
-      const { resourceVersion: _, ...metadata } = created.metadata;
+      const groupResource = { group, resource: plural };
+      if (subresource !== "") throw notFoundError(groupResource, name);
+      const created = applyTo(undefined, configuration, input);
+      const { resourceVersion: _, uid = "", ...metadata } = created.metadata;
+      if (uid !== "") throw conflictError(groupResource, name, absentUid(uid));
       return { ...created, metadata };
     },
   };
 }
 
-/** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */
-function readConfiguration({ context, resource, bytes, fieldValidation }: PatchInput): KubeObject {
-  const { definition } = resource;
-  const { value, duplicates, strictTexts } = parseConfiguration(bytes);
-  const applied = withKind(value, definition.kind, formatApiVersion(definition));
-  const faults = { warnings: duplicates, errors: strictTexts };
-  applyFieldValidation(fieldValidationOf(fieldValidation), faults, context.warnings, (why) =>
-    badRequestError(`error decoding YAML: ${why}`),
+const absentUid = (uid: string): string =>
+  `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+
+type Configuration = {
+  readonly object: KubeObject;
+  /** What a strict reader objects to, as warnings show it and as a refusal does. */
+  readonly faults: StrictFaults;
+};
+
+/** The merge comes first, and refuses what it cannot place; then the result is held against the path and the schema. */
+function applyTo(live: KubeObject | undefined, configuration: Configuration, input: PatchInput): KubeObject {
+  const { context, resource, manager, force, now } = input;
+  const { definition, fieldManager } = resource;
+  const { subresource } = context.info;
+  const merged = fieldManager.apply({ live, applied: configuration.object, manager, force, subresource, now });
+  applyFieldValidation(fieldValidationOf(input.fieldValidation), configuration.faults, context.warnings, () =>
+    badRequestError(
+      `error strict decoding YAML: error converting YAML to JSON: ${configuration.faults.errors.join(", ")}`,
+    ),
   );
-  const { metadata } = coerceMetadata(applied.metadata, definition.kind, definition.version);
-  const object = { ...applied, metadata };
-  checkNameOfPath(object, context);
-  addDeprecationWarnings(resource, object, context.warnings);
-  return inNamespaceOfPath(object, definition, context);
+  const { metadata } = coerceMetadata(merged.metadata, definition.kind, definition.version);
+  const placed = inNamespaceOfPath({ ...merged, metadata }, definition, context);
+  checkNameOfPath(placed, context);
+  const { value } = pruneUnknownFields(placed, definition.schema, { isResourceRoot: true });
+  // Unlike in a body, a null that the schema does not allow stays: it is refused, not dropped. Kinds with Go types have no nulls.
+  const complete = definition.strategicMergePatch === true ? applyDefaults : setDefaults;
+  // Pruning and defaults keep the members that make it an object of a kind.
+  return tidyMetadata(complete(value, definition.schema) as KubeObject, context.warnings);
 }
 
-function parseConfiguration(bytes: Uint8Array) {
+/** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */
+function readConfiguration({ context, resource, bytes }: PatchInput): Configuration {
+  const { definition } = resource;
+  const { value, duplicates, strictTexts } = parseConfiguration(bytes);
+  const object = withKind(value, definition.kind, formatApiVersion(definition));
+  addDeprecationWarnings(resource, object, context.warnings);
+  return { object, faults: { warnings: duplicates, errors: strictTexts } };
+}
+
+function parseConfiguration(bytes: Uint8Array): ParsedBody & { readonly value: JsonObject } {
+  const parsed = parseYaml(bytes);
+  const value = parsed.value ?? {};
+  if (isJsonObject(value)) return { ...parsed, value };
+  throw badRequestError(
+    `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(value)} into Go value of ` +
+      "type map[string]interface {}",
+  );
+}
+
+function parseYaml(bytes: Uint8Array): ParsedBody {
   try {
     return parseBody(bytes, true, true);
   } catch (error) {
-    throw badRequestError(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`, error);
+    const why = error instanceof Error ? error.message : String(error);
+    throw badRequestError(`error decoding YAML: error converting YAML to JSON: ${why}`, error);
   }
 }
 
-function withKind(value: JsonValue, kind: string, apiVersion: string): KubeObject {
-  const fields = isJsonObject(value) ? value : {};
+function withKind(fields: JsonObject, kind: string, apiVersion: string): KubeObject {
   const givenVersion = typeof fields["apiVersion"] === "string" ? fields["apiVersion"] : "";
   const givenKind = typeof fields["kind"] === "string" ? fields["kind"] : "";
   if (givenVersion !== apiVersion || givenKind !== kind) {
     const { group, version } = parseApiVersion(givenVersion) ?? { group: "", version: "" };
     throw badRequestError(`invalid object type: ${group}/${version}, Kind=${givenKind}`);
   }
-  const { metadata = {} } = fields;
-  // coerceMetadata gives metadata its type right after.
-  return { ...fields, apiVersion, kind, metadata: metadata as KubeObject["metadata"] };
+  const metadata = fields["metadata"] ?? {};
+  // The merge checks the types of metadata, as it does those of everything else.
+  return { ...fields, apiVersion, kind, metadata: (isJsonObject(metadata) ? metadata : {}) as KubeObject["metadata"] };
 }

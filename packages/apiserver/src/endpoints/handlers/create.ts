@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go
 
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validateCreateOptions } from "@postern/apimachinery/validation/request-options";
 import type { RequestContext } from "../../chain/handler.ts";
@@ -36,7 +37,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
   const manager = fieldManagerOf(options.fieldManager, context.request);
   const owned = fieldManager.update({
     live: undefined,
-    next: object,
+    next: withoutSystemMeta(object),
     manager,
     subresource: "",
     now: formatTimestamp(endpoint.runtime.clock.now()),
@@ -45,6 +46,12 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
   const created = await storage.create(context, context.info.namespace, owned, { dryRun });
   return await objectResponse(context, 201, created, definition, output);
 };
+
+/** A new object is not being deleted, whatever it says of itself; nobody owns what is dropped here. */
+function withoutSystemMeta(object: KubeObject): KubeObject {
+  const { deletionTimestamp: _time, deletionGracePeriodSeconds: _grace, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
 
 /** A request that is answered rather than stored. Clients of the reviews send protobuf. */
 async function handleSubmit(

@@ -71,14 +71,15 @@ function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions
       error,
     );
   }
-  if (!isJsonObject(value)) throw wrongType(value, "", "struct");
-  const { kind, apiVersion } = value;
+  const fields = value ?? {};
+  if (!isJsonObject(fields)) throw wrongType(fields, "", "struct");
+  const { kind, apiVersion } = fields;
   if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
     throw untypedError(
       `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "v1"))} in scheme ${quoteGo(SCHEME)}`,
     );
   }
-  return optionsFrom(value);
+  return optionsFrom(fields);
 }
 
 function optionsFrom(value: JsonObject): SubmittedOptions {

@@ -19,6 +19,7 @@ import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/m
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
 import { StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-patch-directives";
+import { findMetadataFault } from "@postern/apimachinery/schema/metadata-fault";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
@@ -134,6 +135,8 @@ function asObject(
   }
   checkKind(patched, resource, current);
   const { metadata = {} } = patched;
+  const fault = metadata === null ? undefined : findMetadataFault(metadata);
+  if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
   const { object, unknown } = conform(typed as unknown as KubeObject, definition);

@@ -1,12 +1,14 @@
 // Creates an object: names it, runs the strategy and admission, and stores it.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Create), pkg/registry/rest/create.go
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
-import { KeyExistsError } from "../../storage/storage-errors.ts";
+import { KeyExistsError, ValueTooLargeError } from "../../storage/storage-errors.ts";
 import type { WriteOptions } from "../resource-storage.ts";
 import { isTerminating, metaForCreate, withMeta } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
@@ -94,7 +96,8 @@ async function prepare(
   await validateNewObject(store, prepared, context);
   for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
   await store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
-  if (Number(object.metadata.resourceVersion ?? 0) !== 0) {
+  // As upstream has it: a text that is no version at all is dropped.
+  if (Number(object.metadata.resourceVersion || 0) > 0) {
     throw untypedError("resourceVersion should not be set on objects to be created");
   }
   return strategy.canonicalize?.(prepared) ?? prepared;
@@ -115,13 +118,27 @@ async function insert(
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     return CachedObject.fromObject(key, object);
   }
-  const value = store.codec.encode(object, sealed);
-  const revision = await store.storage.create(key, value);
-  await store.cache.waitFor(revision, { signal: context.signal });
-  const stored = store.codec.decode({ key, value, revision });
+  const stored = await write(store, context, key, object, sealed).catch((error: unknown) => {
+    // What tells owners may be what makes an object too large: it is given up before the write is.
+    if (!(error instanceof ValueTooLargeError)) throw error;
+    return write(store, context, key, withoutManagedFields(object), sealed);
+  });
   await runAfterCreate(store, stored, context);
   const reveal = store.definition.sealed?.reveal;
   return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));
+}
+
+async function write(
+  store: StoreContext,
+  { signal }: RequestContext,
+  key: string,
+  object: KubeObject,
+  sealed: JsonObject | undefined,
+): Promise<CachedObject> {
+  const value = store.codec.encode(object, sealed);
+  const revision = await store.storage.create(key, value);
+  await store.cache.waitFor(revision, { signal });
+  return store.codec.decode({ key, value, revision });
 }
 
 async function runAfterCreate(store: StoreContext, stored: CachedObject, context: RequestContext): Promise<void> {

@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { keepTimesOfNoop } from "@postern/apimachinery/managedfields/object-managed-fields";
+import { keepTimesOfNoop, withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import {
   ApiError,
   conflictError,
@@ -15,7 +15,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
-import { RevisionConflictError } from "../../storage/storage-errors.ts";
+import { RevisionConflictError, ValueTooLargeError } from "../../storage/storage-errors.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { createObject } from "./create-object.ts";
@@ -118,7 +118,11 @@ async function replace(
   }
   if (isReleased(store, object))
     return { object: await remove(store, context, target, current, object), created: false };
-  const stored = await write(store, context, target, current, object, sealed);
+  const stored = await write(store, context, target, current, object, sealed).catch((error: unknown) => {
+    // What tells owners may be what makes an object too large: it is given up before the write is.
+    if (!(error instanceof ValueTooLargeError) || request.keepsManagedFields === true) throw error;
+    return write(store, context, target, current, withoutManagedFields(object), sealed);
+  });
   await runAfterUpdate(store, stored, old, context);
   return { object: stored, created: false };
 }

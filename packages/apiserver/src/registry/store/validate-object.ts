@@ -31,9 +31,12 @@ export async function validateChangedObject(
   old: KubeObject,
   context: RequestContext,
 ): Promise<void> {
+  const changes = validateObjectMetaUpdate(object.metadata, old.metadata, "metadata");
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
-    ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
+    // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
+    ...changes,
+    ...changes,
     ...store.validator.validateUpdate(object, old),
     ...validateListTypes(object, store.definition.schema, ""),
     ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
