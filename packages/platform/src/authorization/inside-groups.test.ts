@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { insideClusterRole, insideGroups, insideIdentity } from "./inside-groups.ts";
+import { admin, type Instance, memorySources, type Project, userInfo, world } from "./testing/memory-world.ts";
+
+const project: Project = {
+  name: "a",
+  owner: { user: "", team: "leads" },
+  members: [
+    { kind: "User", name: "adam", clusterRole: "postern:project-admin" },
+    { kind: "Team", name: "devs", clusterRole: "postern:project-user" },
+    { kind: "User", name: "vera", clusterRole: "postern:project-viewer" },
+  ],
+};
+const instance: Instance = {
+  resource: "virtualclusterinstances",
+  namespace: "p-a",
+  name: "v1",
+  owner: { user: "ines", team: "" },
+  access: [],
+  extraAccessRules: [
+    { users: [], teams: ["auditors"], clusterRole: "view" },
+    { users: ["vera"], teams: [], clusterRole: "deployer" },
+  ],
+};
+const sources = memorySources(world({ projects: [project], instances: [instance] }));
+const place = { project: "a", virtualCluster: "v1" };
+
+describe("the ClusterRole inside", () => {
+  test.each([
+    ["ines", [], "cluster-admin"],
+    ["adam", [], "cluster-admin"],
+    ["lena", ["leads"], "cluster-admin"],
+    ["paul", ["devs"], "edit"],
+    ["paul", ["devs", "auditors"], "view"],
+    ["vera", [], "deployer"],
+    ["otto", ["auditors"], "view"],
+    ["carl", [], undefined],
+  ])("%s in %j: %s", (who, teams, role) => {
+    expect(insideClusterRole(userInfo(who, ...teams), place, sources)).toBe(role);
+  });
+
+  test("administrators of the platform are administrators inside", () => {
+    expect(insideClusterRole(admin, place, sources)).toBe("cluster-admin");
+  });
+
+  test("nobody is anything in an instance that is not there", () => {
+    expect(insideClusterRole(userInfo("adam"), { project: "a", virtualCluster: "gone" }, sources)).toBeUndefined();
+    expect(insideClusterRole(userInfo("adam"), { project: "b", virtualCluster: "v1" }, sources)).toBeUndefined();
+  });
+});
+
+test("a caller keeps its name and groups, and gets one for its role", () => {
+  expect(insideIdentity(userInfo("paul", "devs"), place, sources)).toEqual({
+    name: "paul",
+    groups: ["postern:authenticated", "postern:user:paul", "postern:team:devs", "postern:role:edit"],
+  });
+});
+
+describe("security book 29: nothing of Kubernetes' own is carried inside", () => {
+  test.each(["system:masters", "system:nodes", "system:serviceaccounts", "system:authenticated", "system:"])(
+    "%s",
+    (group) => {
+      const user = { name: "carl", groups: [group, "staff"] };
+      expect(insideGroups(user, place, sources)).toEqual(["staff"]);
+    },
+  );
+
+  test("a group that stands for a role is given by the platform alone", () => {
+    const user = { ...userInfo("vera"), groups: [...userInfo("vera").groups, "postern:role:cluster-admin"] };
+    expect(insideGroups(user, place, sources)).toContain("postern:role:deployer");
+    expect(insideGroups(user, place, sources)).not.toContain("postern:role:cluster-admin");
+  });
+
+  test.each(["system:admin", "system:kube-controller-manager", "system:serviceaccount:kube-system:default", ""])(
+    "a caller named %j is refused",
+    (name) => {
+      const user = { name, groups: ["postern:user:ines"] };
+      expect(() => insideIdentity(user, place, sources)).toThrow(expect.objectContaining({ code: 403 }));
+    },
+  );
+});
