@@ -1,0 +1,77 @@
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { describe, expect, it } from "vitest";
+import { accessKeyPrefix, createAccessKeyFormat } from "./access-key-format.ts";
+import { createAccessKeySecrets } from "./access-key-secrets.ts";
+
+const { random } = systemRuntime;
+
+describe("accessKeyPrefix", () => {
+  it.each([
+    ["postern", "pst"],
+    ["loft", "lft"],
+    ["aeon", "aeo"],
+    ["my-corp", "myc"],
+    ["x", "x"],
+  ])("of %s is %s", (name, prefix) => expect(accessKeyPrefix(name)).toBe(prefix));
+});
+
+describe("createAccessKeyFormat", () => {
+  const format = createAccessKeyFormat("postern");
+
+  it("security book 24: makes keys that are all different and tells their ids", () => {
+    const keys = Array.from({ length: 5_000 }, () => format.generate(random));
+    expect(new Set(keys.map(({ value }) => value)).size).toBe(keys.length);
+    expect(new Set(keys.map(({ id }) => id)).size).toBe(keys.length);
+    for (const { id, value } of keys) expect(format.idOf(value)).toBe(id);
+  });
+
+  it("refuses a value in which any character is another", () => {
+    const { value } = format.generate(random);
+    for (let at = 0; at < value.length; at++) {
+      const other = value[at] === "a" ? "b" : "a";
+      expect(format.idOf(value.slice(0, at) + other + value.slice(at + 1))).toBe(undefined);
+    }
+    for (const wrong of ["", "pst_", value.slice(1), `${value}\n`, ` ${value}`, value.toUpperCase()]) {
+      expect(format.idOf(wrong)).toBe(undefined);
+    }
+  });
+
+  it("finds a key within a text", () => {
+    const { value } = format.generate(random);
+    expect(format.find(`see ${value}.`)).toBe(true);
+    expect(format.find(`see ${value.slice(0, -1)}!`)).toBe(false);
+  });
+
+  it("is worked out from its bytes alone", () => {
+    const zeros = { bytes: (length: number) => new Uint8Array(length) };
+    const { id, value } = format.generate(zeros);
+    expect(id).toBe("aaaaaaaaaa");
+    expect(value.slice(0, -6)).toBe(`pst_aaaaaaaaaa_${"0".repeat(43)}`);
+  });
+});
+
+describe("sealed values", () => {
+  const options = { platformName: "postern", random };
+  const secrets = createAccessKeySecrets({ ...options, serverKey: Buffer.alloc(32, 1) });
+  const envelope = secrets.seal("hello", "spec.a");
+
+  it("open for their purpose, under their key, undamaged, and never look alike", () => {
+    expect(secrets.open(envelope, "spec.a")).toBe("hello");
+    expect(secrets.open(envelope, "spec.b")).toBe(undefined);
+    expect(secrets.open(`${envelope.slice(0, -2)}AA`, "spec.a")).toBe(undefined);
+    const others = createAccessKeySecrets({ ...options, serverKey: Buffer.alloc(32, 2) });
+    expect(others.open(envelope, "spec.a")).toBe(undefined);
+    expect(secrets.seal("hello", "spec.a")).not.toBe(envelope);
+    for (const broken of ["", "v1", "v1...", `v2${envelope.slice(2)}`]) {
+      expect(secrets.open(broken, "spec.a")).toBe(undefined);
+    }
+  });
+
+  it("gives a value whose handle is taken another one", () => {
+    const value = secrets.generate();
+    expect(secrets.keep(value, () => false)).toMatchObject({ id: value.slice(4, 14), structured: true });
+    const kept = secrets.keep(value, () => true);
+    expect(kept.structured).toBe(false);
+    expect(kept.id).not.toBe(value.slice(4, 14));
+  });
+});

@@ -1,0 +1,273 @@
+// Authentication by key, and the ways in which a key stops being good.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type AccessKeyServer, createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
+import { createRequestContext } from "../testing/request-context.ts";
+import { ACCESS_KEY_NOT_FOUND, type AccessKeyRefusedError } from "./access-key-authenticator.ts";
+
+const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
+
+let server: AccessKeyServer;
+
+beforeEach(async () => {
+  server = await createAccessKeyServer();
+  await put("users", "jane", { subject: "jane@example.test", groups: ["eng"] });
+  await put("teams", "devs", { users: ["jane"] });
+  await put("teams", "by-group", { groups: ["eng"] });
+});
+
+afterEach(() => server[Symbol.asyncDispose]());
+
+const put = (url: string, name: string, spec: object) =>
+  server.send({ method: "POST", url, user: admin, body: { metadata: { name }, spec } });
+
+const patch = (url: string, body: object) =>
+  server.send({
+    method: "PATCH",
+    url,
+    headers: { "content-type": "application/merge-patch+json" },
+    user: admin,
+    body,
+  });
+
+const remove = (url: string) => server.send({ method: "DELETE", url, user: admin });
+
+async function newKey(spec: object = { user: "jane" }, name = "k", metadata = {}): Promise<string> {
+  const body = { metadata: { name, ...metadata }, spec };
+  const answer = await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body });
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body.spec.key;
+}
+
+describe("who a key makes its bearer", () => {
+  it("is the user with its groups and teams", async () => {
+    const { user, credential } = await server.login(await newKey({ user: "jane", groups: ["extra"] }));
+    expect(user).toMatchObject({ name: "jane@example.test", uid: server.directory.user("jane")?.uid });
+    expect([...user.groups].sort()).toEqual([
+      "eng",
+      "extra",
+      "postern:authenticated",
+      "postern:team:by-group",
+      "postern:team:devs",
+      "postern:user:jane",
+      "system:authenticated",
+    ]);
+    expect(user.extra).toEqual({ "authentication.postern/access-key-id": [credential?.id] });
+  });
+
+  it("is the team, as user and as group", async () => {
+    const { user } = await server.login(await newKey({ team: "devs" }));
+    expect(user.name).toBe("postern:team:devs");
+    expect(user.groups).toEqual(["postern:team:devs", "system:authenticated", "postern:authenticated"]);
+  });
+
+  it("is the subject with the groups of the key", async () => {
+    const { user } = await server.login(await newKey({ subject: "robot", groups: ["bots"] }));
+    expect(user.name).toBe("robot");
+    expect(user.groups).toEqual(["bots", "system:authenticated", "postern:authenticated"]);
+  });
+
+  it("is remembered until the key or the directory changes", async () => {
+    const key = await newKey();
+    const first = (await server.login(key)).user;
+    expect((await server.login(key)).user).toBe(first);
+    await put("teams", "ops", { users: ["jane"] });
+    expect((await server.login(key)).user.groups).toContain("postern:team:ops");
+  });
+});
+
+describe("security book 19: what is no key", () => {
+  const headers = (authorization: string) => ({ authorization });
+  it.each([
+    ["an unknown key", headers("Bearer pst_aaaaaaaaaa_x")],
+    ["one letter", headers("Bearer x")],
+    ["a lower-case scheme", headers("bearer x")],
+    ["a megabyte", headers(`Bearer ${"x".repeat(1 << 20)}`)],
+    ["a NUL", headers("Bearer \u0000")],
+  ])("answers %s with the one 401", async (_what, given) => {
+    const failure = await refusalOf(given);
+    expect(failure).toMatchObject({ code: 401, reason: "Unauthorized", message: ACCESS_KEY_NOT_FOUND });
+  });
+
+  it.each([
+    ["no header", {}],
+    ["an empty one", headers("")],
+    ["the scheme alone", headers("Bearer")],
+    ["a space behind it", headers("Bearer ")],
+    ["another scheme", headers("Basic amFuZTpqYW5l")],
+  ])("takes %s for no credential", async (_what, given) => {
+    expect(await authenticate(given)).toBe(undefined);
+  });
+
+  it("refuses two headers, whichever is good", async () => {
+    const key = await newKey();
+    const request = { ...requestWith({}), headers: { authorization: [`Bearer ${key}`, "Bearer x"] } };
+    expect(() => server.authenticator.authenticate(request)).toThrow(ACCESS_KEY_NOT_FOUND);
+  });
+
+  const requestWith = (given: { readonly [name: string]: string }) =>
+    createRequestContext({ url: "/", headers: given }).request;
+  const authenticate = async (given: { readonly [name: string]: string }) =>
+    await server.authenticator.authenticate(requestWith(given));
+  const refusalOf = (given: { readonly [name: string]: string }) =>
+    authenticate(given).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+});
+
+describe("security book 13, 15: a key stops being good", () => {
+  const ways: readonly [string, () => Promise<unknown> | undefined, string][] = [
+    ["disabled", () => patch("ownedaccesskeys/k", { spec: { disabled: true } }), "disabled"],
+    ["deleted", () => remove("ownedaccesskeys/k"), "unknown"],
+    ["expired", () => void server.time.advance(60_000), "expired"],
+    ["rotated", () => patch("ownedaccesskeys/k", { spec: { key: "x".repeat(40) } }), "unknown"],
+    ["its user locked", () => patch("users/jane", { spec: { disabled: true } }), "its user is locked"],
+    ["its user deleted", () => remove("users/jane"), "its user is gone"],
+    ["its parent deleted", () => remove("ownedaccesskeys/parent"), "the key it was made with is gone"],
+    [
+      "its parent disabled",
+      () => patch("ownedaccesskeys/parent", { spec: { disabled: true } }),
+      "the key it was made with is refused: disabled",
+    ],
+    [
+      "its parent narrowed",
+      () => patch("ownedaccesskeys/parent", { spec: { scope: {} } }),
+      "reaches beyond the key it was made with",
+    ],
+  ];
+
+  it.each(ways)("at once when %s, and what it opened is cut", async (_what, revoke, why) => {
+    await newKey({ user: "jane" }, "parent");
+    const parent = server.keys.byName("parent");
+    const key = await newKey({ user: "jane", ttl: 60 }, "k", {
+      ownerReferences: [
+        { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", name: "parent", uid: parent?.uid },
+      ],
+    });
+    const { credential } = await server.login(key);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    await revoke();
+    expect(cut).toBe(1);
+    const error = await server.login(key).catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(ApiError);
+    const { message, cause, code } = error as ApiError;
+    expect([code, message]).toEqual([401, ACCESS_KEY_NOT_FOUND]);
+    expect((cause as AccessKeyRefusedError).message).toBe(why);
+    expect(JSON.stringify((error as ApiError).toStatus())).not.toContain(why);
+  });
+
+  it.each([
+    ["its scope changed", () => patch("ownedaccesskeys/k", { spec: { scope: {} } })],
+    ["its groups changed", () => patch("ownedaccesskeys/k", { spec: { groups: ["x"] } })],
+    ["its user left a team", () => patch("teams/devs", { spec: { users: [] } })],
+  ])("is cut, but lives on, when %s", async (_what, change) => {
+    const key = await newKey();
+    const { credential } = await server.login(key);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    await change();
+    expect(cut).toBe(1);
+    await server.login(key);
+  });
+
+  it("is not cut by what has nothing to do with its rights", async () => {
+    const { credential } = await server.login(await newKey());
+    let cut = 0;
+    const watch = credential?.onRevoked?.(() => cut++);
+    await patch("ownedaccesskeys/k", { spec: { displayName: "x" } });
+    await put("users", "joe", {});
+    watch?.[Symbol.dispose]();
+    await remove("ownedaccesskeys/k");
+    expect(cut).toBe(0);
+  });
+
+  it("calls back for a key that is dead already", async () => {
+    await new Promise<void>((resolve) => server.keys.onRevoked("unknown", resolve));
+  });
+
+  it("lives again when its user is unlocked", async () => {
+    const key = await newKey();
+    await patch("users/jane", { spec: { disabled: true } });
+    await expect(server.login(key)).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
+    await patch("users/jane", { spec: { disabled: false } });
+    await server.login(key);
+  });
+
+  it("security book 11: is not inherited by a later user of the same name", async () => {
+    const key = await newKey();
+    await remove("users/jane");
+    await put("users", "jane", {});
+    await expect(server.login(key)).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
+  });
+
+  it("security book 14: holds whatever the clock does", async () => {
+    const key = await newKey({ user: "jane", ttl: 60 });
+    const start = server.time.clock.now();
+    for (const [offset, good] of [
+      [-1e12, true],
+      [59_999, true],
+      [60_000, false],
+      [1e13, false],
+    ] as const) {
+      server.time.set(start + offset);
+      const outcome = await server.login(key).then(
+        () => true,
+        () => false,
+      );
+      expect([offset, outcome]).toEqual([offset, good]);
+    }
+  });
+
+  it("counts from the last use where it says so, and leaves no timer behind", async () => {
+    const key = await newKey({ user: "jane", ttl: 60, ttlAfterLastActivity: true });
+    const { credential } = await server.login(key);
+    let cut = 0;
+    const watch = credential?.onRevoked?.(() => cut++);
+    for (let minute = 0; minute < 10; minute++) {
+      server.time.advance(45_000);
+      await server.login(key);
+    }
+    expect(cut).toBe(0);
+    server.time.advance(60_000);
+    expect(cut).toBe(1);
+    watch?.[Symbol.dispose]();
+    expect(server.time.timers).toBe(0);
+  });
+});
+
+describe("the settings", () => {
+  const lifeOf = async (accessKeys: object, spec: object): Promise<number | undefined> => {
+    await server[Symbol.asyncDispose]();
+    server = await createAccessKeyServer({ accessKeys });
+    await put("users", "jane", {});
+    await newKey({ user: "jane", ...spec });
+    const end = server.keys.byName("k")?.expiresAt;
+    return end === undefined ? undefined : (end - server.time.clock.now()) / 1000;
+  };
+
+  it.each([
+    [{}, {}, undefined],
+    [{}, { ttl: 0 }, undefined],
+    [{ maxTTLSeconds: 100 }, {}, 100],
+    [{ maxTTLSeconds: 100 }, { ttl: 0 }, 100],
+    [{ maxTTLSeconds: 100 }, { ttl: 500 }, 100],
+    [{ maxTTLSeconds: 100 }, { ttl: 5 }, 5],
+    [{ defaultTTLSeconds: 50 }, {}, 50],
+    [{ defaultTTLSeconds: 50 }, { ttl: 0 }, undefined],
+    [{ defaultTTLSeconds: 50, maxTTLSeconds: 100 }, {}, 50],
+  ])("%j give %j a life of %s seconds", async (settings, spec, seconds) => {
+    expect(await lifeOf(settings, spec)).toBe(seconds);
+  });
+});
+
+it("security book 7: names are compared exactly", async () => {
+  const key: Authentication = await server.login(await newKey());
+  for (const name of ["Jane@example.test", "jane@example.test ", "ｊane@example.test"]) {
+    expect(server.directory.userBySubject(name)).toBe(undefined);
+  }
+  expect(server.directory.userBySubject(key.user.name)?.name).toBe("jane");
+});
