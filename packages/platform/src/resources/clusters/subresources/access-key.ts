@@ -11,17 +11,23 @@ import type { ObjectLookup } from "../../object-lookup.ts";
 
 const KIND = "ClusterAccessKey";
 
-const clusterAccessKeyFields = s
-  .object({
-    accessKey: s.string().describe("The key. Secret."),
-    loftHost: s.string().describe("Host, or host and port, at which the platform is reached."),
-    insecure: s.boolean().describe("True: the platform's certificate cannot be verified."),
-    caCert: s.string().describe("PEM of what verifies the platform's certificate, in base64. Absent: public roots do."),
-  })
-  .describe("What a cluster needs to report to the platform.");
+/** Agents read the host from a field that bears the platform's name. */
+const hostField = ({ name }: Pick<PlatformNames, "name">): string => `${name}Host`;
+
+const clusterAccessKeyFields = (names: Pick<PlatformNames, "name">) =>
+  s
+    .object({
+      accessKey: s.string().describe("The key. Secret."),
+      [hostField(names)]: s.string().describe("Host, or host and port, at which the platform is reached."),
+      insecure: s.boolean().describe("True: the platform's certificate cannot be verified."),
+      caCert: s
+        .string()
+        .describe("PEM of what verifies the platform's certificate, in base64. Absent: public roots do."),
+    })
+    .describe("What a cluster needs to report to the platform.");
 
 export type ClusterAccessKeyDeps = {
-  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly names: Pick<PlatformNames, "managementGroup" | "name">;
   readonly lookup: Pick<ObjectLookup, "cluster">;
   readonly keys: ControlPlaneKeys;
   readonly endpoint: PlatformEndpoint;
@@ -31,7 +37,7 @@ export type ClusterAccessKeyDeps = {
 export const clusterAccessKey = ({ names, lookup, keys, endpoint }: ClusterAccessKeyDeps): Subresource => ({
   name: "accesskey",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
-  schema: kindSchema(clusterAccessKeyFields.schema),
+  schema: kindSchema(clusterAccessKeyFields(names).schema),
   description: "The key with which the agent of the cluster reports to the platform. Made when it is first asked for.",
   async get(context) {
     const { name } = context.info;
@@ -44,7 +50,7 @@ export const clusterAccessKey = ({ names, lookup, keys, endpoint }: ClusterAcces
       kind: KIND,
       metadata: { name },
       accessKey: await keys.ofCluster(cluster, context),
-      loftHost: host,
+      [hostField(names)]: host,
       insecure: false,
       ...(certificateAuthorityPem === undefined
         ? {}
