@@ -3,20 +3,11 @@
 import { isAbsolute, relative } from "node:path";
 import type { CatalogueEntry } from "@postern/platform/config/catalogue";
 import type { Configuration } from "@postern/platform/config/configuration";
+import type { RunningServer } from "@postern/platform/main";
 import { Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { UsageError } from "./usage-error.ts";
-
-/** A server that answers requests, until it is closed. */
-export type RunningServer = {
-  /** Such as `https://127.0.0.1:8443`. */
-  readonly url: string;
-  readonly adminKubeConfigPath: string;
-  readonly caPath: string;
-  /** Drains what is under way, and resolves when everything is written and closed. */
-  close(): Promise<void>;
-};
 
 export type StartServer = (configuration: Configuration) => Promise<RunningServer>;
 
@@ -25,12 +16,9 @@ export type ServeDependencies = {
   readonly signals: StopSignalOptions;
 };
 
-/** Not a literal in the import, so that the command is compiled and tested without the platform's whole composition. */
-const PLATFORM_MAIN: string = "@postern/platform/main";
-
 /** The platform is loaded here and nowhere else in this package, and only when a server is to run. */
 async function loadPlatform(): Promise<ServeDependencies> {
-  const { startServer }: { readonly startServer: StartServer } = await import(PLATFORM_MAIN);
+  const { startServer } = await import("@postern/platform/main");
   return {
     startServer,
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },

@@ -10,12 +10,12 @@ const SERVER_KEY_FILE = "server.key";
 const KEY_BYTES = 32;
 
 export type ServerKeys = {
-  /** Access keys are kept as HMACs under it. */
-  readonly digestKey: Uint8Array;
-  /** What must come back is sealed under it. */
-  readonly sealingKey: Uint8Array;
+  /** Access keys are kept as HMACs under it, and their login data is sealed under it. */
+  readonly accessKeys: Uint8Array;
+  /** What the server keeps for itself, such as the authorities of virtual clusters, is sealed under it. */
+  readonly internalRecords: Uint8Array;
   /** Continue tokens are signed with it. */
-  readonly continueTokenKey: Uint8Array;
+  readonly continueTokens: Uint8Array;
 };
 
 /** The secret is made on the first start; afterwards it must be there. */
@@ -25,8 +25,8 @@ export async function loadServerKeys({ dataDir, serverKeyFile }: Configuration, 
   const derive = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync("sha256", secret, "", `postern ${purpose}`, KEY_BYTES));
   return {
-    digestKey: derive("access key digests"),
-    sealingKey: derive("sealed fields"),
-    continueTokenKey: derive("continue tokens"),
+    accessKeys: derive("access keys"),
+    internalRecords: derive("internal records"),
+    continueTokens: derive("continue tokens"),
   };
 }

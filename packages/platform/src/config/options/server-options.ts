@@ -86,15 +86,10 @@ export const serverOptions = {
   log: {
     level: choiceOption({
       flag: "log-level",
-      choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
-      default: "info",
-      description: "Least severity that is written to the log",
-    }),
-    format: choiceOption({
-      flag: "logging-format",
-      choices: ["text", "json"],
-      default: "text",
-      description: "Form of the lines in the log",
+      choices: ["debug", "info", "warn", "error", "silent"],
+      default: "warn",
+      description:
+        "Least severity that is written to the log, as JSON lines on standard error; info has one for each request",
     }),
   },
 };

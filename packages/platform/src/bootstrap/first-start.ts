@@ -1,0 +1,99 @@
+// What an empty store gets, once: an administrator, the default project, the built-in cluster and a virtual cluster to try. Whatever of
+// it is removed later stays removed.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import { untilPresent } from "@postern/apiserver/registry/until-present";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
+import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
+import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
+
+/** Outside the prefix of objects: no API shows it. */
+const MARKER_KEY = "/platform/first-start";
+
+export type FirstStartOptions = {
+  readonly names: PlatformNames;
+  readonly registry: ResourceRegistry;
+  readonly storage: Storage;
+  readonly clock: Clock;
+};
+
+/**
+ * Resolves with true when this was the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the
+ * way begins again instead of leaving a server that nobody can use.
+ */
+export async function firstStart(
+  { names, registry, storage, clock }: FirstStartOptions,
+  prepareAdministrator: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if ((await storage.get(MARKER_KEY)) !== undefined) return false;
+  for (const object of firstObjects(names)) {
+    const [group = "", version] = object.apiVersion.split("/");
+    const resource = requiredResource(registry, version === undefined ? "" : group, object.kind);
+    const { namespace = "" } = object.metadata;
+    // A project's namespace is made by its controller.
+    if (namespace !== "") await untilPresent(requiredResource(registry, "", "Namespace"), namespace, signal);
+    await createWhenAbsent(resource, object, clock, signal);
+  }
+  await prepareAdministrator();
+  await storage.create(MARKER_KEY, Buffer.from(new Date(clock.now()).toISOString())).catch(ignoreExisting);
+  return true;
+}
+
+/** Roles come with the release: those that are missing are made at every start, changed ones are left as they are. */
+export async function ensureRoles(
+  { names, registry, clock }: Omit<FirstStartOptions, "storage">,
+  signal: AbortSignal,
+): Promise<void> {
+  const roles = requiredResource(registry, RBAC_GROUP, "ClusterRole");
+  const bindings = requiredResource(registry, RBAC_GROUP, "ClusterRoleBinding");
+  await Promise.all([
+    ...builtInClusterRoles(names).map((role) => createWhenAbsent(roles, role, clock, signal)),
+    ...builtInClusterRoleBindings(names).map((binding) => createWhenAbsent(bindings, binding, clock, signal)),
+  ]);
+}
+
+/** In the order in which they refer to each other. */
+function firstObjects(names: PlatformNames): readonly KubeObject[] {
+  const apiVersion = `${names.managementGroup}/v1`;
+  const projectNamespace = names.projectNamespace(DEFAULT_PROJECT);
+  const owner = { user: FIRST_USER };
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } },
+    {
+      apiVersion,
+      kind: "User",
+      metadata: { name: FIRST_USER },
+      spec: { displayName: "Administrator", username: FIRST_USER, subject: FIRST_USER, groups: [names.adminsGroup] },
+    },
+    {
+      apiVersion,
+      kind: "Cluster",
+      metadata: { name: EMBEDDED_CLUSTER },
+      spec: { displayName: "Built-in cluster", local: true, owner },
+    },
+    {
+      apiVersion,
+      kind: "Project",
+      metadata: { name: DEFAULT_PROJECT },
+      spec: { displayName: "Default", owner, allowedClusters: [{ name: "*" }] },
+    },
+    {
+      apiVersion,
+      kind: "VirtualClusterInstance",
+      metadata: { name: DEMO_CLUSTER, namespace: projectNamespace },
+      spec: { displayName: "Demo", owner, template: { accessPoint: { ingress: { enabled: true } } } },
+    },
+  ];
+}
+
+function ignoreExisting(error: unknown): void {
+  if (!(error instanceof KeyExistsError)) throw error;
+}

@@ -1,0 +1,49 @@
+// Brings the store into the state that the platform works on, at every start.
+
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { MANAGEMENT_BASE } from "../server/front-door.ts";
+import type { ManagementSurface } from "../server/management-surface.ts";
+import type { PlatformCore } from "../server/platform-core.ts";
+import { type AdminKubeConfigOptions, refreshAdminKubeConfig, writeAdminKubeConfig } from "./admin-kube-config.ts";
+import { FIRST_USER } from "./first-objects.ts";
+import { ensureRoles, firstStart } from "./first-start.ts";
+
+export type PreparePlatformOptions = {
+  readonly core: PlatformCore;
+  readonly surface: ManagementSurface;
+  readonly storage: Storage;
+  readonly runtime: Runtime;
+  readonly dataDir: string;
+  /** The address of the server. */
+  readonly url: string;
+  readonly certificateAuthorityPem: string | undefined;
+  readonly signal: AbortSignal;
+};
+
+export async function preparePlatform(options: PreparePlatformOptions): Promise<void> {
+  const { core, surface, storage, runtime, dataDir, url, certificateAuthorityPem, signal } = options;
+  const { names } = core;
+  const { registry, mint } = surface;
+  const { clock } = runtime;
+  const file: AdminKubeConfigOptions = { dataDir, server: `${url}${MANAGEMENT_BASE}`, certificateAuthorityPem };
+
+  await ensureRoles({ names, registry, clock }, signal);
+  const isFirst = await firstStart(
+    { names, registry, storage, clock },
+    async () => {
+      // A start that ended half-way may have left a key that nobody has.
+      await mint.revoke(FIRST_USER, signal);
+      const key = await mint.mint(
+        {
+          metadata: { name: FIRST_USER },
+          spec: { displayName: "First administrator", user: FIRST_USER, type: "User" },
+        },
+        signal,
+      );
+      await writeAdminKubeConfig(file, key);
+    },
+    signal,
+  );
+  if (!isFirst) await refreshAdminKubeConfig(file);
+}

@@ -1,0 +1,158 @@
+// The composition root: the only place that names stores, authenticators and controllers. Everything is made here, in order, and taken
+// down in the opposite one.
+
+import { mkdir } from "node:fs/promises";
+import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
+import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
+import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/health/non-resource-handler";
+import { createLogger } from "@postern/apiserver/logging/create-logger";
+import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
+import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
+import { pathOf } from "./bootstrap/admin-kube-config.ts";
+import { preparePlatform } from "./bootstrap/prepare-platform.ts";
+import type { Configuration } from "./config/configuration.ts";
+import { openAuditLog } from "./server/audit-log.ts";
+import { createFrontDoor } from "./server/front-door.ts";
+import { createManagementSurface } from "./server/management-surface.ts";
+import { openStore } from "./server/open-store.ts";
+import { createPlatformCore } from "./server/platform-core.ts";
+import { createProxyCertificateAuthenticator, createProxyRoute, isLongRunningProxy } from "./server/proxy-route.ts";
+import { renewCertificate } from "./server/renew-certificate.ts";
+import { SERVED_VERSION } from "./server/served-version.ts";
+import { loadServerKeys } from "./server/server-keys.ts";
+import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
+import { startControllers } from "./server/start-controllers.ts";
+import { createTeardown, type Teardown } from "./server/teardown.ts";
+
+/** A server that answers requests, until it is closed. */
+export type RunningServer = {
+  /** Such as `https://127.0.0.1:8443`. */
+  readonly url: string;
+  readonly adminKubeConfigPath: string;
+  readonly caPath: string;
+  /** Drains what is under way, and resolves when everything is written and closed. */
+  close(): Promise<void>;
+};
+
+/**
+ * Resolves when the server is ready. Rejects with ConfigurationError, or with the error of a port that cannot be listened on; then nothing is
+ * left running.
+ */
+export async function startServer(configuration: Configuration): Promise<RunningServer> {
+  const teardown = createTeardown();
+  try {
+    return await compose(configuration, teardown);
+  } catch (error) {
+    await teardown.run();
+    throw error;
+  }
+}
+
+async function compose(configuration: Configuration, teardown: Teardown): Promise<RunningServer> {
+  const runtime = systemRuntime;
+  const { scheduler, random } = runtime;
+  const lifetime = new AbortController();
+  const logger = createLogger({ level: configuration.log.level });
+  await mkdir(configuration.dataDir, { recursive: true, mode: 0o700 });
+  const serverKeys = await loadServerKeys(configuration, random);
+  const identity = await loadServingIdentity(configuration, runtime);
+
+  const storage = teardown.use(await openStore(configuration));
+  const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
+  const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
+  await cache.ready();
+  const auditLog = await openAuditLog(configuration);
+  teardown.use(auditLog.sink);
+
+  const core = teardown.use(createPlatformCore({ configuration, cache, runtime, serverKeys }));
+  teardown.use(
+    createLastActivityWriter({
+      ...core.keyRecords,
+      storage,
+      keys: core.keys,
+      activity: core.activity,
+      scheduler,
+      onError,
+    }),
+  );
+  const metrics = createServerMetrics({ withProcessMetrics: true });
+  const stopping = shutdownCheck(lifetime.signal);
+  const health = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck, stopping] };
+  // The port is known once the server listens, and only then is anything written that names it.
+  const listening = { url: "" };
+  const surface = teardown.use(
+    createManagementSurface({
+      core,
+      configuration,
+      storage,
+      cache,
+      runtime,
+      serverKeys,
+      logger,
+      metrics,
+      endpoint: { url: () => listening.url, certificateAuthorityPem: identity.certificateAuthorityPem },
+      nonResource: createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger }),
+      nonResourcePaths: nonResourcePaths({ health }),
+      signal: lifetime.signal,
+    }),
+  );
+  for (const controller of startControllers(core, surface, runtime)) teardown.use(controller);
+  teardown.defer(() => lifetime.abort());
+
+  const chain = {
+    runtime,
+    logger,
+    metrics,
+    authenticator: core.authenticator,
+    authorizer: core.authorizer,
+    audit: auditLog.options,
+    flowControl: {
+      maxReadOnly: configuration.maxRequestsInflight,
+      maxMutating: configuration.maxMutatingRequestsInflight,
+    },
+  };
+  const proxyAuthenticators = [core.authenticator, createProxyCertificateAuthenticator(core, surface)];
+  const transport = createHttpTransport({
+    tls: identity.tls,
+    bindAddress: configuration.bindAddress,
+    port: configuration.securePort,
+    logger,
+    scheduler,
+    onTlsHandshakeError: () => metrics.tlsHandshakeError(),
+    handler: createFrontDoor({
+      management: createHandlerChain(surface.route, chain),
+      proxy: createHandlerChain(createProxyRoute(core, surface), {
+        ...chain,
+        authenticator: unionAuthenticator(proxyAuthenticators),
+        // The route decides by what is asked behind the proxy.
+        authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
+        isLongRunning: isLongRunningProxy,
+      }),
+    }),
+  });
+  teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
+  const { port } = await transport.listen();
+  listening.url = publicUrl(configuration, port);
+  await preparePlatform({
+    core,
+    surface,
+    storage,
+    runtime,
+    dataDir: configuration.dataDir,
+    url: listening.url,
+    certificateAuthorityPem: identity.certificateAuthorityPem,
+    signal: lifetime.signal,
+  });
+  teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: identity.renewAt, onError }));
+
+  return {
+    url: listening.url,
+    adminKubeConfigPath: pathOf(configuration),
+    caPath: identity.caPath,
+    close: () => teardown.run(),
+  };
+}

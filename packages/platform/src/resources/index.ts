@@ -1,0 +1,93 @@
+// Every resource of the management API, in the order in which discovery lists them. A new resource is one line here.
+
+import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
+import { tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
+import { localSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/local-subject-access-reviews";
+import { selfSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/self-subject-access-reviews";
+import { selfSubjectRulesReviews } from "@postern/apiserver/builtin/authorization/self-subject-rules-reviews";
+import { subjectAccessReviews } from "@postern/apiserver/builtin/authorization/subject-access-reviews";
+import { leases } from "@postern/apiserver/builtin/coordination/leases";
+import { events } from "@postern/apiserver/builtin/core/events";
+import { namespaces } from "@postern/apiserver/builtin/core/namespaces";
+import { secrets } from "@postern/apiserver/builtin/core/secrets";
+import { clusterRoleBindings } from "@postern/apiserver/builtin/rbac/cluster-role-bindings";
+import { clusterRoles } from "@postern/apiserver/builtin/rbac/cluster-roles";
+import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
+import { roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
+import { roles } from "@postern/apiserver/builtin/rbac/roles";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { AccessKeyAuthenticator } from "../authentication/access-key-authenticator.ts";
+import type { FilteredResource } from "../authorization/filtered-resources.ts";
+import type { PlatformContext } from "../platform-context.ts";
+import type { BackendRegistry } from "../virtual-clusters/backend-registry.ts";
+import type { ControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
+import type { MintAccessKey } from "../virtual-clusters/mint-access-key.ts";
+import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
+import { accessKeys } from "./access-keys/index.ts";
+import { clusters } from "./clusters/index.ts";
+import type { ObjectLookup } from "./object-lookup.ts";
+import { ownedAccessKeys } from "./owned-access-keys/index.ts";
+import type { RecordKeyEvent } from "./owned-access-keys/key-events.ts";
+import { projects } from "./projects/index.ts";
+import { type SelvesDependencies, selves } from "./selves/index.ts";
+import { spaceInstances } from "./space-instances/index.ts";
+import { teams } from "./teams/index.ts";
+import { users } from "./users/index.ts";
+import { type VirtualClusterInstancesDeps, virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
+
+export type PlatformResourceDependencies = PlatformContext & {
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+  readonly rbac: RbacSource;
+  readonly authenticator: AccessKeyAuthenticator;
+  readonly secrets: AccessKeySecrets;
+  readonly recordEvent: RecordKeyEvent;
+  readonly lookup: ObjectLookup;
+  readonly backends: BackendRegistry;
+  readonly controlPlaneKeys: ControlPlaneKeys;
+  readonly endpoint: PlatformEndpoint;
+  readonly mintAccessKey: MintAccessKey;
+  readonly insideIdentity: VirtualClusterInstancesDeps["insideIdentity"];
+  /** The installed `ownedaccesskeys`. */
+  readonly accessKeys: SelvesDependencies["accessKeys"];
+  readonly onlyVisible: (resource: FilteredResource) => (storage: ResourceStorage) => ResourceStorage;
+};
+
+export function platformResources(deps: PlatformResourceDependencies): readonly ResourceDefinition[] {
+  const { authorizer, authenticator, ruleResolver, rbac, onlyVisible, controlPlaneKeys, configuration } = deps;
+  const { identityOf } = authenticator;
+  const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
+  const proxyFallback = configuration.kubeConfig.proxyFallback;
+  // biome-ignore format: a table
+  return [
+    ownedAccessKeys(deps),
+    users({ ...deps, onlyVisible: onlyVisible("users") }),
+    teams({ ...deps, onlyVisible: onlyVisible("teams") }),
+    projects({ ...deps, onlyVisible: onlyVisible("projects") }),
+    clusters({ ...deps, keys: controlPlaneKeys, onlyVisible: onlyVisible("clusters") }),
+    virtualClusterInstances({ ...deps, proxyFallback, onlyVisible: onlyVisible("virtualclusterinstances") }),
+    spaceInstances({ ...deps, onlyVisible: onlyVisible("spaceinstances") }),
+    selves({ ...deps, identityOf }),
+    accessKeys(deps),
+
+    namespaces,
+    secrets,
+    events,
+    leases,
+    roles(escalation),
+    roleBindings(escalation),
+    clusterRoles(escalation),
+    clusterRoleBindings(escalation),
+
+    tokenReviews({ tokens: authenticator, audiences: [] }),
+    selfSubjectReviews,
+    subjectAccessReviews({ authorizer }),
+    localSubjectAccessReviews({ authorizer }),
+    selfSubjectAccessReviews({ authorizer }),
+    selfSubjectRulesReviews({ ruleResolver }),
+  ];
+}

@@ -1,0 +1,24 @@
+// Where a request goes: to the management API, at the root or below its base path, or through the proxy to a virtual cluster.
+
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { mountRequest } from "@postern/apiserver/transport/mount-request";
+
+type RequestHandler = (request: ApiRequest) => Promise<ApiResponse>;
+
+/** The base path of existing clients; the same API answers at the root. */
+export const MANAGEMENT_BASE = "/kubernetes/management";
+
+const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
+
+export function createFrontDoor(handlers: {
+  readonly management: RequestHandler;
+  readonly proxy: RequestHandler;
+}): RequestHandler {
+  return async (request) => {
+    const { path } = request;
+    if (!path.startsWith("/kubernetes")) return await handlers.management(request);
+    if (PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`))) return await handlers.proxy(request);
+    return await handlers.management(mountRequest(request, MANAGEMENT_BASE) ?? request);
+  };
+}

@@ -1,0 +1,171 @@
+// The management API: all resources of the platform on one API surface, and the virtual clusters behind them.
+
+import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
+import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
+import { namespaceLookup } from "@postern/apiserver/server/standard-surface";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { createSealedValues } from "../access-keys/sealed-value.ts";
+import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
+import { insideIdentity } from "../authorization/inside-groups.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { createKeyEventRecorder } from "../controllers/access-key-events.ts";
+import { createEmbeddedBackend } from "../embedded-clusters/embedded-backend.ts";
+import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
+import { createInternalRecords } from "../embedded-clusters/internal-records.ts";
+import { platformResources } from "../resources/index.ts";
+import { createObjectLookup, type ObjectLookup } from "../resources/object-lookup.ts";
+import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
+import type { RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
+import { type BackendRegistry, createBackendRegistry } from "../virtual-clusters/backend-registry.ts";
+import { type ControlPlaneKeys, createControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
+import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
+import { createKeyMint, type KeyMint } from "./mint-keys.ts";
+import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
+import { SERVED_VERSION } from "./served-version.ts";
+import type { ServerKeys } from "./server-keys.ts";
+
+export type ManagementSurfaceOptions = {
+  readonly core: PlatformCore;
+  readonly configuration: Configuration;
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly serverKeys: ServerKeys;
+  readonly endpoint: PlatformEndpoint;
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  readonly nonResource: (context: RequestContext) => Promise<ApiResponse> | undefined;
+  readonly nonResourcePaths: readonly string[];
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+export type ManagementSurface = ApiSurface &
+  Disposable & {
+    readonly lookup: ObjectLookup;
+    readonly backends: BackendRegistry;
+    readonly embeddedClusters: EmbeddedClusters;
+    readonly controlPlaneKeys: ControlPlaneKeys;
+    readonly mint: KeyMint;
+    readonly recordKeyEvent: RecordKeyEvent;
+    /** Takes faults of work that no request waits for. */
+    readonly onError: (error: unknown, subject: string) => void;
+  };
+
+export function createManagementSurface(options: ManagementSurfaceOptions): ManagementSurface {
+  const { core, configuration, storage, cache, runtime, serverKeys, endpoint, logger, metrics, signal } = options;
+  const { names, keys, sources, visibility } = core;
+  const continueTokens = createContinueTokens(serverKeys.continueTokens);
+  const sealedValues = createSealedValues([serverKeys.internalRecords], runtime.random);
+  const onError = (error: unknown, subject: string): void => logger.error({ error, component: subject }, "work failed");
+
+  const installed = (group: string, plural: string) => {
+    const resource = surface.registry.find(group, "v1", plural);
+    if (resource === undefined) throw new Error(`${plural} is not served`);
+    return resource;
+  };
+  const accessKeys = () => installed(names.managementGroup, ownedAccessKeyKind(names).plural);
+  const lookup = createObjectLookup(() => surface.registry, names);
+  const mint = createKeyMint({ names, keys, accessKeys, clock: runtime.clock });
+  const recordKeyEvent = createKeyEventRecorder({
+    runtime,
+    events: () => installed("", "events"),
+    component: names.name,
+    onError,
+    signal,
+  });
+  const embeddedClusters = createEmbeddedClusters({
+    storage,
+    cache,
+    runtime,
+    continueTokens,
+    sealedValues,
+    version: SERVED_VERSION,
+    onError,
+  });
+  const backends = createBackendRegistry({
+    lookup,
+    embedded: (uid) =>
+      createEmbeddedBackend(
+        {
+          clusters: embeddedClusters,
+          names,
+          runtime,
+          version: SERVED_VERSION,
+          serverCertificateAuthority: endpoint.certificateAuthorityPem,
+          isLocked: (userName) => core.directory.userBySubject(userName)?.locked === true,
+        },
+        uid,
+      ),
+  });
+  const controlPlaneKeys = createControlPlaneKeys({
+    names,
+    keys,
+    mint: mint.mintControlPlaneKey,
+    revoke: mint.revoke,
+    recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
+  });
+
+  const surface = createApiSurface({
+    composition: MANAGEMENT,
+    storage,
+    cache,
+    runtime,
+    continueTokens,
+    resources: platformResources({
+      ...core,
+      configuration,
+      runtime,
+      lookup,
+      backends,
+      controlPlaneKeys,
+      endpoint,
+      recordEvent: recordKeyEvent,
+      mintAccessKey: mint.mintAccessKey,
+      accessKeys: {
+        get keys() {
+          return accessKeys().keys;
+        },
+        get view() {
+          return accessKeys().view;
+        },
+      },
+      onlyVisible: (resource) => filterByVisibility(visibility, resource),
+      insideIdentity: (user, place) => insideIdentity(user, place, sources),
+    }),
+    admission: (registry) => [
+      createNamespaceLifecycle({ namespaces: namespaceLookup(registry, runtime.clock) }),
+      createOwnerReferencesAdmission({
+        authorizer: core.authorizer,
+        findKind: (group, kind) => registry.findKind(group, kind)?.definition,
+      }),
+    ],
+    nonResource: options.nonResource,
+    nonResourcePaths: options.nonResourcePaths,
+    info: { title: "Postern", version: SERVED_VERSION.gitVersion },
+    watchMetrics: {
+      watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),
+    },
+    onHookError: (error) => onError(error, "hook"),
+  });
+
+  return {
+    ...surface,
+    lookup,
+    backends,
+    embeddedClusters,
+    controlPlaneKeys,
+    mint,
+    recordKeyEvent,
+    onError,
+    [Symbol.dispose]: () => embeddedClusters[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,113 @@
+// Makes access keys on the server's own account: for kube configs and for the control planes of clusters. Whoever calls has decided that
+// they may be made.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
+import type { OwnedAccessKey } from "../resources/owned-access-keys/owned-access-key.ts";
+import { keyReference } from "../resources/owned-access-keys/strategy.ts";
+import type {
+  MintAccessKey,
+  MintControlPlaneKey,
+  MintedKey,
+  RevokeAccessKey,
+} from "../virtual-clusters/mint-access-key.ts";
+
+export type KeyMint = {
+  readonly mintAccessKey: MintAccessKey;
+  readonly mintControlPlaneKey: MintControlPlaneKey;
+  readonly revoke: RevokeAccessKey;
+  /** Makes the key of any spec under a name of its own, or a generated one. */
+  readonly mint: (
+    object: { readonly metadata: KubeObject["metadata"]; readonly spec: NonNullable<OwnedAccessKey["spec"]> },
+    signal: AbortSignal,
+  ) => Promise<string>;
+};
+
+export type KeyMintOptions = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "byUid">;
+  /** The installed `ownedaccesskeys`, once it is there. */
+  readonly accessKeys: () => InstalledResource;
+  readonly clock: Clock;
+};
+
+export function createKeyMint({ names, keys, accessKeys, clock }: KeyMintOptions): KeyMint {
+  const { group, version, kind, plural } = ownedAccessKeyKind(names);
+  const contextOf = (verb: string, name: string, signal: AbortSignal) =>
+    createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
+
+  const mint: KeyMint["mint"] = async ({ metadata, spec }, signal) => {
+    const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
+    const context = contextOf("create", metadata.name ?? "", signal);
+    const created = await accessKeys().store.create(context, "", object, { dryRun: false });
+    // The answer to a create is the one place that shows the key.
+    const { spec: shown } = created.decode() as OwnedAccessKey;
+    if (shown?.key === undefined) throw new Error("the store did not show the key that it made");
+    return shown.key;
+  };
+
+  return {
+    mint,
+
+    async mintAccessKey({ owner, groups, displayName, scope, ttl, parent }, { signal }): Promise<MintedKey> {
+      const now = clock.now();
+      const parentKey = parent === undefined ? undefined : keys.byUid(parent.uid);
+      const remaining = secondsUntil(parentKey?.expiresAt, now);
+      const seconds = Math.min(ttl ?? Number.POSITIVE_INFINITY, remaining);
+      const isEndless = seconds === Number.POSITIVE_INFINITY;
+      const key = await mint(
+        {
+          metadata: {
+            generateName: `${scope.project}-${scope.virtualCluster}-`,
+            ...(parent === undefined ? {} : { ownerReferences: [keyReference(parent, names)] }),
+          },
+          spec: {
+            displayName,
+            [owner.kind]: owner.name,
+            type: "Other",
+            ...(groups.length === 0 ? {} : { groups }),
+            ...(isEndless ? {} : { ttl: seconds }),
+            scope: { virtualClusters: [scope] },
+          },
+        },
+        signal,
+      );
+      return { key, expiresAt: isEndless ? undefined : now + seconds * 1000 };
+    },
+
+    mintControlPlaneKey: async ({ subject, displayName, role, cluster }, { signal }) =>
+      await mint(
+        {
+          metadata: { generateName: "control-plane-" },
+          spec: {
+            displayName,
+            subject,
+            type: "Other",
+            scope: {
+              roles: [{ role: role.role, projects: role.projects, virtualClusters: role.virtualClusters }],
+              ...(cluster === undefined ? {} : { clusters: [{ cluster }] }),
+            },
+          },
+        },
+        signal,
+      ),
+
+    async revoke(name, signal) {
+      try {
+        await accessKeys().store.delete(contextOf("delete", name, signal), "", name, { dryRun: false });
+      } catch (error) {
+        if (!isApiError(error, "NotFound")) throw error;
+      }
+    },
+  };
+}
+
+/** A key in its last second is asked for a child that ends with it, not for one without an end. */
+const secondsUntil = (end: number | undefined, now: number): number =>
+  end === undefined ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor((end - now) / 1000));

@@ -1,0 +1,125 @@
+// Answers what is sent through the platform to a virtual cluster: decides, finds the backend, hands over.
+
+import { notFoundError, resourceNotFoundError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import { forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
+import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
+import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request/long-running";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { mountRequest } from "@postern/apiserver/transport/mount-request";
+import { insideIdentity } from "../authorization/inside-groups.ts";
+import { type ProxyPath, parseProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
+import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import type { ManagementSurface } from "./management-surface.ts";
+import type { PlatformCore } from "./platform-core.ts";
+
+type VirtualClusterPath = ProxyPath & { readonly destination: { readonly target: "ProjectVirtualCluster" } };
+
+const isVirtualCluster = (path: ProxyPath): path is VirtualClusterPath =>
+  path.destination.target === "ProjectVirtualCluster";
+
+/** Handles of identities that a virtual cluster's own certificates prove. */
+const CERTIFICATE_PREFIX = "certificate:";
+
+export function createProxyRoute(core: PlatformCore, surface: Pick<ManagementSurface, "lookup" | "backends">): Handler {
+  return async (context) => {
+    const path = parseProxyPath(context.request.path);
+    if (path === undefined) throw resourceNotFoundError();
+    decide(context, path, core);
+    if (!isVirtualCluster(path)) {
+      throw serviceUnavailableError("this release does not reach spaces and connected clusters", RETRY_AFTER_SECONDS);
+    }
+    const instance = instanceOf(path, core, surface);
+    const { project, virtualCluster } = path.destination;
+    if (instance === undefined) {
+      throw notFoundError({ group: core.names.managementGroup, resource: "virtualclusterinstances" }, virtualCluster);
+    }
+    const user = isInsideIdentity(context)
+      ? context.user
+      : insideIdentity(context.user, { project, virtualCluster }, core.sources);
+    return await surface.backends
+      .backendOf(instance)
+      .proxy({ ...context, request: below(context.request, path) }, user);
+  };
+}
+
+const RETRY_AFTER_SECONDS = 30;
+
+/** Accepts the certificates of the virtual cluster that the path names. */
+export function createProxyCertificateAuthenticator(
+  core: Pick<PlatformCore, "names">,
+  surface: Pick<ManagementSurface, "lookup" | "backends">,
+): Authenticator {
+  return {
+    async authenticate(request) {
+      if (request.peerCertificate() === undefined) return undefined;
+      const path = parseProxyPath(request.path);
+      if (path === undefined || !isVirtualCluster(path)) return undefined;
+      const instance = instanceOf(path, core, surface);
+      if (instance === undefined) return undefined;
+      return await surface.backends.backendOf(instance).authenticateCertificate(below(request, path));
+    },
+  };
+}
+
+/** What is asked behind the proxy decides whether a request runs long. */
+export const isLongRunningProxy: LongRunningCheck = (request, info) => {
+  const path = parseProxyPath(request.path);
+  if (path === undefined) return isLongRunning(request, info);
+  return isLongRunning(request, resolveRequestInfo(request.method, path.encodedPath, request.query));
+};
+
+/** A certificate of the virtual cluster opens that cluster alone, and there its own RBAC decides. */
+const isInsideIdentity = ({ credential }: RequestContext): boolean =>
+  credential?.id.startsWith(CERTIFICATE_PREFIX) === true;
+
+function decide(context: RequestContext, path: ProxyPath, { authorizer, names }: PlatformCore): void {
+  if (isInsideIdentity(context)) return;
+  const { request, user, credential, audit } = context;
+  const decision = authorizer.decide(proxyRequest(path, request.method, request.query), { user, credential });
+  for (const [key, value] of Object.entries(decision.annotations)) audit.annotate(key, value);
+  if (decision.verdict !== "allow")
+    throw forbiddenErrorFor({ ...useOf(path, names), user, credential }, decision.reason);
+}
+
+/** What the caller lacks, in the terms in which it can be granted. */
+function useOf({ destination }: ProxyPath, names: PlatformCore["names"]) {
+  const base = {
+    verb: "use",
+    isResourceRequest: true,
+    apiGroup: names.managementGroup,
+    apiVersion: "v1",
+    subresource: "",
+    path: "",
+  };
+  switch (destination.target) {
+    case "ProjectVirtualCluster": {
+      const namespace = names.projectNamespace(destination.project);
+      return { ...base, resource: "virtualclusterinstances", namespace, name: destination.virtualCluster };
+    }
+    case "ProjectSpace": {
+      const namespace = names.projectNamespace(destination.project);
+      return { ...base, resource: "spaceinstances", namespace, name: destination.space };
+    }
+    case "Cluster":
+      return { ...base, resource: "clusters", namespace: "", name: destination.cluster };
+  }
+}
+
+function instanceOf(
+  {
+    destination: { project, virtualCluster },
+  }: VirtualClusterPath & { readonly destination: { readonly project: string; readonly virtualCluster: string } },
+  { names }: Pick<PlatformCore, "names">,
+  { lookup }: Pick<ManagementSurface, "lookup">,
+): VirtualClusterInstance | undefined {
+  return lookup.virtualClusterInstance(names.projectNamespace(project), virtualCluster);
+}
+
+/** The request as the virtual cluster sees it, its path written anew from the one that was decided about. */
+function below(request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest {
+  const mounted = mountRequest(request, base);
+  if (mounted === undefined) throw resourceNotFoundError();
+  return { ...mounted, path: encodedPath };
+}

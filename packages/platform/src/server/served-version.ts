@@ -1,0 +1,16 @@
+// The version of the Kubernetes API that the server speaks, as `/version` tells it.
+
+import type { VersionInfo } from "@postern/apiserver/version/version-info";
+
+/** Clients compare the minor version with their own; what is behind the plus is Postern's. */
+export const SERVED_VERSION: VersionInfo = {
+  major: "1",
+  minor: "32",
+  gitVersion: "v1.32.13+postern-0.1.0",
+  gitCommit: "",
+  gitTreeState: "clean",
+  buildDate: "1970-01-01T00:00:00Z",
+  goVersion: "",
+  compiler: "",
+  platform: `${process.platform}/${process.arch}`,
+};

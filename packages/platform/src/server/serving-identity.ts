@@ -1,0 +1,59 @@
+// The certificate that the server shows, and the address that it writes into kube configs.
+
+import { join } from "node:path";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
+import type { Configuration } from "../config/configuration.ts";
+import { parseHostAndPort } from "../config/rules.ts";
+import { loadOrCreateAuthority } from "../pki/authority-files.ts";
+import { readConfiguredCertificate } from "../pki/configured-certificate.ts";
+import { loadOrCreateServingCertificate, servingNames } from "../pki/serving-certificate.ts";
+
+export type ServingIdentity = {
+  readonly tls: TlsCredentials;
+  /** PEM of what verifies the certificate; undefined where it was configured, and public roots are expected to. */
+  readonly certificateAuthorityPem: string | undefined;
+  readonly caPath: string;
+  /** Milliseconds since the epoch at which `renew` should be called; undefined for a configured certificate. */
+  readonly renewAt: number | undefined;
+};
+
+/** Throws ConfigurationError for files that cannot be used. */
+export async function loadServingIdentity(
+  configuration: Configuration,
+  { clock, random }: Runtime,
+): Promise<ServingIdentity> {
+  const { dataDir, tlsCertFile, tlsPrivateKeyFile, tlsSans, bindAddress, externalHostname } = configuration;
+  const authority = await loadOrCreateAuthority(dataDir, { commonName: "postern", clock, random });
+  const caPath = join(dataDir, "ca.crt");
+  if (tlsCertFile !== "") {
+    const { certificatePem, privateKeyPem } = await readConfiguredCertificate(tlsCertFile, tlsPrivateKeyFile, clock);
+    return {
+      tls: { cert: certificatePem, key: privateKeyPem },
+      certificateAuthorityPem: undefined,
+      caPath,
+      renewAt: undefined,
+    };
+  }
+  const external = parseHostAndPort(externalHostname)?.host;
+  const names = servingNames(bindAddress, [...tlsSans, ...(external === undefined ? [] : [external])]);
+  const { certificatePem, privateKeyPem, renewAt } = await loadOrCreateServingCertificate(dataDir, {
+    authority,
+    names,
+    clock,
+    random,
+  });
+  return {
+    tls: { cert: certificatePem, key: privateKeyPem },
+    certificateAuthorityPem: authority.certificatePem,
+    caPath,
+    renewAt,
+  };
+}
+
+/** How clients reach a server that listens on `port`. */
+export function publicUrl({ externalHostname, bindAddress }: Configuration, port: number): string {
+  const external = parseHostAndPort(externalHostname);
+  const host = external?.host ?? (bindAddress === "0.0.0.0" ? "127.0.0.1" : bindAddress === "::" ? "::1" : bindAddress);
+  return `https://${host.includes(":") ? `[${host}]` : host}:${external?.port ?? port}`;
+}

@@ -1,0 +1,50 @@
+// Everything that goes on beside requests: what keeps keys, projects and virtual clusters as they should be.
+
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createGarbageCollector } from "@postern/apiserver/controllers/garbage-collector/garbage-collector";
+import { createNamespaceController } from "@postern/apiserver/controllers/namespace-controller/namespace-controller";
+import { createRoleAggregationController } from "@postern/apiserver/controllers/role-aggregation/role-aggregation-controller";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { requiredResource } from "@postern/apiserver/server/standard-surface";
+import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
+import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
+import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
+import { createProjectController } from "../controllers/projects/project-controller.ts";
+import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
+import type { ManagementSurface } from "./management-surface.ts";
+import type { PlatformCore } from "./platform-core.ts";
+
+export function startControllers(
+  core: PlatformCore,
+  surface: ManagementSurface,
+  runtime: Runtime,
+): readonly Controller[] {
+  const { names, keys } = core;
+  const { registry, backends, embeddedClusters, controlPlaneKeys, onError } = surface;
+  const own = (kind: string) => requiredResource(registry, names.managementGroup, kind);
+  const port: ControllerPort = {
+    resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
+    runtime,
+    onError,
+  };
+  const accessKeys = own("OwnedAccessKey");
+  const namespaces = requiredResource(registry, "", "Namespace");
+  const projects = own("Project");
+  const clusters = own("Cluster");
+  const instances = own("VirtualClusterInstance");
+  const remove = async (uid: string, signal: AbortSignal): Promise<void> => {
+    await controlPlaneKeys.revokeVirtualCluster(uid, signal);
+    await embeddedClusters.remove(uid, signal);
+  };
+  return [
+    createNamespaceController(port, namespaces),
+    createGarbageCollector(port),
+    createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
+    createAccessKeyReaper({ port, accessKeys, keys }),
+    createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
+    createProjectController(port, { names, projects, namespaces }),
+    createVirtualClusterController(port, { names, instances, clusters, backends, remove }),
+    createInsideBindingsController(port, { instances, backends }),
+  ];
+}
