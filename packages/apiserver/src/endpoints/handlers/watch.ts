@@ -150,17 +150,23 @@ class WatchStream implements WatchEventObserver {
     if (this.#sink.bufferedBytes > this.#endpoint.limits.watchBufferBytes) this.#end();
   }
 
+  /** Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime) */
   #scheduleBookmarks(timeoutMs: number): Disposable {
-    const { scheduler } = this.#endpoint.runtime;
-    let next: Disposable;
+    const { scheduler, clock } = this.#endpoint.runtime;
+    const last = clock.now() + timeoutMs - LAST_BOOKMARK_LEAD_MS;
+    let next: Disposable | undefined;
     let sent = "";
-    const send = () => {
+    const scheduleNext = (): void => {
+      const untilLast = last - clock.now();
+      next = untilLast <= 0 ? undefined : scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, untilLast), send);
+    };
+    const send = (): void => {
       if (this.#progress !== "" && this.#progress !== sent) this.#send(this.#encoder.bookmark(this.#progress, false));
       sent = this.#progress;
-      next = scheduler.schedule(BOOKMARK_INTERVAL_MS, send);
+      scheduleNext();
     };
-    next = scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, Math.max(timeoutMs - LAST_BOOKMARK_LEAD_MS, 0)), send);
-    return { [Symbol.dispose]: () => next[Symbol.dispose]() };
+    scheduleNext();
+    return { [Symbol.dispose]: () => next?.[Symbol.dispose]() };
   }
 
   #end(): void {

@@ -33,7 +33,7 @@ type Page = {
 export async function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Promise<ListPage> {
   const matches = compileSelection(query, store.definition, store.keys);
   const prefix = store.keys.inNamespace(query.namespace);
-  const limit = Math.max(query.limit, 0);
+  const limit = ignoresLimit(query) ? 0 : Math.max(query.limit, 0);
   const page = await readPage(store, context, query, { prefix, limit, matches });
   return {
     items: page.items,
@@ -49,6 +49,13 @@ export async function listObjects(store: StoreContext, context: RequestContext, 
         }),
   };
 }
+
+/**
+ * Any version will do for version 0, so it is answered from memory, and whole: what informers begin with.
+ * Source: k8s.io/apiserver/pkg/storage/cacher/delegator.go (shouldDelegateList)
+ */
+const ignoresLimit = ({ resourceVersion, continue: token }: ListQuery): boolean =>
+  resourceVersion === "0" && token === "";
 
 type Range = { readonly prefix: string; readonly limit: number; readonly matches: ObjectPredicate | undefined };
 

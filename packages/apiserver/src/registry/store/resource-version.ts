@@ -7,10 +7,13 @@ import type { WatchCache } from "../../cache/watch-cache.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { FutureRevisionError } from "../../storage/storage-errors.ts";
 
+const MAX_UINT64 = 2n ** 64n - 1n;
+
 /** "" and "0" read as 0. Throws the reason-less 500 of Kubernetes for anything that is not an unsigned integer. */
 export function parseResourceVersion(text: string): Revision {
   if (text === "") return 0;
   if (!/^\d+$/.test(text)) throw untypedError(`strconv.ParseUint: parsing ${quoteGo(text)}: invalid syntax`);
+  if (BigInt(text) > MAX_UINT64) throw untypedError(`strconv.ParseUint: parsing ${quoteGo(text)}: value out of range`);
   const revision = Number(text);
   // No store gets that far: whatever cannot be represented is simply in the future.
   return Number.isSafeInteger(revision) ? revision : Number.MAX_SAFE_INTEGER;
