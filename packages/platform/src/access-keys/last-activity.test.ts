@@ -1,0 +1,131 @@
+// When keys were used last: exact in memory, written once a minute, in nobody's way.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createLastActivityWriter, type LastActivityWriter } from "./last-activity-writer.ts";
+import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
+
+const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
+
+let server: AccessKeyServer;
+let writer: LastActivityWriter;
+let key: string;
+const errors: unknown[] = [];
+
+beforeEach(async () => {
+  server = await createAccessKeyServer();
+  await server.send({ method: "POST", url: "users", user: admin, body: { metadata: { name: "jane" } } });
+  const spec = { user: "jane", ttl: 600, ttlAfterLastActivity: true };
+  const body = { metadata: { name: "k" }, spec };
+  key = (await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body })).body.spec.key;
+  const { view, keys: resourceKeys } = server.ownedAccessKeyResource;
+  writer = createLastActivityWriter({
+    view,
+    prefix: resourceKeys.prefix,
+    storage: server.storage,
+    keys: server.keys,
+    activity: server.activity,
+    scheduler: server.time.scheduler,
+    onError: (error) => errors.push(error),
+  });
+});
+
+afterEach(async () => {
+  await writer[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+  expect(errors).toEqual([]);
+});
+
+const get = async () => (await server.send({ url: "ownedaccesskeys/k", user: admin })).body;
+const put = (body: object) => server.send({ method: "PUT", url: "ownedaccesskeys/k", user: admin, body });
+
+async function use(): Promise<void> {
+  await server.login(key);
+  server.time.advance(60_000);
+  await writer.flush();
+}
+
+describe("createLastActivityWriter", () => {
+  it("writes the last use after a minute, with the new end of life", async () => {
+    await server.login(key);
+    expect((await get()).status.lastActivity).toBe(undefined);
+    server.time.advance(30_000);
+    await server.login(key);
+    server.time.advance(30_000);
+    await writer.flush();
+    expect((await get()).status).toEqual({
+      lastActivity: "2026-01-01T00:00:30Z",
+      expirationTimestamp: "2026-01-01T00:10:30Z",
+    });
+  });
+
+  it("writes once a minute however often the key is used, and nothing while it is not", async () => {
+    const before = server.cache.revision;
+    for (let second = 0; second < 120; second++) {
+      await server.login(key);
+      server.time.advance(1_000);
+      if (second % 60 === 59) await writer.flush();
+    }
+    expect(server.cache.revision).toBe(before + 2);
+    server.time.advance(600_000);
+    await writer.flush();
+    expect(server.cache.revision).toBe(before + 2);
+  });
+
+  it("changes neither generation nor managers, nor what the key is known as", async () => {
+    const before = await get();
+    const { credential, user } = await server.login(key);
+    let cut = 0;
+    const watch = credential?.onRevoked?.(() => cut++);
+    const { revision } = server.keys.byName("k") ?? {};
+    await use();
+    const { metadata } = await get();
+    expect(metadata).toEqual({ ...before.metadata, resourceVersion: metadata.resourceVersion });
+    expect(metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
+    expect(server.keys.byName("k")?.revision).toBe(revision);
+    expect((await server.login(key)).user).toEqual(user);
+    expect(cut).toBe(0);
+    watch?.[Symbol.dispose]();
+  });
+
+  it("never makes the update or deletion of a client conflict", async () => {
+    const read = await get();
+    await use();
+    await use();
+    const written = await put({ ...read, spec: { ...read.spec, displayName: "new" } });
+    expect([written.status, written.body.spec.displayName]).toEqual([200, "new"]);
+    expect(written.body.status.lastActivity).toBe("2026-01-01T00:01:00Z");
+    await use();
+    const removed = await server.send({
+      method: "DELETE",
+      url: "ownedaccesskeys/k",
+      user: admin,
+      body: { preconditions: { resourceVersion: written.body.metadata.resourceVersion } },
+    });
+    expect(removed.status).toBe(200);
+  });
+
+  it("still lets what others changed conflict", async () => {
+    const read = await get();
+    await use();
+    const other = await get();
+    expect((await put({ ...other, spec: { ...other.spec, displayName: "theirs" } })).status).toBe(200);
+    await use();
+    expect((await put({ ...read, spec: { ...read.spec, displayName: "mine" } })).status).toBe(409);
+    expect((await put({ ...other, spec: { ...other.spec, displayName: "mine" } })).status).toBe(409);
+    expect((await get()).spec.displayName).toBe("theirs");
+  });
+
+  it("keeps the hidden part", async () => {
+    await use();
+    await server.login(key);
+  });
+
+  it("forgets a deleted key, also when another takes its name", async () => {
+    await server.login(key);
+    await server.send({ method: "DELETE", url: "ownedaccesskeys/k", user: admin });
+    const body = { metadata: { name: "k" }, spec: { user: "jane" } };
+    await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body });
+    await writer.flush();
+    expect((await get()).status).toBe(undefined);
+  });
+});
