@@ -19,11 +19,13 @@ export type EmbeddedBackendOptions = {
   readonly version: VersionInfo;
   /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
   readonly serverCertificateAuthority: string | undefined;
+  /** Whether a user of the platform is locked: its certificates then open nothing, until it is unlocked. Default: nobody is. */
+  readonly isLocked?: (userName: string) => boolean;
 };
 
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
-  const { clusters, runtime, names, version, serverCertificateAuthority } = options;
+  const { clusters, runtime, names, version, serverCertificateAuthority, isLocked } = options;
   return {
     endpoint: "platform",
     serverCertificateAuthority,
@@ -37,7 +39,9 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       if (request.peerCertificate() === undefined) return undefined;
       const { clientCertificates } = await clusters.open(uid);
       try {
-        return await clientCertificates.authenticate(request);
+        const authentication = await clientCertificates.authenticate(request);
+        if (authentication === undefined || isLocked?.(authentication.user.name) === true) return undefined;
+        return authentication;
       } catch (error) {
         // Signed by somebody else, for something else, or over: it proves nothing here.
         if (isApiError(error, "Unauthorized")) return undefined;

@@ -1,7 +1,10 @@
 // One embedded virtual cluster that is running: an API surface of its own, its authority, and the controllers of both.
 
-import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
-import { createClientCertificateAuthenticator } from "@postern/apiserver/authentication/client-certificate-authenticator";
+import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
+import {
+  type ClientCertificate,
+  createClientCertificateAuthenticator,
+} from "@postern/apiserver/authentication/client-certificate-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -21,6 +24,7 @@ import { createVersionHandler, type VersionInfo } from "@postern/apiserver/versi
 import { createCertificateSigningController } from "../controllers/certificate-signing/certificate-signing-controller.ts";
 import { createRequestSigner, type RequestSigner } from "../controllers/certificate-signing/request-signer.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
+import { untilEnd } from "./credential-end.ts";
 
 export type EmbeddedClusterOptions = {
   /** Names its part of the store. */
@@ -85,6 +89,7 @@ export async function startEmbeddedCluster(
     clientCertificates: createClientCertificateAuthenticator({
       authorities: authority.certificatePem,
       clock: runtime.clock,
+      identify: (certificate) => identityInside(certificate, runtime),
     }),
     signer,
     resource,
@@ -102,6 +107,18 @@ export async function startEmbeddedCluster(
       return await surface.route(context);
     },
     [Symbol.dispose]: dispose,
+  };
+}
+
+/** The handle says that it is no access key's, and which certificate it was. */
+function identityInside(
+  { subject, fingerprint, notAfter }: ClientCertificate,
+  runtime: Runtime,
+): Authentication | undefined {
+  if (subject.commonName === "") return undefined;
+  return {
+    user: { name: subject.commonName, groups: subject.organizations },
+    credential: { id: `certificate:${fingerprint}`, onRevoked: untilEnd(notAfter.getTime(), runtime) },
   };
 }
 

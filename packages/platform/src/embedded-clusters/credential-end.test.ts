@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { untilEnd } from "./credential-end.ts";
+
+/** Time moves when the test says so. */
+function manualTime() {
+  let now = 0;
+  const tasks = new Set<{ readonly at: number; readonly task: () => void }>();
+  return {
+    clock: { now: () => now },
+    scheduler: {
+      schedule(delayMs: number, task: () => void) {
+        expect(delayMs).toBeLessThan(2 ** 31);
+        const entry = { at: now + delayMs, task };
+        tasks.add(entry);
+        return { [Symbol.dispose]: () => void tasks.delete(entry) };
+      },
+    },
+    get waiting() {
+      return tasks.size;
+    },
+    moveTo(time: number) {
+      now = time;
+      for (const entry of [...tasks]) {
+        if (entry.at > now) continue;
+        tasks.delete(entry);
+        entry.task();
+      }
+    },
+  };
+}
+
+describe("security book 15: a credential that ends by itself", () => {
+  it.each([1_000, 2 ** 31 - 1, 2 ** 31, 10 * 366 * 86_400_000])("tells so after %d ms and not before", (end) => {
+    const time = manualTime();
+    let calls = 0;
+    untilEnd(end, time)(() => calls++);
+    for (let at = 0; at < end; at += 2 ** 31 - 1) time.moveTo(at);
+    time.moveTo(end - 1);
+    expect(calls).toBe(0);
+    time.moveTo(end);
+    expect(calls).toBe(1);
+    expect(time.waiting).toBe(0);
+  });
+
+  it("leaves no timer behind when nobody waits any more", () => {
+    const time = manualTime();
+    untilEnd(5_000, time)(() => expect.unreachable())[Symbol.dispose]();
+    expect(time.waiting).toBe(0);
+  });
+});
