@@ -100,7 +100,7 @@ describe("the tour", () => {
     const key = await ok(kubectl(["create", "-f", example, "-o", "jsonpath={.spec.key}"]));
     expect(key).toMatch(/^pst_/);
     secrets.add(key);
-    expect(await ok(kubectl(["get", "ownedaccesskeys"]))).toContain("ci");
+    expect(await ok(kubectl(["get", "ownedaccesskeys"]))).toContain("my-key");
     expect(await ok(kubectl(["get", "ownedaccesskeys", "-o", "yaml", "--show-managed-fields"]))).not.toContain(key);
   });
 

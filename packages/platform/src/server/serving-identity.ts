@@ -9,6 +9,9 @@ import { loadOrCreateAuthority } from "../pki/authority-files.ts";
 import { readConfiguredCertificate } from "../pki/configured-certificate.ts";
 import { loadOrCreateServingCertificate, servingNames } from "../pki/serving-certificate.ts";
 
+/** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
+const AUTHORITY_NAME = "postern-ca";
+
 export type ServingIdentity = {
   readonly tls: TlsCredentials;
   /** PEM of what verifies the certificate; undefined where it was configured, and public roots are expected to. */
@@ -24,7 +27,7 @@ export async function loadServingIdentity(
   { clock, random }: Runtime,
 ): Promise<ServingIdentity> {
   const { dataDir, tlsCertFile, tlsPrivateKeyFile, tlsSans, bindAddress, externalHostname } = configuration;
-  const authority = await loadOrCreateAuthority(dataDir, { commonName: "postern", clock, random });
+  const authority = await loadOrCreateAuthority(dataDir, { commonName: AUTHORITY_NAME, clock, random });
   const caPath = join(dataDir, "ca.crt");
   if (tlsCertFile !== "") {
     const { certificatePem, privateKeyPem } = await readConfiguredCertificate(tlsCertFile, tlsPrivateKeyFile, clock);

@@ -12,7 +12,6 @@ import { specOf } from "./secret-fields.ts";
 const LISTS = ["roles", "projects", "virtualClusters", "spaces", "clusters", "rules"] as const;
 
 export const accessKeyColumns: readonly PrinterColumn[] = [
-  { name: "Name", type: "string", format: "name", description: "The name of the key.", value: ".metadata.name" },
   { name: "Owner", type: "string", description: "Whom the key speaks for.", value: owner },
   { name: "Type", type: "string", priority: 1, description: "Who looks after the key.", value: ".spec.type" },
   { name: "Scope", type: "string", description: "What the key is narrowed to.", value: scopeSummary },

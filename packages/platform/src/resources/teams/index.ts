@@ -28,7 +28,6 @@ export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
     schema: teamSchema,
     subresources: [accessKeysSubresource({ ...dependencies, owner: "team" })],
     columns: [
-      { name: "Name", type: "string", format: "name", description: "The name of the team.", value: ".metadata.name" },
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       {
         name: "Users",

@@ -27,7 +27,6 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
     subresources: [accessKeysSubresource({ ...dependencies, owner: "user" })],
     selectableFields: [".spec.subject", ".spec.username", ".spec.email"],
     columns: [
-      { name: "Name", type: "string", format: "name", description: "The name of the user.", value: ".metadata.name" },
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       { name: "Email", type: "string", description: "E-mail address.", value: ".spec.email" },
       { name: "Locked", type: "boolean", description: "Whether all keys are refused.", value: ".spec.disabled" },

@@ -1,5 +1,6 @@
 // Users and teams: what is shown, and what nobody may give.
 
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
 import { testUser } from "../../testing/request-context.ts";
@@ -16,7 +17,7 @@ beforeEach(async () => {
 
 afterEach(() => server[Symbol.asyncDispose]());
 
-const post = (url: string, name: string, spec: object = {}, user = admin) =>
+const post = (url: string, name: string, spec: object = {}, user: UserInfo = admin) =>
   server.send({ method: "POST", url, user, body: { metadata: { name }, spec } });
 
 describe("users", () => {
