@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import { createEffectiveRules } from "./effective-rules.ts";
+import { accessKey, admin, memorySources, names, ruled, scoped, userInfo, world } from "./testing/memory-world.ts";
+
+const sources = memorySources(
+  world({
+    projects: [
+      {
+        name: "a",
+        owner: { user: "", team: "" },
+        members: [{ kind: "User", name: "vera", clusterRole: "postern:project-viewer" }],
+      },
+    ],
+    instances: [
+      {
+        resource: "virtualclusterinstances",
+        namespace: "p-a",
+        name: "v1",
+        owner: { user: "ines", team: "" },
+        access: [{ verbs: ["use"], subresources: ["kubeconfig"], users: ["greta"], teams: [] }],
+        extraAccessRules: [],
+      },
+    ],
+  }),
+);
+const rules = createEffectiveRules(sources);
+const { managementGroup } = names;
+
+describe("what a caller is told", () => {
+  test("is complete for a key that is not narrowed", async () => {
+    const told = await rules.rulesFor(userInfo("vera"), "p-a");
+    expect(told.incomplete).toBe(false);
+    expect(told.resourceRules).toContainEqual({
+      verbs: ["get", "list", "watch"],
+      apiGroups: [managementGroup],
+      resources: ["projects", "projects/clusters", "virtualclusterinstances", "spaceinstances"],
+      resourceNames: [],
+    });
+    expect(told.resourceRules).toContainEqual(
+      expect.objectContaining({ resources: ["users", "users/accesskeys"], resourceNames: ["vera"] }),
+    );
+    expect((await rules.rulesFor(userInfo("vera"), "p-b")).resourceRules).not.toContainEqual(
+      expect.objectContaining({ resources: expect.arrayContaining(["virtualclusterinstances"]) }),
+    );
+  });
+
+  test("names what it owns and what is opened to it", async () => {
+    const owned = await rules.rulesFor(userInfo("ines"), "p-a");
+    expect(owned.resourceRules).toContainEqual(
+      expect.objectContaining({ verbs: expect.arrayContaining(["delete", "use"]), resourceNames: ["v1"] }),
+    );
+    const opened = await rules.rulesFor(userInfo("greta"), "p-a");
+    expect(opened.resourceRules).toContainEqual({
+      verbs: ["use"],
+      apiGroups: [managementGroup],
+      resources: ["virtualclusterinstances"],
+      resourceNames: ["v1"],
+    });
+  });
+
+  test("is narrowed by the key, and said to be incomplete", async () => {
+    const key = accessKey({ restrictions: scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] }) });
+    sources.access.setKey(key);
+    const told = await rules.rulesFor(admin, "p-a", { id: key.id });
+    expect(told.incomplete).toBe(true);
+    expect(told.resourceRules).toContainEqual({
+      verbs: ["get", "use"],
+      apiGroups: [managementGroup],
+      resources: ["virtualclusterinstances"],
+      resourceNames: ["v1"],
+    });
+    expect(told.resourceRules).not.toContainEqual(expect.objectContaining({ resources: ["*"] }));
+    expect(told.nonResourceRules).not.toContainEqual(expect.objectContaining({ nonResourceURLs: ["*"] }));
+  });
+
+  test("at the level of the cluster holds no star for a key that is narrowed by rules", async () => {
+    const key = accessKey({
+      restrictions: ruled({}, { resources: [{ group: "*", resources: ["*"], resourceNames: [] }] }),
+    });
+    sources.access.setKey(key);
+    const told = await rules.rulesFor(admin, "", { id: key.id });
+    expect(told.resourceRules.flatMap(({ resources }) => resources)).not.toContain("*");
+  });
+
+  test("is nothing for a key that is no longer accepted", async () => {
+    expect(await rules.rulesFor(admin, "p-a", { id: "gone" })).toEqual({
+      resourceRules: [],
+      nonResourceRules: [],
+      incomplete: false,
+    });
+  });
+});

@@ -1,0 +1,52 @@
+// Nobody makes others, or themselves, more in a project than they are: the escalation check on a project's members and owner.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { EscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { PlatformNames } from "../platform-names.ts";
+import { PROJECT_ADMIN } from "./built-in-roles.ts";
+import { readProjectFact } from "./project-facts.ts";
+
+/** Throws 403 for a ClusterRole that the caller neither holds in the project nor may `bind`; `old` on an update. */
+export type MembershipCheck = (
+  project: KubeObject,
+  old: KubeObject | undefined,
+  context: RequestContext,
+) => Promise<void>;
+
+export type MembershipCheckOptions = {
+  readonly names: PlatformNames;
+  readonly escalation: Pick<EscalationCheck, "binding">;
+};
+
+export function createMembershipCheck({ names, escalation }: MembershipCheckOptions): MembershipCheck {
+  return async (project, old, context) => {
+    const before = new Set(old === undefined ? [] : grantsOf(old, names).map(grantText));
+    const given = grantsOf(project, names).filter((grant) => !before.has(grantText(grant)));
+    const { name = "" } = project.metadata;
+    for (const clusterRole of new Set(given.map((grant) => grant.clusterRole))) {
+      await escalation.binding(asBinding(clusterRole, name, names), undefined, context);
+    }
+  };
+}
+
+type MembershipGrant = { readonly kind: string; readonly name: string; readonly clusterRole: string };
+
+const grantText = ({ kind, name, clusterRole }: MembershipGrant): string => JSON.stringify([kind, name, clusterRole]);
+
+function grantsOf(project: KubeObject, names: PlatformNames): readonly MembershipGrant[] {
+  const { owner, members } = readProjectFact(project);
+  const asAdmin = (kind: string, name: string): readonly MembershipGrant[] =>
+    name === "" ? [] : [{ kind, name, clusterRole: names.role(PROJECT_ADMIN) }];
+  return [...members, ...asAdmin("User", owner.user), ...asAdmin("Team", owner.team)];
+}
+
+/** The RoleBinding that a membership stands for. */
+const asBinding = (clusterRole: string, project: string, names: PlatformNames): KubeObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: "RoleBinding",
+  metadata: { namespace: names.projectNamespace(project), name: clusterRole },
+  subjects: [],
+  roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole },
+});
