@@ -5,7 +5,8 @@ export class DerError extends Error {
   override readonly name = "DerError";
 }
 
-export type DerElement = { readonly tag: number; readonly content: Uint8Array };
+/** `bytes` spans the element whole, `content` is what is behind tag and length. Both are views of the input. */
+export type DerElement = { readonly tag: number; readonly content: Uint8Array; readonly bytes: Uint8Array };
 
 export const DER = {
   boolean: 0x01,
@@ -33,11 +34,15 @@ export function readDerElements(bytes: Uint8Array): readonly DerElement[] {
 }
 
 /** The one element that `bytes` must consist of. */
-export function readSingleDerElement(bytes: Uint8Array, tag: number): Uint8Array {
+export function readWholeDerElement(bytes: Uint8Array): DerElement {
   const [element, end] = readDerElement(bytes, 0);
   if (end !== bytes.length) throw new DerError("data after the element");
-  return expectTag(element, tag);
+  return element;
 }
+
+/** The content of the one element, of the given tag, that `bytes` must consist of. */
+export const readSingleDerElement = (bytes: Uint8Array, tag: number): Uint8Array =>
+  expectTag(readWholeDerElement(bytes), tag);
 
 /** The content of an element of the given tag. */
 export function expectTag(element: DerElement | undefined, tag: number): Uint8Array {
@@ -58,7 +63,7 @@ function readDerElement(bytes: Uint8Array, start: number): readonly [DerElement,
   const contentStart = start + 2 + lengthBytes;
   const end = contentStart + length;
   if (end > bytes.length) throw new DerError("element runs past its end");
-  return [{ tag, content: bytes.subarray(contentStart, end) }, end];
+  return [{ tag, content: bytes.subarray(contentStart, end), bytes: bytes.subarray(start, end) }, end];
 }
 
 function byteAt(bytes: Uint8Array, at: number): number {
@@ -66,6 +71,10 @@ function byteAt(bytes: Uint8Array, at: number): number {
   if (byte === undefined) throw new DerError("element is cut short");
   return byte;
 }
+
+/** `2.5.4.3` of an OBJECT IDENTIFIER; undefined for an element of another type. */
+export const readObjectIdentifier = ({ tag, content }: DerElement): string | undefined =>
+  tag === DER.oid ? decodeOid(content) : undefined;
 
 /** `2.5.4.3` from the content of an OBJECT IDENTIFIER. */
 export function decodeOid(content: Uint8Array): string {

@@ -8,10 +8,15 @@ import {
   type KeyObject,
   X509Certificate,
 } from "node:crypto";
+import {
+  type DerElement,
+  readDerElements,
+  readObjectIdentifier,
+  readWholeDerElement,
+} from "@postern/apiserver/authentication/der-reader";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { AUTHORITY_CONSTRAINTS, buildCertificate, encodeExtension } from "./certificate-builder.ts";
 import { derImplicit, derOctetString, derSequence } from "./der.ts";
-import { type DerElement, readDer, readDerChildren, readObjectIdentifier } from "./der-reader.ts";
 import { encodeDistinguishedName } from "./distinguished-name.ts";
 import { OID } from "./object-identifiers.ts";
 import { encodePem } from "./pem.ts";
@@ -112,8 +117,8 @@ const keyIdentifier = (publicKeyInfo: Uint8Array): Uint8Array => createHash("sha
 
 /** The subject's and the key identifier's octets, which node:crypto gives only as printed text. */
 function readAuthorityFields(der: Uint8Array): { subject: Uint8Array; subjectKeyIdentifier: Uint8Array | undefined } {
-  const [toBeSigned] = readDerChildren(readDer(der));
-  const fields = toBeSigned === undefined ? [] : readDerChildren(toBeSigned);
+  const [toBeSigned] = readDerElements(readWholeDerElement(der).content);
+  const fields = toBeSigned === undefined ? [] : readDerElements(toBeSigned.content);
   // A version 1 certificate has no version field; every later one shifts the rest by one.
   const subject = fields[fields[0]?.tag === 0xa0 ? 5 : 4];
   if (subject === undefined) throw new Error("it is not a PEM certificate");
@@ -122,13 +127,13 @@ function readAuthorityFields(der: Uint8Array): { subject: Uint8Array; subjectKey
 }
 
 function findKeyIdentifier(extensions: DerElement): Uint8Array | undefined {
-  const [list] = readDerChildren(extensions);
-  for (const extension of list === undefined ? [] : readDerChildren(list)) {
-    const fields = readDerChildren(extension);
+  const [list] = readDerElements(extensions.content);
+  for (const extension of list === undefined ? [] : readDerElements(list.content)) {
+    const fields = readDerElements(extension.content);
     const [oid] = fields;
     const value = fields.at(-1);
     if (oid === undefined || value === undefined) continue;
-    if (readObjectIdentifier(oid) === OID.subjectKeyIdentifier) return readDer(value.contents).contents;
+    if (readObjectIdentifier(oid) === OID.subjectKeyIdentifier) return readWholeDerElement(value.content).content;
   }
   return undefined;
 }

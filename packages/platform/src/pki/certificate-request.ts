@@ -2,15 +2,16 @@
 // Source: RFC 2986 section 4
 
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import { derBitString, derElement, derInteger, derObjectIdentifier, derSequence } from "./der.ts";
 import {
+  DER,
   type DerElement,
   DerError,
-  readDer,
-  readDerChildren,
-  readDerSequence,
+  expectTag,
+  readDerElements,
   readObjectIdentifier,
-} from "./der-reader.ts";
+  readWholeDerElement,
+} from "@postern/apiserver/authentication/der-reader";
+import { derBitString, derElement, derInteger, derObjectIdentifier, derSequence } from "./der.ts";
 import { type DistinguishedName, decodeDistinguishedName, encodeDistinguishedName } from "./distinguished-name.ts";
 import { OID } from "./object-identifiers.ts";
 import { decodePem, encodePem } from "./pem.ts";
@@ -69,11 +70,11 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
 }
 
 function readRequest(der: Uint8Array): CertificateRequest {
-  const [info, algorithm, signature, ...rest] = readDerSequence(readDer(der));
+  const [info, algorithm, signature, ...rest] = readDerElements(expectTag(readWholeDerElement(der), DER.sequence));
   if (info === undefined || algorithm === undefined || signature?.tag !== BIT_STRING || rest.length > 0) {
     throw new DerError("it is not a request");
   }
-  const [version, subject, publicKeyInfo, attributes] = readDerSequence(info);
+  const [version, subject, publicKeyInfo, attributes] = readDerElements(expectTag(info, DER.sequence));
   if (version?.tag !== INTEGER || subject === undefined || publicKeyInfo === undefined) {
     throw new DerError("it is not a request");
   }
@@ -95,8 +96,8 @@ function readPublicKey(publicKeyInfo: DerElement): KeyObject {
   } catch (cause) {
     throw new CertificateRequestError("the public key of the certificate request cannot be read", { cause });
   }
-  const [algorithm] = readDerSequence(publicKeyInfo);
-  const parameters = algorithm === undefined ? undefined : readDerSequence(algorithm)[1];
+  const [algorithm] = readDerElements(expectTag(publicKeyInfo, DER.sequence));
+  const parameters = algorithm === undefined ? undefined : readDerElements(expectTag(algorithm, DER.sequence))[1];
   if (key.asymmetricKeyType === "ec" && parameters?.tag !== OBJECT_IDENTIFIER) {
     // OpenSSL recognises a known curve in explicit parameters, and would write the parameters into what we sign.
     throw new CertificateRequestError("the public key is refused: its curve must be given by name");
@@ -132,24 +133,24 @@ function checkProofOfPossession(
   signature: DerElement,
   publicKey: KeyObject,
 ): void {
-  const [oid] = readDerSequence(algorithm);
+  const [oid] = readDerElements(expectTag(algorithm, DER.sequence));
   const known = SIGNATURE_ALGORITHMS[(oid && readObjectIdentifier(oid)) ?? ""];
   if (known === undefined || known.keyType !== publicKey.asymmetricKeyType) {
     throw new CertificateRequestError("the signature algorithm of the certificate request is not accepted");
   }
-  const [unusedBits] = signature.contents;
-  if (unusedBits !== 0 || !verify(known.digest, signed, publicKey, signature.contents.subarray(1))) {
+  const [unusedBits] = signature.content;
+  if (unusedBits !== 0 || !verify(known.digest, signed, publicKey, signature.content.subarray(1))) {
     throw new CertificateRequestError("the certificate request is not signed by its own key");
   }
 }
 
 function readRequestedExtensions(attributes: DerElement): readonly string[] {
   const oids: string[] = [];
-  for (const attribute of readDerChildren(attributes)) {
-    const [type, values] = readDerChildren(attribute);
+  for (const attribute of readDerElements(attributes.content)) {
+    const [type, values] = readDerElements(attribute.content);
     if (type === undefined || values === undefined || readObjectIdentifier(type) !== OID.extensionRequest) continue;
-    for (const extension of readDerChildren(values).flatMap(readDerChildren)) {
-      const [oid] = readDerChildren(extension);
+    for (const extension of readDerElements(values.content).flatMap(({ content }) => readDerElements(content))) {
+      const [oid] = readDerElements(extension.content);
       oids.push((oid && readObjectIdentifier(oid)) ?? "");
     }
   }

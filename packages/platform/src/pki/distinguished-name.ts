@@ -1,8 +1,8 @@
 // The subject of a certificate: a common name and organizations, which Kubernetes reads as user and groups.
 // Source: RFC 5280 section 4.1.2.4; k8s.io/apiserver/pkg/authentication/request/x509/x509.go (CommonNameUserConversion)
 
+import { type DerElement, readDerElements, readObjectIdentifier } from "@postern/apiserver/authentication/der-reader";
 import { derObjectIdentifier, derSequence, derSet, derUtf8String } from "./der.ts";
-import { type DerElement, readDerChildren, readObjectIdentifier } from "./der-reader.ts";
 import { OID } from "./object-identifiers.ts";
 
 export type DistinguishedName = { readonly commonName: string; readonly organizations: readonly string[] };
@@ -31,9 +31,9 @@ export function decodeDistinguishedName(
   let commonName = "";
   const organizations: string[] = [];
   let hasOtherAttributes = false;
-  for (const relativeName of readDerChildren(name)) {
-    for (const attribute of readDerChildren(relativeName)) {
-      const [type, value] = readDerChildren(attribute);
+  for (const relativeName of readDerElements(name.content)) {
+    for (const attribute of readDerElements(relativeName.content)) {
+      const [type, value] = readDerElements(attribute.content);
       const oid = type === undefined ? undefined : readObjectIdentifier(type);
       const text = value === undefined ? undefined : readString(value);
       if (oid === OID.commonName && text !== undefined) commonName = text;
@@ -45,7 +45,7 @@ export function decodeDistinguishedName(
 }
 
 /** UTF8String, PrintableString and IA5String; undefined for the encodings nobody uses any more. */
-function readString({ tag, contents }: DerElement): string | undefined {
+function readString({ tag, content }: DerElement): string | undefined {
   if (tag !== 0x0c && tag !== 0x13 && tag !== 0x16) return undefined;
-  return Buffer.from(contents).toString("utf8");
+  return Buffer.from(content).toString("utf8");
 }
