@@ -24,6 +24,8 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly type: string;
   readonly restrictions: AccessKeyRestrictions | undefined;
   readonly disabled: boolean;
+  /** Deleted, and only held by finalizers: it opens nothing any more. */
+  readonly isTerminating: boolean;
   readonly parentUids: readonly string[];
   /** That of the last change of anything but the activity. */
   readonly revision: number;
@@ -56,6 +58,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.type = typeof spec["type"] === "string" ? spec["type"] : "";
     this.restrictions = restrictionsOf(spec, names);
     this.disabled = spec["disabled"] === true;
+    this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
     this.parentUids = sealed.parents;
     this.digest = sealed.key?.digest ?? "";
     this.structured = sealed.key?.structured ?? false;
@@ -81,6 +84,7 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.id === b.id &&
     a.type === b.type &&
     a.disabled === b.disabled &&
+    a.isTerminating === b.isTerminating &&
     a.ttl === b.ttl &&
     a.countsFromActivity === b.countsFromActivity &&
     sameRights(a, b)

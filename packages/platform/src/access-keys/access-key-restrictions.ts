@@ -92,21 +92,21 @@ const PLATFORM_CLI: ScopeRole = { role: "platform-cli", projects: [], virtualClu
 
 function readEntries(scope: JsonObject, names: RestrictionNames): AccessKeyScope {
   return {
-    roles: objectsOf(scope["roles"]).map((entry) => ({
+    roles: entriesOf(scope["roles"], (entry) => ({
       role: canonicalRole(textOf(entry["role"]), names),
       projects: textsOf(entry["projects"]),
       virtualClusters: textsOf(entry["virtualClusters"]),
     })),
-    projects: objectsOf(scope["projects"]).map(({ project }) => ({ project: textOf(project) })),
-    spaces: objectsOf(scope["spaces"]).map(({ project, space }) => ({
+    projects: entriesOf(scope["projects"], ({ project }) => ({ project: textOf(project) })),
+    spaces: entriesOf(scope["spaces"], ({ project, space }) => ({
       project: textOf(project),
       space: textOf(space),
     })),
-    virtualClusters: objectsOf(scope["virtualClusters"]).map(({ project, virtualCluster }) => ({
+    virtualClusters: entriesOf(scope["virtualClusters"], ({ project, virtualCluster }) => ({
       project: textOf(project),
       virtualCluster: textOf(virtualCluster),
     })),
-    clusters: objectsOf(scope["clusters"]).map(({ cluster }) => ({ cluster: textOf(cluster) })),
+    clusters: entriesOf(scope["clusters"], ({ cluster }) => ({ cluster: textOf(cluster) })),
   };
 }
 
@@ -131,8 +131,16 @@ const readRules = (rules: JsonValue | undefined): readonly AccessKeyRule[] =>
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 
+/** One for all, since most lists of most keys are empty. */
+const NONE: readonly never[] = [];
+
 const textsOf = (value: JsonValue | undefined): readonly string[] =>
-  isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
+  isJsonArray(value) && value.length > 0 ? value.filter((item) => typeof item === "string") : NONE;
 
 const objectsOf = (value: JsonValue | undefined): readonly JsonObject[] =>
-  isJsonArray(value) ? value.filter(isJsonObject) : [];
+  isJsonArray(value) ? value.filter(isJsonObject) : NONE;
+
+const entriesOf = <T>(value: JsonValue | undefined, read: (entry: JsonObject) => T): readonly T[] => {
+  const entries = objectsOf(value);
+  return entries.length === 0 ? NONE : entries.map(read);
+};

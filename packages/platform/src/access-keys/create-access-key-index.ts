@@ -76,6 +76,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   };
 
   const refusal = (record: AccessKeyRecord, depth = 0): string | undefined => {
+    if (record.isTerminating) return "being deleted";
     if (record.disabled) return "disabled";
     const end = ownEnd(record);
     if (end !== undefined && end <= clock.now()) return "expired";

@@ -34,6 +34,12 @@ const patch = (url: string, body: object) =>
 
 const remove = (url: string) => server.send({ method: "DELETE", url, user: admin });
 
+async function held(url: string) {
+  await patch(url, { metadata: { finalizers: ["example.test/hold"] } });
+  const answer = await remove(url);
+  expect(answer.body.metadata.deletionTimestamp).not.toBe(undefined);
+}
+
 async function newKey(spec: object = { user: "jane" }, name = "k", metadata = {}): Promise<string> {
   const body = { metadata: { name, ...metadata }, spec };
   const answer = await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body });
@@ -126,6 +132,8 @@ describe("security book 13, 15: a key stops being good", () => {
     ["rotated", () => patch("ownedaccesskeys/k", { spec: { key: "x".repeat(40) } }), "unknown"],
     ["its user locked", () => patch("users/jane", { spec: { disabled: true } }), "its user is locked"],
     ["its user deleted", () => remove("users/jane"), "its user is gone"],
+    ["deleted, but held by a finalizer", () => held("ownedaccesskeys/k"), "being deleted"],
+    ["its user deleted, but held", () => held("users/jane"), "its user is gone"],
     ["its parent deleted", () => remove("ownedaccesskeys/parent"), "the key it was made with is gone"],
     [
       "its parent disabled",

@@ -1,6 +1,7 @@
 // The directory in memory, from the records of users and teams.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { CacheObserver } from "@postern/apiserver/cache/watch-cache";
@@ -92,16 +93,21 @@ function follow<T>(
   { view, prefix }: ViewPrefix,
   scheduler: Scheduler,
   map: Map<string, T>,
-  read: (object: CachedObject) => T,
+  read: (object: CachedObject) => T | undefined,
   changed: () => void,
 ): Disposable {
   let disposed = false;
   let current: Disposable | undefined;
   const nameOf = ({ key }: CachedObject): string => key.slice(prefix.length);
+  const put = (object: CachedObject): void => {
+    const entry = read(object);
+    if (entry === undefined) map.delete(nameOf(object));
+    else map.set(nameOf(object), entry);
+  };
   const observer: CacheObserver = {
     events(events) {
       for (const { type, object } of events) {
-        if (type === "put") map.set(nameOf(object), read(object));
+        if (type === "put") put(object);
         else map.delete(nameOf(object));
       }
       changed();
@@ -116,7 +122,7 @@ function follow<T>(
     if (disposed) return;
     const from = view.revision;
     map.clear();
-    for (const object of view.list(prefix)) map.set(nameOf(object), read(object));
+    for (const object of view.list(prefix)) put(object);
     changed();
     current = view.subscribe(prefix, from, observer);
   };
@@ -129,8 +135,10 @@ function follow<T>(
   };
 }
 
-function readUser(object: CachedObject): DirectoryUser {
+/** Undefined for who has been deleted, even where finalizers still hold the record. */
+function readUser(object: CachedObject): DirectoryUser | undefined {
   const { metadata, ...rest } = object.decode();
+  if (isTerminating(metadata)) return undefined;
   const spec = objectOf(rest["spec"]);
   const name = metadata.name ?? "";
   return {
@@ -145,8 +153,9 @@ function readUser(object: CachedObject): DirectoryUser {
   };
 }
 
-function readTeam(object: CachedObject): Team {
+function readTeam(object: CachedObject): Team | undefined {
   const { metadata, ...rest } = object.decode();
+  if (isTerminating(metadata)) return undefined;
   const spec = objectOf(rest["spec"]);
   return {
     name: metadata.name ?? "",
@@ -156,6 +165,8 @@ function readTeam(object: CachedObject): Team {
     users: textsOf(spec["users"]),
   };
 }
+
+const isTerminating = ({ deletionTimestamp = null }: ObjectMeta): boolean => deletionTimestamp !== null;
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
 import { ACCESS_KEY_NOT_FOUND } from "../../authentication/access-key-authenticator.ts";
-import { testUser } from "../../testing/request-context.ts";
+import { createRequestContext, testUser } from "../../testing/request-context.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
 const jane = testUser("jane", ["postern:team:devs"]);
@@ -254,6 +254,33 @@ describe("whose keys a caller sees", () => {
     expect([404, 409]).toContain(there.status);
     expect(there.text.replaceAll("janes", "absen")).toBe(absent.text);
     expect((await get("janes", admin)).body.spec.disabled).toBe(undefined);
+  });
+
+  it("security book 3: watches only these, and ends when the caller's teams change", async () => {
+    const seen: string[] = [];
+    const context = createRequestContext({ url: "/apis/management.postern/v1/ownedaccesskeys?watch=1", user: jane });
+    const query = { namespace: "", resourceVersion: "0", allowWatchBookmarks: false, sendInitialEvents: undefined };
+    const ended = new Promise<Error>((resolve) => {
+      void server.ownedAccessKeyResource.storage.watch?.(context, query, {
+        event: (type, object) => seen.push(`${type} ${object.decode().metadata.name}`),
+        initialEventsEnd: () => {},
+        progress: () => {},
+        error: resolve,
+      });
+    });
+    await patch({ spec: { displayName: "x" } }, { as: admin, name: "joes" });
+    await patch({ spec: { displayName: "x" } }, { as: admin, name: "janes" });
+    // Somebody else's from now on: as good as deleted.
+    await patch({ spec: { user: "joe" } }, { as: admin, name: "janes" });
+    await server.send({
+      method: "PATCH",
+      url: "teams/devs",
+      headers: { "content-type": "application/merge-patch+json" },
+      user: admin,
+      body: { spec: { users: [] } },
+    });
+    expect(await ended).toMatchObject({ code: 410, reason: "Expired" });
+    expect(seen).toEqual(["ADDED janes", "ADDED team", "MODIFIED janes", "DELETED janes"]);
   });
 
   it("deletes a collection of one's own only", async () => {

@@ -66,19 +66,19 @@ export function ownKeysOnly(
     },
     list: async (context, query) => storage.list(context, await select(context, query)),
     async watch(context, query, observer) {
+      const teamsBefore = teamNames(context);
       const watch = await storage.watch(context, await select(context, query), observer);
-      const teams = () => teamNames(context);
-      const before = teams();
-      // What becomes visible with a team is told by a new list, not by events.
+      // What comes into sight with a team is told by a new list, not by events.
       const change = directory.onChange(() => {
-        if (teams() !== before) observer.error(expiredError("the teams of the user have changed, list again"));
+        if (teamNames(context) === teamsBefore) return;
+        end();
+        observer.error(expiredError("the teams of the user have changed, list again"));
       });
-      return {
-        [Symbol.dispose]() {
-          change[Symbol.dispose]();
-          watch[Symbol.dispose]();
-        },
+      const end = (): void => {
+        change[Symbol.dispose]();
+        watch[Symbol.dispose]();
       };
+      return { [Symbol.dispose]: end };
     },
     async update(context, namespace, name, request, options) {
       // Before anything is said about a key that the caller must not know of, such as its uid.
