@@ -1,5 +1,6 @@
 // One embedded virtual cluster that is running: an API surface of its own, its authority, and the controllers of both.
 
+import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
 import {
   type ClientCertificate,
@@ -25,6 +26,7 @@ import { createCertificateSigningController } from "../controllers/certificate-s
 import { createRequestSigner, type RequestSigner } from "../controllers/certificate-signing/request-signer.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
 import { untilEnd } from "./credential-end.ts";
+import { stoppableStorage } from "./stoppable-storage.ts";
 
 export type EmbeddedClusterOptions = {
   /** Names its part of the store. */
@@ -57,8 +59,10 @@ export async function startEmbeddedCluster(
   signal: AbortSignal,
 ): Promise<EmbeddedCluster> {
   const { runtime, authority, version, onError } = options;
+  const stop = new AbortController();
   const surface = createStandardSurface({
     ...options,
+    storage: stoppableStorage(options.storage, stop.signal),
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     nonResource: createNonResource(version),
@@ -70,7 +74,6 @@ export async function startEmbeddedCluster(
   const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
   const signer = createRequestSigner({ runtime, requests, authority });
   const signing = createCertificateSigningController({ runtime, onError }, requests, signer);
-  const stop = new AbortController();
   const dispose = (): void => {
     stop.abort();
     signing[Symbol.dispose]();
@@ -94,6 +97,7 @@ export async function startEmbeddedCluster(
     signer,
     resource,
     async handle(outer, user) {
+      if (stop.signal.aborted) throw serviceUnavailableError("the virtual cluster has been stopped");
       const { request } = outer;
       const context: RequestContext = {
         ...outer,

@@ -415,6 +415,17 @@ describe("the life of embedded virtual clusters", () => {
     expect((await host.request("one", { url: MAPS })).body.items).toEqual([]);
   });
 
+  it("takes no write of a request that was under way when it was removed", async () => {
+    await using host = await createHost();
+    await host.setUp("one");
+    const requests = Array.from({ length: 50 }, (_, index) =>
+      host.request("one", { method: "POST", url: MAPS, body: configMap(`late-${index}`) }).catch(() => undefined),
+    );
+    await host.clusters.remove("one", signal);
+    await Promise.all(requests);
+    expect(await host.keysOf("/registry/vc-one/")).toEqual([]);
+  });
+
   it("cuts the watches of a cluster that stops", async () => {
     await using host = await createHost();
     await host.setUp("one");

@@ -83,7 +83,10 @@ export function createInternalRecords(
 
 const PAGE_SIZE = 500;
 
-/** Removes everything that a composition has in the store, its records first: without them it does not start again. */
+/**
+ * Removes everything that a composition has in the store, its records first: without them it does not start again. Whoever wrote to it
+ * must have been stopped; writes that were already handed to the store come before the deletions, and are found by the next round.
+ */
 export async function eraseComposition(storage: Storage, composition: string, signal: AbortSignal): Promise<void> {
   await eraseBelow(storage, `${compositionPrefix(composition)}${GROUP}/`, signal);
   await eraseBelow(storage, compositionPrefix(composition), signal);

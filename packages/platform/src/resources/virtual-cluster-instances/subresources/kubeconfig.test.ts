@@ -373,6 +373,19 @@ describe("the request", () => {
     expect(answer.status).toBe(201);
   });
 
+  it("security book 53: is only checked in a dry run: no key, no certificate, no kube config", async () => {
+    const before = await countOf(shared);
+    const minted = shared.minted.length;
+    for (const clientCert of [false, true]) {
+      const url = `${URL_OF()}?dryRun=All`;
+      const answer = await shared.request({ method: "POST", url, user: alice, body: { spec: { clientCert } } });
+      expect(answer).toMatchObject({ status: 201, body: { status: {} } });
+      expect(answer.body.status).not.toHaveProperty("kubeConfig");
+    }
+    expect(shared.minted.length).toBe(minted);
+    expect(await countOf(shared)).toBe(before);
+  });
+
   it.each([
     ["another name", { metadata: { name: "other" } }],
     ["another namespace", { metadata: { namespace: "p-other" } }],

@@ -4,6 +4,7 @@ import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-err
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { createOptionsOf } from "@postern/apiserver/request/query-options";
 import { buildKubeConfig } from "../../../kube-config/kube-config.ts";
 import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
 import { isBeingDeleted } from "../../finalizers.ts";
@@ -38,6 +39,8 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
       if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
       const backend = backends.backendOf(instance);
       const { url, certificateAuthorityPem } = serverAddressOf(instance, backend, deps);
+      const answer = { ...body, metadata: { name, namespace } };
+      if (createOptionsOf(context.request.query).dryRun !== undefined) return { ...answer, status: {} };
 
       const { credential, notAfter } = request.clientCert
         ? await grantCertificate(request, requester, instance, backend, context, deps)
@@ -48,8 +51,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
         ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
       });
       return {
-        ...body,
-        metadata: { name, namespace },
+        ...answer,
         status: {
           kubeConfig: text,
           ...(notAfter === undefined ? {} : { expirationTimestamp: formatTimestamp(notAfter) }),
