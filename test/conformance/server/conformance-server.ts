@@ -54,7 +54,7 @@ export type ConformanceServer = AsyncDisposable & {
 
 export async function startConformanceServer(options: ConformanceOptions): Promise<ConformanceServer> {
   await mkdir(options.dataDir, { recursive: true });
-  const logger = createLogger({ level: "warn" });
+  const logger = createLogger({ level: options.logLevel ?? "warn" });
   const runtime = systemRuntime;
   const storage = await openStorage(options);
   const compact = (): Promise<void> => forgetHistory(storage);

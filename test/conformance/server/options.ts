@@ -11,6 +11,8 @@ export type ConformanceOptions = {
   readonly bindAddress: string;
   readonly dataDir: string;
   readonly store: "sqlite" | "memory";
+  /** Default: warn. */
+  readonly logLevel?: "warn" | "silent";
 };
 
 export const USAGE =
