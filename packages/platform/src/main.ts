@@ -21,6 +21,7 @@ import { createManagementSurface } from "./server/management-surface.ts";
 import { openStore } from "./server/open-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
 import { createProxyCertificateAuthenticator, createProxyRoute, isLongRunningProxy } from "./server/proxy-route.ts";
+import { rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
 import { loadServerKeys } from "./server/server-keys.ts";
@@ -54,7 +55,7 @@ export async function startServer(configuration: Configuration): Promise<Running
 
 async function compose(configuration: Configuration, teardown: Teardown): Promise<RunningServer> {
   const runtime = systemRuntime;
-  const { scheduler, random } = runtime;
+  const { clock, scheduler, random } = runtime;
   const lifetime = new AbortController();
   const logger = createLogger({ level: configuration.log.level });
   await mkdir(configuration.dataDir, { recursive: true, mode: 0o700 });
@@ -114,6 +115,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       maxReadOnly: configuration.maxRequestsInflight,
       maxMutating: configuration.maxMutatingRequestsInflight,
     },
+    rateLimits: rateLimitsOf(configuration, clock),
   };
   const proxyAuthenticators = [core.authenticator, createProxyCertificateAuthenticator(core, surface)];
   const transport = createHttpTransport({

@@ -27,6 +27,7 @@ import { DEFAULT_FLOW_CONTROL, type FlowControlLimits, withFlowControl } from ".
 import { withImpersonation } from "./with-impersonation.ts";
 import { withLongRunning } from "./with-long-running.ts";
 import { withPanicRecovery } from "./with-panic-recovery.ts";
+import { type RateLimits, withCredentialRateLimit, withSourceRateLimit } from "./with-rate-limit.ts";
 import { withRequestDeadline } from "./with-request-deadline.ts";
 import { withRequestLog } from "./with-request-log.ts";
 import { withRequestMetrics } from "./with-request-metrics.ts";
@@ -46,6 +47,8 @@ export type HandlerChainDeps = {
   /** Absent: browsers may not call from other origins. */
   readonly cors?: CorsOptions;
   readonly flowControl?: FlowControlLimits;
+  /** Absent: nobody is limited. */
+  readonly rateLimits?: RateLimits;
   /** Default 60 seconds. */
   readonly requestTimeoutMs?: number;
   readonly isLongRunning?: LongRunningCheck;
@@ -66,6 +69,7 @@ export function createHandlerChain(
   const deps = {
     allowAnonymous: true,
     flowControl: DEFAULT_FLOW_CONTROL,
+    rateLimits: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
     isLongRunning,
     isServed: () => true,
@@ -88,7 +92,9 @@ export function createHandlerChain(
     (handler) => withWarnings        (handler),
     (handler) => withCors            (handler, deps),
     (handler) => withErrors          (handler),
+    (handler) => withSourceRateLimit (handler, deps),
     (handler) => withAuthentication  (handler, deps),
+    (handler) => withCredentialRateLimit(handler, deps),
     (handler) => withAuditOfArrival  (handler, deps),
     (handler) => withTracing         (handler),
     (handler) => withLongRunning     (handler, deps),

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { createRateLimiter } from "./rate-limiter.ts";
+
+function limiterAt(start: number, limit: { qps: number; burst: number }) {
+  let now = start;
+  const limiter = createRateLimiter(limit, { now: () => now });
+  return { delayOf: limiter.delayOf, advance: (milliseconds: number) => (now += milliseconds) };
+}
+
+describe("rate limiter", () => {
+  it("lets a burst through and then tells when to come back", () => {
+    const { delayOf } = limiterAt(0, { qps: 2, burst: 3 });
+    expect([1, 2, 3, 4].map(() => delayOf("a"))).toEqual([undefined, undefined, undefined, 1]);
+  });
+
+  it("gives one more for each interval that passes", () => {
+    const { delayOf, advance } = limiterAt(0, { qps: 2, burst: 1 });
+    expect(delayOf("a")).toBeUndefined();
+    expect(delayOf("a")).toBe(1);
+    advance(500);
+    expect(delayOf("a")).toBeUndefined();
+    expect(delayOf("a")).toBe(1);
+  });
+
+  it("counts subjects apart, so that one cannot lock out another (security book 26)", () => {
+    const { delayOf } = limiterAt(0, { qps: 1, burst: 1 });
+    delayOf("attacker");
+    expect(delayOf("attacker")).toBe(1);
+    expect(delayOf("victim")).toBeUndefined();
+  });
+
+  it("is not confused by a clock that goes back", () => {
+    const { delayOf, advance } = limiterAt(10_000, { qps: 1, burst: 1 });
+    delayOf("a");
+    advance(-5_000);
+    expect(delayOf("a")).toBe(1);
+    advance(1_000);
+    expect(delayOf("a")).toBeUndefined();
+  });
+
+  it("keeps slowing down who was slowed down while a hundred thousand strangers come by", () => {
+    const { delayOf } = limiterAt(0, { qps: 0.001, burst: 2 });
+    delayOf("busy");
+    delayOf("busy");
+    for (let i = 0; i < 99_999; i++) delayOf(`stranger-${i}`);
+    expect(delayOf("busy")).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,20 @@
+// The rate limits that the configuration asks for.
+
+import { createRateLimiter, type RateLimiter } from "@postern/apiserver/chain/rate-limiter";
+import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Configuration } from "../config/configuration.ts";
+
+export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateLimits {
+  const { keyQPS, keyBurst, sourceQPS, sourceBurst } = rateLimits;
+  const perSource = limiterOf(sourceQPS, sourceBurst, clock);
+  const perCredential = limiterOf(keyQPS, keyBurst, clock);
+  return {
+    ...(perSource === undefined ? {} : { perSource }),
+    ...(perCredential === undefined ? {} : { perCredential }),
+  };
+}
+
+/** A rate of 0 is no limit, a burst of 0 twice the rate. */
+const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>
+  qps === 0 ? undefined : createRateLimiter({ qps, burst: burst === 0 ? 2 * qps : burst }, clock);
