@@ -50,6 +50,14 @@ describe("a kube config with a token", () => {
     expect(body.status.kubeConfig).toMatch(/^\s+token: \S+$/m);
   });
 
+  it("security book 36: never tells a client to trust any server", async () => {
+    for (const spec of [{}, { clientCert: true }, { server: "https://elsewhere.test" }]) {
+      const { body } = await ask(shared, { spec });
+      expect(body.status.kubeConfig).not.toContain("insecure-skip-tls-verify");
+      expect(body.status.kubeConfig).toContain("certificate-authority-data");
+    }
+  });
+
   it("holds a new key of the requester that opens this one virtual cluster and dies with the key that asked", async () => {
     shared.keys.set("asking", keyState({ id: "asking", name: "asking", uid: "asking-uid", groups: ["extra"] }));
     await ask(shared, { credentialId: "asking", spec: { certificateTTL: 1200 } });

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { createPlatformNames } from "../../../platform-names.ts";
+import type { Cluster } from "../../clusters/cluster.ts";
+import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
+import { serverAddressOf } from "./server-address.ts";
+
+const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });
+const API = "management.example.test/v1";
+const PLATFORM = {
+  url: "https://platform.test/kubernetes/project/shop/virtualcluster/web",
+  certificateAuthorityPem: "P",
+};
+
+const instance = (enabled: boolean): VirtualClusterInstance => ({
+  apiVersion: API,
+  kind: "VirtualClusterInstance",
+  metadata: { name: "web", namespace: "p-shop" },
+  spec: { clusterRef: { cluster: "far" }, template: { accessPoint: { ingress: { enabled } } } },
+});
+const cluster = (suffix?: string): Cluster => ({
+  apiVersion: API,
+  kind: "Cluster",
+  metadata: {
+    name: "far",
+    ...(suffix === undefined ? {} : { annotations: { "example.test/ingress-suffix": suffix } }),
+  },
+});
+
+const addressOf = (options: {
+  readonly enabled: boolean;
+  readonly endpoint: "platform" | "ingress";
+  readonly suffix?: string;
+  readonly proxyFallback?: boolean;
+}) =>
+  serverAddressOf(
+    instance(options.enabled),
+    { endpoint: options.endpoint, serverCertificateAuthority: "C" },
+    {
+      names,
+      lookup: { cluster: () => cluster(options.suffix) },
+      endpoint: { url: () => "https://platform.test", certificateAuthorityPem: "P" },
+      proxyFallback: options.proxyFallback ?? false,
+    },
+  );
+
+describe("the address in a kube config", () => {
+  it("is the virtual cluster's own host, verified by its own authority, where it has an ingress endpoint", () => {
+    const address = { url: "https://web-shop.eu.example.com", certificateAuthorityPem: "C" };
+    expect(addressOf({ enabled: true, endpoint: "ingress", suffix: "eu.example.com" })).toEqual(address);
+    expect(addressOf({ enabled: true, endpoint: "ingress", suffix: ".eu.example.com" })).toEqual(address);
+  });
+
+  it("is the platform's for a virtual cluster that the platform serves itself", () => {
+    expect(addressOf({ enabled: true, endpoint: "platform" })).toEqual(PLATFORM);
+  });
+
+  it.each([
+    [{ enabled: false, endpoint: "platform" }, "spec.template.accessPoint.ingress.enabled"],
+    [{ enabled: false, endpoint: "ingress", suffix: "x.test" }, "spec.template.accessPoint.ingress.enabled"],
+    [{ enabled: true, endpoint: "ingress" }, 'annotate cluster "far" with example.test/ingress-suffix'],
+  ] as const)(
+    "is refused for %j with what is missing, or the platform's where the setting says so",
+    (options, missing) => {
+      expect(() => addressOf(options)).toThrow(missing);
+      expect(addressOf({ ...options, proxyFallback: true })).toEqual(PLATFORM);
+    },
+  );
+});
