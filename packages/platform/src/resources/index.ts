@@ -22,6 +22,7 @@ import type { ResourceStorage } from "@postern/apiserver/registry/resource-stora
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyAuthenticator } from "../authentication/access-key-authenticator.ts";
 import type { FilteredResource } from "../authorization/filtered-resources.ts";
+import { createMembershipCheck } from "../authorization/membership-check.ts";
 import type { PlatformContext } from "../platform-context.ts";
 import type { BackendRegistry } from "../virtual-clusters/backend-registry.ts";
 import type { ControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
@@ -61,13 +62,14 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
   const { authorizer, authenticator, ruleResolver, rbac, onlyVisible, controlPlaneKeys, configuration } = deps;
   const { identityOf } = authenticator;
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
+  const checkMembership = createMembershipCheck({ names: deps.names, escalation });
   const proxyFallback = configuration.kubeConfig.proxyFallback;
   // biome-ignore format: a table
   return [
     ownedAccessKeys(deps),
     users({ ...deps, onlyVisible: onlyVisible("users") }),
     teams({ ...deps, onlyVisible: onlyVisible("teams") }),
-    projects({ ...deps, onlyVisible: onlyVisible("projects") }),
+    projects({ ...deps, checkMembership, onlyVisible: onlyVisible("projects") }),
     clusters({ ...deps, keys: controlPlaneKeys, onlyVisible: onlyVisible("clusters") }),
     virtualClusterInstances({ ...deps, proxyFallback, onlyVisible: onlyVisible("virtualclusterinstances") }),
     spaceInstances({ ...deps, onlyVisible: onlyVisible("spaceinstances") }),

@@ -1,8 +1,8 @@
-// Makes access keys on the server's own account: for kube configs and for the control planes of clusters. Whoever calls has decided that
-// they may be made.
+// Makes the access keys that nobody writes a manifest for: those of kube configs, of the control planes of clusters, and the first one.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createSystemContext } from "@postern/apiserver/server/system-context";
@@ -18,15 +18,17 @@ import type {
   RevokeAccessKey,
 } from "../virtual-clusters/mint-access-key.ts";
 
+type KeyDraft = {
+  readonly metadata: KubeObject["metadata"];
+  readonly spec: NonNullable<OwnedAccessKey["spec"]>;
+};
+
 export type KeyMint = {
   readonly mintAccessKey: MintAccessKey;
   readonly mintControlPlaneKey: MintControlPlaneKey;
   readonly revoke: RevokeAccessKey;
   /** Makes the key of any spec under a name of its own, or a generated one. */
-  readonly mint: (
-    object: { readonly metadata: KubeObject["metadata"]; readonly spec: NonNullable<OwnedAccessKey["spec"]> },
-    signal: AbortSignal,
-  ) => Promise<string>;
+  readonly mint: (object: KeyDraft, signal: AbortSignal) => Promise<string>;
 };
 
 export type KeyMintOptions = {
@@ -42,26 +44,29 @@ export function createKeyMint({ names, keys, accessKeys, clock }: KeyMintOptions
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
-  const mint: KeyMint["mint"] = async ({ metadata, spec }, signal) => {
+  const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<string> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-    const context = contextOf("create", metadata.name ?? "", signal);
     const created = await accessKeys().store.create(context, "", object, { dryRun: false });
     // The answer to a create is the one place that shows the key.
     const { spec: shown } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not show the key that it made");
     return shown.key;
   };
+  const mint: KeyMint["mint"] = (draft, signal) =>
+    create(draft, contextOf("create", draft.metadata.name ?? "", signal));
 
   return {
     mint,
 
-    async mintAccessKey({ owner, groups, displayName, scope, ttl, parent }, { signal }): Promise<MintedKey> {
+    // In the requester's context: what holds for keys that it makes itself holds for this one.
+    async mintAccessKey({ owner, groups, displayName, scope, ttl, parent }, context): Promise<MintedKey> {
       const now = clock.now();
       const parentKey = parent === undefined ? undefined : keys.byUid(parent.uid);
       const remaining = secondsUntil(parentKey?.expiresAt, now);
       const seconds = Math.min(ttl ?? Number.POSITIVE_INFINITY, remaining);
       const isEndless = seconds === Number.POSITIVE_INFINITY;
-      const key = await mint(
+      const [rules, scopeRules] = parentKey?.restrictions?.ruleSets ?? [];
+      const key = await create(
         {
           metadata: {
             generateName: `${scope.project}-${scope.virtualCluster}-`,
@@ -73,10 +78,11 @@ export function createKeyMint({ names, keys, accessKeys, clock }: KeyMintOptions
             type: "Other",
             ...(groups.length === 0 ? {} : { groups }),
             ...(isEndless ? {} : { ttl: seconds }),
-            scope: { virtualClusters: [scope] },
+            ...(rules === undefined ? {} : { rules }),
+            scope: { virtualClusters: [scope], ...(scopeRules === undefined ? {} : { rules: scopeRules }) },
           },
         },
-        signal,
+        context,
       );
       return { key, expiresAt: isEndless ? undefined : now + seconds * 1000 };
     },

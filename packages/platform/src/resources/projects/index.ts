@@ -4,16 +4,12 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
 import type { ObjectLookup } from "../object-lookup.ts";
 import { projectFields } from "./project.ts";
-import { projectStrategy } from "./strategy.ts";
+import { type ProjectStrategyDeps, projectStrategy } from "./strategy.ts";
 import { projectClusters } from "./subresources/clusters.ts";
 
-export type ProjectsDeps = {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
+export type ProjectsDeps = ProjectStrategyDeps & {
   readonly lookup: Pick<ObjectLookup, "project" | "clusters">;
   /** Leaves to a caller what it may see. */
   readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;

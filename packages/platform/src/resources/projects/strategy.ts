@@ -1,14 +1,21 @@
 // What happens to a project on its way into the store.
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { withFinalizer } from "../finalizers.ts";
 import type { Project } from "./project.ts";
 
-export type ProjectStrategyDeps = { readonly names: PlatformNames; readonly directory: Directory };
+export type ProjectStrategyDeps = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  /** Refuses members and owners that get more than whoever writes the project has. */
+  readonly checkMembership: MembershipCheck;
+};
 
 /** Names of namespaces are DNS labels, and no longer than this. */
 const MAX_NAMESPACE_LENGTH = 63;
@@ -16,8 +23,11 @@ const MAX_NAMESPACE_LENGTH = 63;
 export const projectStrategy = (deps: ProjectStrategyDeps): Strategy<Project> => ({
   validateName: (name, isPrefix) => validateProjectName(name, isPrefix, deps.names),
   allowUnconditionalUpdate: true,
-  prepareForCreate: (project, { user }) => {
-    const owner = project.spec?.owner ?? callerAsOwner(user, deps);
+  async prepareForCreate(project, context) {
+    const caller = callerAsOwner(context.user, deps);
+    const owner = project.spec?.owner ?? caller;
+    // Who may create projects owns what it creates; everybody else it lets in is checked.
+    await deps.checkMembership(equalJson(owner, caller) ? withoutOwner(project) : project, undefined, context);
     return withFinalizer(
       {
         ...project,
@@ -27,7 +37,16 @@ export const projectStrategy = (deps: ProjectStrategyDeps): Strategy<Project> =>
       projectFinalizer(deps.names),
     );
   },
+  async prepareForUpdate(project, old, context) {
+    await deps.checkMembership(project, old, context);
+    return project;
+  },
 });
+
+function withoutOwner(project: Project): Project {
+  const { owner: _, ...spec } = project.spec ?? {};
+  return { ...project, spec };
+}
 
 /** Held until the namespace of the project is gone. */
 export const projectFinalizer = ({ key }: Pick<PlatformNames, "key">): string => key("project");

@@ -152,7 +152,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     resources: [
-      projects(deps),
+      projects({ ...deps, checkMembership: async () => {} }),
       clusters({ ...deps, keys: controlPlaneKeys }),
       virtualClusterInstances(deps),
       spaceInstances(deps),
