@@ -6,6 +6,7 @@ import { performance } from "node:perf_hooks";
 const GATES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
   ["format and lint", "biome", "check", "."],
   ["layers", "tsx", "tools/check-layers.ts"],
+  ["resources", "tsx", "tools/check-resources.ts"],
   ["file sizes", "tsx", "tools/check-file-sizes.ts"],
   ["repository text", "tsx", "tools/check-text.ts"],
   ["types", "tsc", "-p", "tsconfig.check.json"],
