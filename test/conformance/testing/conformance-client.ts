@@ -60,7 +60,7 @@ export function createConformanceClient({ url, ca }: ClientOptions): Conformance
 }
 
 type Response = NodeJS.ReadableStream & {
-  readonly statusCode?: number;
+  readonly statusCode?: number | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly headersDistinct: NodeJS.Dict<string[]>;
 };

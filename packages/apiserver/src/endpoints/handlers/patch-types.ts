@@ -49,7 +49,7 @@ export type PatchInput = {
 };
 
 /** A patch read once, to be applied as often as it takes. */
-type Patch = {
+export type Patch = {
   readonly apply: (document: JsonObject) => JsonValue;
   /** What a strict reader objects to in the patch itself. */
   readonly strictErrors: readonly string[];
@@ -62,7 +62,7 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   const { context, resource, manager, now } = input;
   const { definition, fieldManager } = resource;
   const { subresource } = context.info;
-  const patch = readPatch(input);
+  const patch = readPatch(input, definition.schema);
   return {
     transform(current) {
       const next = asObject(patch.apply(current), input, patch.strictErrors, current);
@@ -73,14 +73,20 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   };
 }
 
-function readPatch({ patchType, bytes, resource }: PatchInput): Patch {
+/**
+ * `schema` is that of the document, for strategic merge patches.
+ * @throws ApiError 400 or 413; applying it throws 422 where it does not fit the document
+ */
+export function readPatch(
+  { patchType, bytes }: Pick<PatchInput, "patchType" | "bytes">,
+  schema: StructuralSchema,
+): Patch {
   const text = utf8.decode(bytes);
   try {
     if (patchType === JSON_PATCH) return readJsonPatch(text);
     const patch = decodeMergePatch(text);
     const strictErrors = findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`);
     if (patchType === MERGE_PATCH) return { apply: (document) => applyMergePatch(document, patch), strictErrors };
-    const { schema } = resource.definition;
     return { apply: (document) => strategicMerge(document, patch, schema), strictErrors };
   } catch (error) {
     if (error instanceof PatchDecodeError) throw badRequestError(error.message, error);

@@ -57,7 +57,10 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
 };
 
 /** Throws 415 that lists what the resource takes. */
-function negotiatePatchType(contentType: string, { strategicMergePatch }: ResourceDefinition): string {
+export function negotiatePatchType(
+  contentType: string,
+  { strategicMergePatch }: Pick<ResourceDefinition, "strategicMergePatch">,
+): string {
   const accepted = [
     JSON_PATCH,
     MERGE_PATCH,

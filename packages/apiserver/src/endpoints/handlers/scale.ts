@@ -8,31 +8,30 @@ import {
   internalError,
   invalidObjectError,
   STALE_RESOURCE_VERSION,
-  unsupportedMediaTypeError,
   verbNotSupportedError,
 } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/merge-patch";
-import { PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
+import { validatePatchOptions, validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
 import type { RequestContext } from "../../chain/handler.ts";
 import { splitFieldPath, valueAtPath, withValueAtPath } from "../../registry/field-path.ts";
 import type { ScaleSubresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
-import { updateOptionsOf } from "../../request/query-options.ts";
+import { patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
-import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
+import { type BodyKind, conform, decodeObject, goKindOf } from "../decode/decode-object.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
 import { checkNameOfPath, readBody } from "../decode/read-object.ts";
-import type { VerbHandler } from "../endpoint-context.ts";
-import { mediaTypeOf } from "../negotiation/negotiate-input.ts";
+import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
-import { MERGE_PATCH } from "./patch-types.ts";
+import { negotiatePatchType } from "./patch.ts";
+import { APPLY_PATCH, readPatch } from "./patch-types.ts";
 
 const scaleKind: BodyKind = {
   group: "autoscaling",
@@ -51,8 +50,11 @@ const scaleKind: BodyKind = {
   ),
 };
 
+/** What a request makes of the object whose scale it is. */
+type ScaleEdit = (current: KubeObject) => KubeObject;
+
 export const handleScale: VerbHandler = async (context, resource, endpoint) => {
-  const { definition, storage, fieldManager } = resource;
+  const { definition, storage } = resource;
   const { verb, namespace, name } = context.info;
   const { scale } = definition;
   if (scale === undefined || storage.get === undefined || storage.update === undefined)
@@ -64,50 +66,80 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   }
   if (verb !== "update" && verb !== "patch") throw unsupported(resource, verb);
   const options = updateOptionsOf(context.request.query);
-  const manager = fieldManagerOf(options.fieldManager, context.request);
-  const now = formatTimestamp(endpoint.runtime.clock.now());
-  const body =
-    verb === "update" ? await readScale(context, endpoint) : await readScalePatch(context, endpoint.limits.bodyBytes);
-  const outcome = await storage.update(
-    context,
-    namespace,
-    name,
-    {
-      subresource: "scale",
-      transform(current) {
-        const wanted = body(scaleOf(current, scale));
-        checkNameOfPath(wanted, context);
-        const next = withReplicas(current, wanted, scale, resource);
-        return fieldManager.update({ live: current, next, manager, subresource: "scale", now });
-      },
-    },
-    { dryRun: options.dryRun !== undefined && options.dryRun.length > 0 },
-  );
+  const edit = { context, resource, endpoint, scale, now: formatTimestamp(endpoint.runtime.clock.now()) };
+  const transform = verb === "update" ? await readReplacement(edit) : await readPatchOfScale(edit);
+  const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
+  const outcome = await storage.update(context, namespace, name, { subresource: "scale", transform }, { dryRun });
   return await objectResponse(context, 200, scaleOf(outcome.object.decode(), scale), definition, output);
 };
 
 const unsupported = ({ definition }: InstalledResource, verb: string) =>
   verbNotSupportedError({ group: definition.group, resource: definition.plural }, verb);
 
-type ScaleEdit = (current: KubeObject) => KubeObject;
+type EditInput = {
+  readonly context: RequestContext;
+  readonly resource: InstalledResource;
+  readonly endpoint: EndpointContext;
+  readonly scale: ScaleSubresource;
+  readonly now: Timestamp;
+};
 
-async function readScale(context: RequestContext, endpoint: Parameters<VerbHandler>[2]): Promise<ScaleEdit> {
-  const { fieldValidation } = updateOptionsOf(context.request.query);
-  const scale = decodeObject(context, await readBody(context, endpoint), scaleKind, fieldValidationOf(fieldValidation));
-  return () => scale;
+async function readReplacement(input: EditInput): Promise<ScaleEdit> {
+  const { context, endpoint } = input;
+  const options = updateOptionsOf(context.request.query);
+  const errors = validateUpdateOptions(options);
+  if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "UpdateOptions" }, "", errors);
+  const body = await readBody(context, endpoint);
+  const wanted = decodeObject(context, body, scaleKind, fieldValidationOf(options.fieldValidation));
+  return (current) => updated(current, wanted, input);
 }
 
-async function readScalePatch({ request }: RequestContext, limitBytes: number): Promise<ScaleEdit> {
-  if (mediaTypeOf(headerOf(request, "content-type")) !== MERGE_PATCH) throw unsupportedMediaTypeError([MERGE_PATCH]);
-  const text = new TextDecoder().decode(await request.body(limitBytes));
-  try {
-    const patch = decodeMergePatch(text);
-    // A merge patch of an object is an object; withReplicas checks the number in it.
-    return (current) => applyMergePatch(current, patch) as KubeObject;
-  } catch (error) {
-    if (error instanceof PatchDecodeError) throw badRequestError(error.message, error);
-    throw error;
-  }
+async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
+  const { context, endpoint, scale } = input;
+  const { request } = context;
+  const patchType = negotiatePatchType(headerOf(request, "content-type"), {});
+  const options = patchOptionsOf(request.query);
+  const errors = validatePatchOptions(options, patchType);
+  if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "PatchOptions" }, "", errors);
+  const bytes = await request.body(endpoint.limits.bodyBytes);
+  if (patchType === APPLY_PATCH) return readConfiguration(input, bytes, options.force ?? false);
+  const patch = readPatch({ patchType, bytes }, scaleKind.schema);
+  return (current) => {
+    const patched = patch.apply(scaleOf(current, scale));
+    if (!isJsonObject(patched)) throw badRequestError("the patch makes the Scale something that is no object");
+    return updated(current, conform(withMetadata(patched), scaleKind).object, input);
+  };
+}
+
+function readConfiguration(input: EditInput, bytes: Uint8Array, force: boolean): ScaleEdit {
+  const { context, resource, scale, now } = input;
+  const { definition, fieldManager } = resource;
+  const body = { bytes, format: "yaml" } as const;
+  const wanted = decodeObject(context, body, scaleKind, "Warn");
+  checkNameOfPath(wanted, context);
+  const manager = fieldManagerOf(patchOptionsOf(context.request.query).fieldManager, context.request);
+  // Whoever applies a scale applies one field of the object.
+  const applied = withReplicas(
+    { apiVersion: formatApiVersion(definition), kind: definition.kind, metadata: { name: context.info.name } },
+    wanted,
+    scale,
+  );
+  return (live) => {
+    checkVersion(live, wanted, resource);
+    return fieldManager.apply({ live, applied, manager, force, subresource: "scale", now });
+  };
+}
+
+/** Only apiVersion, kind and metadata are looked at before the schema is. */
+const withMetadata = ({ metadata, ...rest }: JsonObject): KubeObject =>
+  ({ ...rest, metadata: isJsonObject(metadata) ? metadata : {} }) as unknown as KubeObject;
+
+function updated(current: KubeObject, wanted: KubeObject, { context, resource, scale, now }: EditInput): KubeObject {
+  checkNameOfPath(wanted, context);
+  checkVersion(current, wanted, resource);
+  const next = withReplicas(current, wanted, scale);
+  const manager = fieldManagerOf(updateOptionsOf(context.request.query).fieldManager, context.request);
+  return resource.fieldManager.update({ live: current, next, manager, subresource: "scale", now });
 }
 
 function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
@@ -129,21 +161,25 @@ function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
   };
 }
 
-function withReplicas(
-  object: KubeObject,
-  wanted: KubeObject,
-  scale: ScaleSubresource,
-  { definition }: InstalledResource,
-): KubeObject {
+/** Throws 409 for a Scale that was read before the object changed; without a version there is nothing to compare. */
+function checkVersion(current: KubeObject, wanted: KubeObject, { definition }: InstalledResource): void {
   const { resourceVersion = "" } = wanted.metadata;
+  if (resourceVersion === "" || resourceVersion === current.metadata.resourceVersion) return;
   const groupResource = { group: definition.group, resource: definition.plural };
-  if (resourceVersion !== "" && resourceVersion !== object.metadata.resourceVersion) {
-    throw conflictError(groupResource, object.metadata.name ?? "", STALE_RESOURCE_VERSION);
-  }
+  throw conflictError(groupResource, current.metadata.name ?? "", STALE_RESOURCE_VERSION);
+}
+
+function withReplicas(object: KubeObject, wanted: KubeObject, scale: ScaleSubresource): KubeObject {
   const replicas = replicasOf(wanted["spec"]);
-  if (typeof replicas !== "number" || !Number.isInteger(replicas) || replicas < 0) {
+  if (typeof replicas !== "number" || !Number.isInteger(replicas)) {
+    throw badRequestError(
+      `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${goKindOf(replicas)} into Go struct field ` +
+        "ScaleSpec.spec.replicas of type int32",
+    );
+  }
+  if (replicas < 0) {
     throw invalidObjectError(scaleKind, object.metadata.name ?? "", [
-      invalidError("spec.replicas", replicas, "must be an integer greater than or equal to 0"),
+      invalidError("spec.replicas", replicas, "must be greater than or equal to 0"),
     ]);
   }
   // Only a member below the top level changes, so it stays an object of its kind.

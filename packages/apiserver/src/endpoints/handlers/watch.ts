@@ -3,7 +3,6 @@
 
 import { ApiError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { WatchEventObserver, WatchQuery } from "../../registry/resource-storage.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
@@ -11,6 +10,7 @@ import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateStream } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
 import { createWatchEncoder, type WatchEncoder } from "./watch-encoder.ts";
+import { webSocketResponse, webSocketUpgrade } from "./watch-websocket.ts";
 
 const BOOKMARK_INTERVAL_MS = 60_000;
 /** A last bookmark goes out this long before the deadline, so that the next watch starts close to where this one ended. */
@@ -40,19 +40,19 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     if (!isApiError(error, "Expired") && !isApiError(error, "Timeout")) throw error;
     stream.error(error);
   }
-  return watchResponse(stream, timeoutOf(options.timeoutSeconds, endpoint), context);
+  const timeoutMs = timeoutOf(options.timeoutSeconds, endpoint);
+  const run: StreamRun = (sink, signal) => stream.run(sink, AbortSignal.any([signal, context.signal]), timeoutMs);
+  const upgrade = webSocketUpgrade(context.request);
+  return upgrade === undefined ? watchResponse(run) : webSocketResponse(context.request, upgrade, run);
 };
 
-function watchResponse(stream: WatchStream, timeoutMs: number, context: RequestContext): ApiResponse {
-  return {
-    status: 200,
-    headers: { "cache-control": "no-cache, private", "content-type": "application/json" },
-    body: {
-      type: "stream",
-      run: (sink, signal) => stream.run(sink, AbortSignal.any([signal, context.signal]), timeoutMs),
-    },
-  };
-}
+type StreamRun = Extract<ApiResponse["body"], { readonly type: "stream" }>["run"];
+
+const watchResponse = (run: StreamRun): ApiResponse => ({
+  status: 200,
+  headers: { "cache-control": "no-cache, private", "content-type": "application/json" },
+  body: { type: "stream", run },
+});
 
 /** Without a wish of the client's, ends are spread over half an hour, so that clients do not all come back at once. */
 function timeoutOf(timeoutSeconds: number | undefined, { runtime }: EndpointContext): number {

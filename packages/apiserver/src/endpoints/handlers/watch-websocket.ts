@@ -1,0 +1,79 @@
+// Sends the events of a watch as WebSocket messages, one text message each, for browsers.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go (HandleWS)
+
+import type { IncomingMessage } from "node:http";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { type WebSocket, WebSocketServer } from "ws";
+import { webSocketProtocols } from "../../request/bearer-token.ts";
+import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
+import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
+
+/** Clients send nothing but control frames. */
+const MAX_MESSAGE_BYTES = 4096;
+
+/** The upgrade a request asks for, where it is one to a WebSocket. */
+export const webSocketUpgrade = ({ upgrade }: ApiRequest): UpgradeRequest | undefined =>
+  upgrade !== undefined && upgrade.protocol.toLowerCase() === "websocket" ? upgrade : undefined;
+
+/**
+ * Takes the connection over and lets `run` write JSON lines to it. `signal` is aborted when the client has closed the connection;
+ * once `run` has settled the server closes it, with code 1000.
+ * @throws ApiError 400 when the client leaves the choice of a subprotocol to the server
+ */
+export function webSocketResponse(
+  request: ApiRequest,
+  upgrade: UpgradeRequest,
+  run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+): ApiResponse {
+  if (webSocketProtocols(request).length > 1) {
+    throw badRequestError("exactly one WebSocket subprotocol, or none, may be asked for");
+  }
+  return { status: 101, headers: {}, body: { type: "upgraded", done: serve(request, upgrade, run) } };
+}
+
+async function serve(
+  request: ApiRequest,
+  upgrade: UpgradeRequest,
+  run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const webSocket = await shakeHands(request, upgrade);
+  const gone = new AbortController();
+  const closed = new Promise<void>((resolve) => {
+    webSocket.on("close", () => {
+      gone.abort();
+      resolve();
+    });
+  });
+  // A broken connection is closed, which is all there is to know.
+  webSocket.on("error", () => webSocket.terminate());
+  await run(createWebSocketSink(webSocket), gone.signal);
+  webSocket.close(1000);
+  await closed;
+}
+
+/** Rejects when the request is no proper handshake; the client has been told by then. */
+function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSocket> {
+  const { socket, head } = upgrade.accept();
+  const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+  // The handshake reads the method and the headers of a request, nothing else.
+  const handshake = { method: request.method, headers: request.headers } as unknown as IncomingMessage;
+  return new Promise((resolve, reject) => {
+    socket.once("close", () => reject(new Error("the connection ended before the WebSocket was open")));
+    server.handleUpgrade(handshake, socket, Buffer.from(head), resolve);
+  });
+}
+
+/** Each line that is written becomes a message. */
+function createWebSocketSink(webSocket: WebSocket): ByteSink {
+  const write = (chunk: Uint8Array | string): boolean => {
+    if (webSocket.readyState !== webSocket.OPEN) return false;
+    for (const line of Buffer.from(chunk).toString("utf8").split("\n")) if (line !== "") webSocket.send(line);
+    return true;
+  };
+  return {
+    write,
+    get bufferedBytes() {
+      return webSocket.bufferedAmount;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+// Watches over WebSockets, as browsers open them.
+
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { KEYS, key, useServer } from "./testing/api.ts";
+
+const api = useServer();
+const TOKEN_PROTOCOL = `base64url.bearer.authorization.k8s.io.${Buffer.from("admin-token").toString("base64url")}`;
+const ADMIN = { Authorization: "Bearer admin-token" };
+
+function connect(path: string, protocols: string[], headers = {}): WebSocket {
+  return new WebSocket(`${api.server.url}${path}`, protocols, { ca: api.server.ca, headers });
+}
+
+/** The status of the refusal. */
+async function refusalOf(webSocket: WebSocket): Promise<number | undefined> {
+  webSocket.on("error", () => {});
+  const [, response] = await once(webSocket, "unexpected-response");
+  webSocket.terminate();
+  return response.statusCode;
+}
+
+test("W-14 sends each event as one text message, from the first on", async () => {
+  await api.post(KEYS, key("w14-a"));
+  const webSocket = connect(`${KEYS}?watch=true&fieldSelector=metadata.name%3Dw14-a`, [], ADMIN);
+  const [first, isBinary] = await once(webSocket, "message");
+  expect(isBinary).toBe(false);
+  expect(JSON.parse(String(first))).toMatchObject({ type: "ADDED", object: { metadata: { name: "w14-a" } } });
+  const next = once(webSocket, "message");
+  await api.delete(`${KEYS}/w14-a`);
+  expect(JSON.parse(String((await next)[0]))).toMatchObject({ type: "DELETED" });
+  webSocket.terminate();
+});
+
+test("W-14 closes with code 1000 when the time is up", async () => {
+  const webSocket = connect(`${KEYS}?watch=true&timeoutSeconds=1`, [], ADMIN);
+  const [code] = await once(webSocket, "close");
+  expect(code).toBe(1000);
+});
+
+test("W-14 echoes the only subprotocol that is asked for", async () => {
+  const webSocket = connect(`${KEYS}?watch=true`, ["base64.binary.k8s.io"], ADMIN);
+  await once(webSocket, "open");
+  expect(webSocket.protocol).toBe("base64.binary.k8s.io");
+  webSocket.terminate();
+});
+
+test("W-14 takes a token from a subprotocol beside exactly one other, which is echoed", async () => {
+  const webSocket = connect(`${KEYS}?watch=true`, [TOKEN_PROTOCOL, "any"]);
+  await once(webSocket, "open");
+  expect(webSocket.protocol).toBe("any");
+  webSocket.terminate();
+});
+
+test("W-14 refuses a subprotocol with a token alone with 401, and beside an Authorization header with 400", async () => {
+  expect(await refusalOf(connect(`${KEYS}?watch=true`, [TOKEN_PROTOCOL]))).toBe(401);
+  expect(await refusalOf(connect(`${KEYS}?watch=true`, [TOKEN_PROTOCOL, "any"], ADMIN))).toBe(400);
+});
+
+test("W-14 refuses a handshake before it is one: 403 without rights, 422 for bad options, 400 for a choice of protocols", async () => {
+  expect(await refusalOf(connect(`${KEYS}?watch=true`, []))).toBe(403);
+  expect(await refusalOf(connect(`${KEYS}?watch=true&sendInitialEvents=true`, [], ADMIN))).toBe(422);
+  expect(await refusalOf(connect(`${KEYS}?watch=true`, ["a", "b"], ADMIN))).toBe(400);
+});
