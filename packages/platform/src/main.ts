@@ -20,7 +20,12 @@ import { createFrontDoor } from "./server/front-door.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { openStore } from "./server/open-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
-import { createProxyCertificateAuthenticator, createProxyRoute, isLongRunningProxy } from "./server/proxy-route.ts";
+import {
+  createProxyAuthorizer,
+  createProxyCertificateAuthenticator,
+  createProxyRoute,
+  isLongRunningProxy,
+} from "./server/proxy-route.ts";
 import { rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
@@ -130,8 +135,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       proxy: createHandlerChain(createProxyRoute(core, surface), {
         ...chain,
         authenticator: unionAuthenticator(proxyAuthenticators),
-        // The route decides by what is asked behind the proxy.
-        authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
+        authorizer: createProxyAuthorizer(core),
         isLongRunning: isLongRunningProxy,
       }),
     }),

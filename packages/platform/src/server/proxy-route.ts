@@ -1,7 +1,8 @@
 // Answers what is sent through the platform to a virtual cluster: decides, finds the backend, hands over.
 
 import { notFoundError, resourceNotFoundError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
-import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import type { Authenticator, Credential } from "@postern/apiserver/authentication/authenticator";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
 import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request/long-running";
@@ -63,6 +64,20 @@ export function createProxyCertificateAuthenticator(
   };
 }
 
+/**
+ * The route itself decides by what is asked behind the proxy. Acting as somebody else is decided here, as in the management API; who
+ * was let in by a virtual cluster is nobody there, and acts as itself alone.
+ */
+export function createProxyAuthorizer({ authorizer }: Pick<PlatformCore, "authorizer">): Authorizer {
+  return {
+    authorize(attributes) {
+      if (attributes.verb !== "impersonate") return { verdict: "allow", reason: "" };
+      if (isInsideCredential(attributes.credential)) return { verdict: "deny", reason: "" };
+      return authorizer.authorize(attributes);
+    },
+  };
+}
+
 /** What is asked behind the proxy decides whether a request runs long. */
 export const isLongRunningProxy: LongRunningCheck = (request, info) => {
   const path = parseProxyPath(request.path);
@@ -71,7 +86,9 @@ export const isLongRunningProxy: LongRunningCheck = (request, info) => {
 };
 
 /** A certificate of the virtual cluster opens that cluster alone, and there its own RBAC decides. */
-const isInsideIdentity = ({ credential }: RequestContext): boolean =>
+const isInsideIdentity = ({ credential }: RequestContext): boolean => isInsideCredential(credential);
+
+const isInsideCredential = (credential: Credential | undefined): boolean =>
   credential?.id.startsWith(CERTIFICATE_PREFIX) === true;
 
 function decide(context: RequestContext, path: ProxyPath, { authorizer, names }: PlatformCore): void {
