@@ -70,6 +70,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly selectableFields?: readonly string[];
   /** False for the built-in kinds that keep no metadata.generation; default true. */
   readonly tracksGeneration?: boolean;
+  /** Fills in what the schema cannot: called on every object that a client sends, before it is recorded who owns what. */
+  setDefaults?(object: KubeObject): KubeObject;
   readonly strategy?: Strategy;
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */

@@ -96,6 +96,7 @@ export const namespaces: ResourceDefinition = defineBuiltin({
     ageColumn,
   ],
   strategy,
+  setDefaults: (namespace) => ((namespace.metadata.name ?? "") === "" ? namespace : withNameLabel(namespace)),
 });
 
 /** Selectors by label can name single namespaces by this one. */

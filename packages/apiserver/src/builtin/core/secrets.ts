@@ -119,4 +119,5 @@ export const secrets: ResourceDefinition = defineBuiltin({
     ageColumn,
   ],
   strategy,
+  setDefaults: normalize,
 });

@@ -17,7 +17,10 @@ import { applyFieldValidation, type FieldValidation } from "./field-validation.t
 import { parseBody } from "./parse-body.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
-export type BodyKind = GroupVersionKind & { readonly schema: StructuralSchema };
+export type BodyKind = GroupVersionKind & {
+  readonly schema: StructuralSchema;
+  setDefaults?(object: KubeObject): KubeObject;
+};
 
 export type Body = { readonly bytes: Uint8Array; readonly format: InputFormat };
 
@@ -52,7 +55,8 @@ export function conform(
   const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version);
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   // Pruning keeps the members that make it an object of a kind.
-  const object = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;
+  const defaulted = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;
+  const object = kind.setDefaults?.(defaulted) ?? defaulted;
   // Metadata comes first; within each part upstream sorts, since its maps have no order.
   const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted()];
   return { object, unknown: paths.map((path) => `unknown field ${quoteGo(path)}`) };

@@ -64,7 +64,8 @@ function applyTo(live: KubeObject | undefined, configuration: Configuration, inp
   // Unlike in a body, a null that the schema does not allow stays: it is refused, not dropped. Kinds with Go types have no nulls.
   const complete = definition.strategicMergePatch === true ? applyDefaults : setDefaults;
   // Pruning and defaults keep the members that make it an object of a kind.
-  return tidyMetadata(complete(value, definition.schema) as KubeObject, context.warnings);
+  const completed = complete(value, definition.schema) as KubeObject;
+  return tidyMetadata(definition.setDefaults?.(completed) ?? completed, context.warnings);
 }
 
 /** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */

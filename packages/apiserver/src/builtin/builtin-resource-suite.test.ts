@@ -1,0 +1,55 @@
+// Runs the suite of every resource on the built-in kinds.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { NO_OPINION } from "../authorization/authorizer.ts";
+import { describeResource, type ResourceSuiteOptions } from "../registry/testing/resource-suite.ts";
+import { openSuiteSurface } from "../registry/testing/suite-surface.ts";
+import { builtinResources } from "./builtin-resources.ts";
+
+/** Only what they are made of is looked at here: the surface under test makes its own. */
+const definitions = builtinResources({
+  authorizer: { authorize: () => NO_OPINION },
+  ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },
+  rbacSource: { rulesOf: () => undefined },
+  tokens: { authenticateToken: () => undefined },
+  audiences: [],
+});
+
+const named =
+  (rest: JsonObject = {}) =>
+  (name: string) => ({ metadata: { name }, ...rest });
+const readers = [{ verbs: ["get"], apiGroups: [""], resources: ["configmaps"] }];
+const writers = [{ verbs: ["update"], apiGroups: [""], resources: ["configmaps"] }];
+const RBAC = "rbac.authorization.k8s.io";
+const subjectOf = (name: string) => ({ subjects: [{ apiGroup: RBAC, kind: "User", name }] });
+const toView = { roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "view" } };
+
+const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } = {
+  namespaces: {
+    valid: named(),
+    change: { metadata: { labels: { a: "b" } } },
+    skip: {
+      "answers a deletion with the uid of what is gone": "a namespace is emptied first",
+      "keeps what finalizers hold until the last of them goes": "its spec holds it too",
+      "tells a watch of a creation, a change and a deletion, each once": "its phase changes on the way",
+      "keeps nothing of a dry run": "it is shown as terminating",
+    },
+  },
+  configmaps: { valid: named({ data: { a: "1" } }), change: { data: { a: "2" } } },
+  secrets: { valid: named({ data: { a: "MQ==" }, type: "Opaque" }), change: { data: { a: "Mg==" } } },
+  serviceaccounts: { valid: named(), change: { automountServiceAccountToken: false } },
+  events: {
+    valid: named({ involvedObject: { kind: "ConfigMap", namespace: "default", name: "x" }, reason: "Tested" }),
+    change: { message: "again" },
+  },
+  leases: { valid: named({ spec: { holderIdentity: "a" } }), change: { spec: { holderIdentity: "b" } } },
+  roles: { valid: named({ rules: readers }), change: { rules: writers } },
+  clusterroles: { valid: named({ rules: readers }), change: { rules: writers } },
+  rolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b") },
+  clusterrolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b") },
+};
+
+for (const definition of definitions) {
+  const options = CASES[definition.plural];
+  if (options !== undefined) describeResource(definition, { ...options, open: () => openSuiteSurface() });
+}
