@@ -1,0 +1,88 @@
+// Passes a request on that asks to leave HTTP: exec, attach, port-forward, and watches of browsers.
+// Source: k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go
+
+import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
+import { type ApiRequest, headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type ForwardedRequest, respondWith } from "./forward-request.ts";
+import { upgradeHeaders } from "./forwarded-headers.ts";
+import { switchingProtocols } from "./returned-headers.ts";
+import { type SpliceOptions, spliceSockets } from "./splice-sockets.ts";
+import type { UpstreamConnections } from "./upstream-connections.ts";
+import { badGatewayError } from "./upstream-failure.ts";
+
+/** Protocols that Kubernetes speaks; a request for any other goes on as one that stays in HTTP, as RFC 9110 allows. */
+const PROTOCOLS: readonly string[] = ["websocket", "spdy/3.1"];
+
+/** The upgrade of a request that is to be passed on as one. */
+export function forwardableUpgrade({ upgrade }: Pick<ApiRequest, "upgrade">): UpgradeRequest | undefined {
+  return upgrade !== undefined && PROTOCOLS.includes(upgrade.protocol.toLowerCase()) ? upgrade : undefined;
+}
+
+export type OriginRule = (origin: string) => boolean;
+
+export type UpgradeOptions = Omit<SpliceOptions, "signal"> & {
+  /** Origins of pages that may open WebSockets, beside the platform's own. */
+  readonly isAllowedOrigin: OriginRule;
+};
+
+/**
+ * The caller gets a 101 only where the target has said 101 to it; any other response is handed on, and both connections are closed
+ * behind it. Throws ApiErrors.
+ */
+export async function forwardUpgrade(
+  { request, path, headers, signal }: ForwardedRequest,
+  upgrade: UpgradeRequest,
+  connections: UpstreamConnections,
+  { isAllowedOrigin, scheduler, halfOpenTimeoutMs }: UpgradeOptions,
+): Promise<ApiResponse> {
+  refuseStrangeOrigin(request, isAllowedOrigin);
+  refuseBody(request);
+  const answer = await connections.send({
+    method: request.method,
+    path,
+    headers: { ...headers, ...upgradeHeaders(request, upgrade.protocol) },
+    upgrade: true,
+    lasts: true,
+    signal,
+  });
+  if (answer.type === "response") return respondWith(answer.response, request, path, connections);
+
+  const { response, socket, head } = answer;
+  if (response.statusCode !== 101 || response.headers.upgrade?.toLowerCase() !== upgrade.protocol.toLowerCase()) {
+    socket.destroy();
+    throw badGatewayError({ reason: "UpgradeFailed", message: "it goes over to another protocol than was asked for" });
+  }
+  const client = upgrade.accept();
+  client.socket.write(switchingProtocols(response.headers), "latin1");
+  const done = spliceSockets(client, { socket, head }, { signal, scheduler, halfOpenTimeoutMs });
+  return { status: 101, headers: {}, body: { type: "upgraded", done } };
+}
+
+/**
+ * A browser sends the client certificate of its user along for any page. Programs send no Origin, or that of the server itself.
+ */
+function refuseStrangeOrigin(request: ApiRequest, isAllowedOrigin: OriginRule): void {
+  const origin = headerOf(request, "origin");
+  if (origin === "" || isAllowedOrigin(origin)) return;
+  const host = hostOf(origin);
+  if (host === undefined || host !== hostOf(`https://${request.host}`)) {
+    throw forbiddenPathError("upgrades from pages of other origins are not allowed");
+  }
+}
+
+function hostOf(url: string): string | undefined {
+  try {
+    return new URL(url).host;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What follows the headers belongs to the new protocol; a target that took it for a body would read both wrongly. */
+function refuseBody({ headers }: ApiRequest): void {
+  const length = headers["content-length"] ?? "0";
+  if (length !== "0" || headers["transfer-encoding"] !== undefined) {
+    throw badRequestError("a request that asks to leave HTTP cannot have a body");
+  }
+}

@@ -1,0 +1,109 @@
+// The headers of a target's response that a caller gets.
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { isHopByHop, namedInConnection } from "./forwarded-headers.ts";
+import { badGatewayError } from "./upstream-failure.ts";
+
+/** They would speak for the platform's origin, or about the target's own way of being reached. */
+const NOT_RETURNED: ReadonlySet<string> = new Set([
+  "alt-svc",
+  "clear-site-data",
+  "content-location",
+  "content-security-policy",
+  "date",
+  "location",
+  "origin-agent-cluster",
+  "public-key-pins",
+  "refresh",
+  "report-to",
+  "server",
+  "service-worker-allowed",
+  "set-cookie",
+  "set-cookie2",
+  "strict-transport-security",
+  "www-authenticate",
+  "x-powered-by",
+]);
+const NOT_RETURNED_PREFIXES: readonly string[] = ["access-control-", "cross-origin-"];
+
+/**
+ * What comes through here was made by tenants and is served from the platform's origin, where a page of theirs must not run: a
+ * browser shows it without an origin of its own.
+ */
+const HARMLESS_IN_BROWSERS: ResponseHeaders = {
+  "content-security-policy": "sandbox",
+  "x-content-type-options": "nosniff",
+};
+
+/** The place of a redirect is given where it is still below the target. */
+export function returnedHeaders(headers: IncomingHttpHeaders, location: string | undefined): ResponseHeaders {
+  const named = namedInConnection(headers.connection);
+  const returned: { [name: string]: string | readonly string[] } = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value === undefined || isHopByHop(name) || named.has(name) || NOT_RETURNED.has(name)) continue;
+    if (!NOT_RETURNED_PREFIXES.some((prefix) => name.startsWith(prefix))) returned[name] = value;
+  }
+  return { ...returned, ...HARMLESS_IN_BROWSERS, ...(location === undefined ? {} : { location }) };
+}
+
+export type RedirectOptions = {
+  /** Base URL of the target. */
+  readonly server: string;
+  /** The path that was asked for there, without the query. */
+  readonly path: string;
+  /** Where the target stands at the platform: what was taken off the path on the way here. */
+  readonly basePath: string;
+};
+
+/**
+ * The Location of a redirect as callers must see it, or undefined where there is none. Redirects are never followed here, and not
+ * passed on when they lead to another host: some clients would take their credential there. Throws ApiError 502 for those.
+ */
+export function returnedLocation(headers: IncomingHttpHeaders, options: RedirectOptions): string | undefined {
+  const { location } = headers;
+  if (location === undefined) return undefined;
+  const base = new URL(options.server);
+  const root = base.pathname.replace(/\/+$/, "");
+  const url = parseUrl(location, new URL(root + options.path, base));
+  const isBelow = url?.origin === base.origin && (url.pathname === root || url.pathname.startsWith(`${root}/`));
+  if (url === undefined || !isBelow) {
+    throw badGatewayError({ reason: "RedirectRefused", message: "it redirects to another place" });
+  }
+  // A path that begins with two slashes would name another host.
+  const rest = `/${url.pathname.slice(root.length).replace(/^\/+/, "")}`;
+  return `${options.basePath}${rest}${url.search}${url.hash}`;
+}
+
+function parseUrl(text: string, base: URL): URL | undefined {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a 101 says beside the protocol it goes over to. */
+const HANDSHAKE_HEADERS = [
+  "sec-websocket-accept",
+  "sec-websocket-extensions",
+  "sec-websocket-protocol",
+  "x-stream-protocol-version",
+] as const;
+
+/** The head of the 101 that a caller gets. Node has parsed the values: none holds the end of a line. */
+export function switchingProtocols(headers: IncomingHttpHeaders): string {
+  const lines = HANDSHAKE_HEADERS.flatMap((name) => {
+    const value = headers[name];
+    return value === undefined ? [] : [`${name}: ${typeof value === "string" ? value : value.join(", ")}`];
+  });
+  return [
+    "HTTP/1.1 101 Switching Protocols",
+    "connection: Upgrade",
+    `upgrade: ${headers.upgrade}`,
+    ...lines,
+    "",
+    "",
+  ].join("\r\n");
+}

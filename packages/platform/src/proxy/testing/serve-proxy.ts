@@ -1,0 +1,56 @@
+// The platform's side of a proxy test: a front door on a real TLS socket that passes everything below one path on to a target.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { errorResponse, toApiError } from "@postern/apiserver/chain/error-response";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTestContext } from "@postern/apiserver/testing/test-context";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { mountRequest } from "@postern/apiserver/transport/mount-request";
+import { serveHandler } from "@postern/apiserver/transport/testing/serve-handler";
+import { onTestFinished } from "vitest";
+import { createAddressRules } from "../address-rules.ts";
+import type { ProxyTarget } from "../proxy-target.ts";
+import { createReverseProxy, type ReverseProxyOptions } from "../reverse-proxy.ts";
+import { createUpstreamConnections, type UpstreamConnections, type UpstreamOptions } from "../upstream-connections.ts";
+
+/** Where the target stands at the platform. */
+export const BASE = "/kubernetes/project/default/virtualcluster/demo";
+
+export const alice: UserInfo = { name: "alice", groups: ["devs", "postern:role:edit", "system:authenticated"] };
+
+export type ServedProxy = {
+  readonly port: number;
+  readonly connections: UpstreamConnections;
+  /** Requests that have come in, the latest last. Their `abort` is what revocation calls. */
+  readonly requests: readonly ApiRequest[];
+};
+
+export type ServeProxyOptions = Partial<UpstreamOptions> & Partial<ReverseProxyOptions> & { readonly user?: UserInfo };
+
+export function openConnections(target: ProxyTarget, options: Partial<UpstreamOptions> = {}): UpstreamConnections {
+  const { scheduler } = systemRuntime;
+  const connections = createUpstreamConnections(target, { scheduler, addresses: createAddressRules(), ...options });
+  onTestFinished(() => connections[Symbol.dispose]());
+  return connections;
+}
+
+export async function serveProxy(target: ProxyTarget, options: ServeProxyOptions = {}): Promise<ServedProxy> {
+  const connections = openConnections(target, options);
+  const { proxy } = createReverseProxy(connections, { scheduler: systemRuntime.scheduler, ...options });
+  const requests: ApiRequest[] = [];
+  const { port } = await serveHandler(async (outer) => {
+    requests.push(outer);
+    const request = mountRequest(outer, BASE);
+    if (request === undefined) throw new Error("a test asked for a path that is not proxied");
+    const context: RequestContext = { ...createTestContext({ url: "/" }), request, signal: request.signal };
+    try {
+      return await proxy(context, options.user ?? alice);
+    } catch (error) {
+      const refusal = toApiError(error, request.signal);
+      if (refusal === undefined) throw error;
+      return errorResponse(refusal);
+    }
+  });
+  return { port, connections, requests };
+}

@@ -1,0 +1,105 @@
+// What a client is told when a target cannot be reached or breaks off. It learns what kind of fault it is, and no addresses.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { AddressRefusedError } from "./guarded-lookup.ts";
+
+/** `reason` is one word for programs, in the details of the Status. */
+export type UpstreamFault = { readonly reason: string; readonly message: string };
+
+const RETRY_AFTER_SECONDS = 5;
+
+export class ConnectTimeoutError extends Error {
+  override readonly name = "ConnectTimeoutError";
+}
+
+/** It may be well again later. */
+export const unreachableError = ({ reason, message }: UpstreamFault, cause?: unknown): ApiError =>
+  new ApiError({
+    code: 503,
+    reason: "ServiceUnavailable",
+    message: `the cluster cannot be reached: ${message}`,
+    details: { causes: [{ reason, message }], retryAfterSeconds: RETRY_AFTER_SECONDS },
+    cause,
+  });
+
+/** Waiting does not help, or the request may have been carried out: it is not for clients to send it again by themselves. */
+export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unknown): ApiError =>
+  new ApiError({
+    code: 502,
+    message: `the cluster gave no usable answer: ${message}`,
+    details: { causes: [{ reason, message }] },
+    cause,
+  });
+
+export const busyError = (): ApiError =>
+  unreachableError({ reason: "TooManyConnections", message: "too many requests to it are under way" });
+
+export const credentialRefusedError = (): ApiError =>
+  badGatewayError({ reason: "CredentialRefused", message: "it refuses the credential that the platform has for it" });
+
+export const unaskedUpgradeError = (): ApiError =>
+  badGatewayError({ reason: "UpgradeFailed", message: "it leaves HTTP without having been asked to" });
+
+/** The refusal for a request that failed before its response. `sent`: the target may have got to see it. */
+export function upstreamError(error: unknown, sent: boolean): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof AddressRefusedError) {
+    return badGatewayError({ reason: "AddressRefused", message: error.message }, error);
+  }
+  if (error instanceof ConnectTimeoutError) {
+    return unreachableError({ reason: "ConnectTimeout", message: "it does not answer" }, error);
+  }
+  const code = codeOf(error);
+  const trust = TRUST_FAULTS[code];
+  if (trust !== undefined) return badGatewayError({ reason: "CertificateNotTrusted", message: trust }, error);
+  if (isTlsFault(code)) {
+    return badGatewayError({ reason: "TLSHandshakeFailed", message: "it does not speak TLS with us" }, error);
+  }
+  if (code.startsWith("HPE_")) {
+    return badGatewayError({ reason: "InvalidResponse", message: "its answer is not valid HTTP" }, error);
+  }
+  const fault = CONNECT_FAULTS[code] ?? { reason: "ConnectionLost", message: "the connection was lost" };
+  return sent ? badGatewayError(fault, error) : unreachableError(fault, error);
+}
+
+/** The fault that an error of this file stands for, as a status shows it. */
+export function faultOf(error: ApiError): UpstreamFault {
+  const [cause] = error.details?.causes ?? [];
+  return { reason: cause?.reason ?? error.reason, message: cause?.message ?? error.message };
+}
+
+export const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+
+const isTlsFault = (code: string): boolean =>
+  code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_") || code === "EPROTO";
+
+const CONNECT_FAULTS: { readonly [code: string]: UpstreamFault } = {
+  ECONNREFUSED: { reason: "ConnectionRefused", message: "nothing listens there" },
+  EHOSTUNREACH: { reason: "HostUnreachable", message: "there is no way to its host" },
+  ENETUNREACH: { reason: "HostUnreachable", message: "there is no way to its network" },
+  ETIMEDOUT: { reason: "ConnectTimeout", message: "it does not answer" },
+  ENOTFOUND: { reason: "NameNotResolved", message: "its host name does not resolve" },
+  EAI_AGAIN: { reason: "NameNotResolved", message: "its host name cannot be resolved now" },
+};
+
+const UNTRUSTED = "its certificate was not issued by the authority it is registered with";
+
+/** OpenSSL's names of what is wrong with a certificate, as Node gives them. */
+const TRUST_FAULTS: { readonly [code: string]: string } = {
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another name",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet",
+  CERT_REVOKED: "its certificate has been revoked",
+  CERT_UNTRUSTED: UNTRUSTED,
+  CERT_REJECTED: UNTRUSTED,
+  CERT_SIGNATURE_FAILURE: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  INVALID_CA: UNTRUSTED,
+  INVALID_PURPOSE: "its certificate is not for servers",
+  HOSTNAME_MISMATCH: "its certificate is for another name",
+};
