@@ -7,9 +7,7 @@ import { createCertificateAuthority } from "../pki/certificate-authority.ts";
 import { createCertificateRequest } from "../pki/certificate-request.ts";
 import { signClientCertificate } from "../pki/client-certificate.ts";
 import { createWorkspace, openssl } from "../pki/testing/openssl.ts";
-import { TEST_VERSION } from "../resources/testing/tenancy.ts";
-import { createEmbeddedBackend } from "./embedded-backend.ts";
-import { createEmbeddedHost, type EmbeddedHost, names, signal } from "./testing/embedded-host.ts";
+import { createEmbeddedHost, type EmbeddedHost, signal } from "./testing/embedded-host.ts";
 
 const CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
@@ -59,29 +57,6 @@ describe("certificate signing requests", () => {
     expect(authentication?.user).toEqual({ name: "dev", groups: ["devs"] });
     expect(authentication?.credential?.id).toMatch(/^certificate:[0-9a-f]{64}$/);
     expect(await host.backend("one").authenticateCertificate(request)).toBeUndefined();
-  });
-
-  it("security book 13: a locked user's certificate gives no identity until the user is unlocked", async () => {
-    await using host = await createEmbeddedHost();
-    await host.setUp("one");
-    const certificate = certificateOf(await approveAndWait(host, csr()));
-    const { request } = createTestContext({ url: "/api" });
-    const presented = { ...request, peerCertificate: () => certificate };
-    const locked = new Set(["dev"]);
-    const backend = createEmbeddedBackend(
-      {
-        clusters: host.clusters,
-        names,
-        runtime: systemRuntime,
-        version: TEST_VERSION,
-        serverCertificateAuthority: undefined,
-        isLocked: (name) => locked.has(name),
-      },
-      "one",
-    );
-    expect(await backend.authenticateCertificate(presented)).toBeUndefined();
-    locked.clear();
-    expect(await backend.authenticateCertificate(presented)).toMatchObject({ user: { name: "dev" } });
   });
 
   it("refuses a life under ten minutes with 422, and the group of the masters with 403", async () => {

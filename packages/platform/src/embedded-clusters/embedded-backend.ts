@@ -1,6 +1,8 @@
 // Reaches a virtual cluster that this very process serves.
 
 import { forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import { untilFirst, untilOver } from "@postern/apiserver/authentication/credential-end";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -9,6 +11,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
 import { areRolesBound, bindRoles } from "./bind-roles.ts";
+import type { CertificateHolders } from "./certificate-holders.ts";
 import type { EmbeddedClusters } from "./embedded-clusters.ts";
 import { issueClientCertificate } from "./issue-client-certificate.ts";
 
@@ -19,13 +22,13 @@ export type EmbeddedBackendOptions = {
   readonly version: VersionInfo;
   /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
   readonly serverCertificateAuthority: string | undefined;
-  /** Whether a user of the platform is locked: its certificates then open nothing, until it is unlocked. Default: nobody is. */
-  readonly isLocked?: (userName: string) => boolean;
+  /** Whose certificates are refused. Absent: nobody's. */
+  readonly holders?: CertificateHolders;
 };
 
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
-  const { clusters, runtime, names, version, serverCertificateAuthority, isLocked } = options;
+  const { clusters, runtime, names, version, serverCertificateAuthority, holders } = options;
   return {
     endpoint: "platform",
     serverCertificateAuthority,
@@ -40,8 +43,8 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       const { clientCertificates } = await clusters.open(uid);
       try {
         const authentication = await clientCertificates.authenticate(request);
-        if (authentication === undefined || isLocked?.(authentication.user.name) === true) return undefined;
-        return authentication;
+        if (authentication === undefined || holders === undefined) return authentication;
+        return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
       } catch (error) {
         // Signed by somebody else, for something else, or over: it proves nothing here.
         if (isApiError(error, "Unauthorized")) return undefined;
@@ -73,6 +76,16 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       return { ready: false, reason: "NotProvisioned", message: "the virtual cluster has not been set up yet" };
     },
   };
+}
+
+/** The same identity, whose credential also ends when its holder is refused. */
+function untilRefused(
+  { user, credential }: Authentication,
+  { isRefused, onChange }: CertificateHolders,
+): Authentication {
+  if (credential === undefined) return { user };
+  const watches = [credential.onRevoked, untilOver(() => isRefused(user), onChange)];
+  return { user, credential: { ...credential, onRevoked: untilFirst(watches.filter((watch) => watch !== undefined)) } };
 }
 
 const CONTROL_CHARACTER = /\p{Cc}/u;

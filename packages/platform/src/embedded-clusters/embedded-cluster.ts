@@ -6,6 +6,7 @@ import {
   type ClientCertificate,
   createClientCertificateAuthenticator,
 } from "@postern/apiserver/authentication/client-certificate-authenticator";
+import { untilEnd } from "@postern/apiserver/authentication/credential-end";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -25,7 +26,6 @@ import { createVersionHandler, type VersionInfo } from "@postern/apiserver/versi
 import { createCertificateSigningController } from "../controllers/certificate-signing/certificate-signing-controller.ts";
 import { createRequestSigner, type RequestSigner } from "../controllers/certificate-signing/request-signer.ts";
 import type { CertificateAuthority } from "../pki/certificate-authority.ts";
-import { untilEnd } from "./credential-end.ts";
 import { stoppableStorage } from "./stoppable-storage.ts";
 
 export type EmbeddedClusterOptions = {

@@ -6,6 +6,7 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
@@ -17,6 +18,7 @@ import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { createKeyEventRecorder } from "../controllers/access-key-events.ts";
+import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
 import { createEmbeddedBackend } from "../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
 import { createInternalRecords } from "../embedded-clusters/internal-records.ts";
@@ -91,6 +93,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     version: SERVED_VERSION,
     onError,
   });
+  const holders = createCertificateHolders(core.directory, names);
   const backends = createBackendRegistry({
     lookup,
     embedded: (uid) =>
@@ -101,7 +104,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
           runtime,
           version: SERVED_VERSION,
           serverCertificateAuthority: endpoint.certificateAuthorityPem,
-          isLocked: (userName) => core.directory.userBySubject(userName)?.locked === true,
+          holders,
         },
         uid,
       ),
@@ -130,6 +133,8 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       endpoint,
       recordEvent: recordKeyEvent,
       mintAccessKey: mint.mintAccessKey,
+      decisions: core.authorizer,
+      ownKeys: () => required(accessKeys().storage),
       accessKeys: {
         get keys() {
           return accessKeys().keys;
@@ -169,3 +174,6 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     [Symbol.dispose]: () => embeddedClusters[Symbol.dispose](),
   };
 }
+
+/** What the platform decorates serves every verb. */
+const required = (storage: ResourceStorage): Required<ResourceStorage> => storage as Required<ResourceStorage>;

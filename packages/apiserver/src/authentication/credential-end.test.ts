@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { untilEnd } from "./credential-end.ts";
+import { untilEnd, untilFirst, untilOver } from "./credential-end.ts";
 
 /** Time moves when the test says so. */
 function manualTime() {
@@ -46,5 +46,43 @@ describe("security book 15: a credential that ends by itself", () => {
     const time = manualTime();
     untilEnd(5_000, time)(() => expect.unreachable())[Symbol.dispose]();
     expect(time.waiting).toBe(0);
+  });
+});
+
+describe("security book 15: a credential that ends for several reasons", () => {
+  it("ends once, with the first of them, and not after it was let go", () => {
+    const listeners = new Set<() => void>();
+    const watch = (listener: () => void) => {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
+    };
+    let calls = 0;
+    const handle = untilFirst([watch, watch])(() => calls++);
+    for (const listener of listeners) listener();
+    expect(calls).toBe(1);
+    handle[Symbol.dispose]();
+    expect(listeners.size).toBe(0);
+    const late = untilFirst([watch])(() => expect.unreachable());
+    const [listener] = listeners;
+    late[Symbol.dispose]();
+    listener?.();
+  });
+
+  it("ends with the change that makes it over, and at once when it is over already", () => {
+    let isOver = false;
+    let changed = (): void => {};
+    let calls = 0;
+    const onChange = (listener: () => void) => {
+      changed = listener;
+      return { [Symbol.dispose]() {} };
+    };
+    untilOver(() => isOver, onChange)(() => calls++);
+    changed();
+    expect(calls).toBe(0);
+    isOver = true;
+    changed();
+    expect(calls).toBe(1);
+    untilOver(() => isOver, onChange)(() => calls++);
+    expect(calls).toBe(2);
   });
 });

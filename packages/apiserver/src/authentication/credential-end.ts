@@ -1,0 +1,60 @@
+// Tells when a credential ends, so that what it has open is cut at that moment.
+
+import type { Runtime } from "../runtime/clock.ts";
+import type { Credential } from "./authenticator.ts";
+
+/** The `onRevoked` of a credential. */
+export type RevocationWatch = NonNullable<Credential["onRevoked"]>;
+
+/** Timers cannot wait any longer in one piece. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+
+/** Of a credential that is good until `end`, in milliseconds since the epoch. */
+export const untilEnd =
+  (end: number, { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">): RevocationWatch =>
+  (listener) => {
+    let pending: Disposable | undefined;
+    const wait = (): void => {
+      const remaining = end - clock.now();
+      pending =
+        remaining > LONGEST_WAIT_MS
+          ? scheduler.schedule(LONGEST_WAIT_MS, wait)
+          : scheduler.schedule(Math.max(0, remaining), listener);
+    };
+    wait();
+    return { [Symbol.dispose]: () => pending?.[Symbol.dispose]() };
+  };
+
+/** Of a credential that is good while all of these are. The listener is called once, for the first that ends. */
+export const untilFirst =
+  (watches: readonly RevocationWatch[]): RevocationWatch =>
+  (listener) => {
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      listener();
+    };
+    const handles = watches.map((watch) => watch(end));
+    return {
+      [Symbol.dispose]() {
+        isOver = true;
+        for (const handle of handles) handle[Symbol.dispose]();
+      },
+    };
+  };
+
+/**
+ * Of a credential that is good until `isOver`, which is asked whenever `onChange` tells of a change, and once now: it may have ended
+ * between the check of the request and this.
+ */
+export const untilOver =
+  (isOver: () => boolean, onChange: (listener: () => void) => Disposable): RevocationWatch =>
+  (listener) => {
+    const check = (): void => {
+      if (isOver()) listener();
+    };
+    const handle = onChange(check);
+    check();
+    return handle;
+  };
