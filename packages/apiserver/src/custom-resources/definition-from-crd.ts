@@ -6,6 +6,7 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { readCrdSchema } from "@postern/apimachinery/schema/from-crd";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { PrinterColumn, ResourceDefinition, ScaleSubresource } from "../registry/resource-definition.ts";
+import { compileValidationRules } from "./validation-rules.ts";
 
 const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" };
 
@@ -32,6 +33,7 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
     .map((field) => textAt(field, "jsonPath"));
   const scale = subresources["scale"];
   const kind = textAt(names, "kind");
+  const rules = compileValidationRules(schema);
   return {
     group: textAt(spec, "group"),
     version: versionName,
@@ -45,6 +47,7 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
     schema: kindSchema(schema),
     hasStatus: subresources["status"] !== undefined,
     ...(isJsonObject(scale) ? { scale: scaleOf(scale) } : {}),
+    ...(rules === undefined ? {} : { rules }),
     ...(columns.length === 0 ? {} : { columns }),
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
   };

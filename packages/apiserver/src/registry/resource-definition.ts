@@ -4,6 +4,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../chain/handler.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
@@ -72,6 +73,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly tracksGeneration?: boolean;
   /** Fills in what the schema cannot: called on every object that a client sends, before it is recorded who owns what. */
   setDefaults?(object: KubeObject): KubeObject;
+  /** Checks that presuppose a valid object: not made while something else is wrong with it. `old` is absent on create. */
+  rules?(object: KubeObject, old: KubeObject | undefined): readonly FieldError[];
   readonly strategy?: Strategy;
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */

@@ -21,7 +21,7 @@ export async function validateNewObject(
     ...validateListTypes(object, store.definition.schema, ""),
     ...((await store.strategy.validate?.(object, context)) ?? []),
   ];
-  refuse(store, object, errors);
+  refuse(store, object, [...errors, ...brokenRules(store, object, undefined, errors)]);
 }
 
 /** As `validateNewObject`; faults of parts that were there before and did not change are let through. */
@@ -41,7 +41,7 @@ export async function validateChangedObject(
     ...validateListTypes(object, store.definition.schema, ""),
     ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
   ];
-  refuse(store, object, errors);
+  refuse(store, object, [...errors, ...brokenRules(store, object, old, errors)]);
 }
 
 const metaRules = ({ definition, strategy }: StoreContext) => ({
@@ -49,6 +49,34 @@ const metaRules = ({ definition, strategy }: StoreContext) => ({
   validateName: strategy.validateName ?? nameIsDNSSubdomain,
   path: "metadata",
 });
+
+/** Faults after which a rule might stumble over what it takes for granted. */
+const BLOCKING = new Set<string>([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+const RULES_NOT_CHECKED: FieldError = {
+  type: "FieldValueInvalid",
+  field: "<nil>",
+  message:
+    'Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to ' +
+    "complete validation",
+};
+
+/** Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/strategy.go (hasBlockingErr) */
+function brokenRules(
+  { definition }: StoreContext,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  errors: readonly FieldError[],
+): readonly FieldError[] {
+  if (definition.rules === undefined) return [];
+  return errors.some(({ type }) => BLOCKING.has(type)) ? [RULES_NOT_CHECKED] : definition.rules(object, old);
+}
 
 function refuse(store: StoreContext, object: KubeObject, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalidObjectError(groupKindOf(store), object.metadata.name ?? "", errors);
