@@ -1,0 +1,43 @@
+// The port by which one of several servers that share a store is chosen to do what must be done once, such as running controllers.
+
+/** Held from the moment it is won until it is resigned or lost. */
+export type Leadership = AsyncDisposable & {
+  /**
+   * Aborted as soon as somebody else may have become leader, at the latest when the lease can have run out: what is done under this
+   * leadership stops then. Disposing resigns, which aborts it too and lets the next one in at once.
+   */
+  readonly signal: AbortSignal;
+};
+
+export interface LeaderElection {
+  /**
+   * Waits, through failures of the store, until this server is the leader of `name`; rejects with the reason of `signal`.
+   * `identity` is what others see as the leader.
+   */
+  campaign(name: string, identity: string, signal: AbortSignal): Promise<Leadership>;
+
+  /** The identity of the present leader; undefined when there is none. Rejects with StorageUnavailableError. */
+  leader(name: string): Promise<string | undefined>;
+}
+
+/** For a store that one process owns: whoever campaigns is the leader. */
+export function createSoleLeaderElection(): LeaderElection {
+  const leaders = new Map<string, string>();
+  return {
+    async campaign(name, identity, signal) {
+      signal.throwIfAborted();
+      const ending = new AbortController();
+      leaders.set(name, identity);
+      return {
+        signal: ending.signal,
+        async [Symbol.asyncDispose]() {
+          leaders.delete(name);
+          ending.abort();
+        },
+      };
+    },
+    async leader(name) {
+      return leaders.get(name);
+    },
+  };
+}

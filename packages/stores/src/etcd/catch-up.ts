@@ -1,0 +1,112 @@
+// Brings one watch from the past to where the feed is, by a watch of etcd of its own.
+
+import type { Revision } from "@postern/apiserver/storage/storage";
+import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
+import type { Watcher } from "@postern/apiserver/storage/watcher-set";
+import type { EtcdConnection } from "./etcd-connection.ts";
+import { toCommits } from "./etcd-events.ts";
+import type { EtcdKeys } from "./etcd-keys.ts";
+import type { WatchResponse } from "./etcd-messages.ts";
+import type { Scheduler } from "./etcd-timers.ts";
+import { EtcdWatchStream } from "./etcd-watch-stream.ts";
+
+export type CatchUpOptions = {
+  readonly connection: EtcdConnection;
+  readonly keys: EtcdKeys;
+  readonly scheduler: Scheduler;
+  readonly watcher: Watcher;
+  readonly feed: {
+    /** No key of ours has changed after this revision and up to `reached`; undefined while it is not known. */
+    readonly changed: () => Revision | undefined;
+    readonly reached: () => Revision;
+  };
+  /** The watcher is live, or cannot be because of the error. */
+  readonly over: (error?: Error) => void;
+};
+
+const TRIES = 5;
+const RETRY_MS = 100;
+
+export class CatchUp implements Disposable {
+  readonly #options: CatchUpOptions;
+  #stream: EtcdWatchStream | undefined;
+  #retry: Disposable | undefined;
+  #failures = 0;
+
+  constructor(options: CatchUpOptions) {
+    this.#options = options;
+  }
+
+  /** Calls the watcher from the next microtask on. */
+  start(): void {
+    if (this.#complete) queueMicrotask(() => this.check());
+    else this.#open();
+  }
+
+  /** The watcher is live once its own events reach those of the feed. */
+  check(): void {
+    const { watcher, feed } = this.#options;
+    if (watcher.disposed) {
+      this[Symbol.dispose]();
+      return;
+    }
+    if (!this.#complete) {
+      if (this.#stream === undefined && this.#retry === undefined) this.#open();
+      return;
+    }
+    this[Symbol.dispose]();
+    watcher.live = true;
+    watcher.offer({ events: [], revision: feed.reached() });
+  }
+
+  [Symbol.dispose](): void {
+    this.#stream?.[Symbol.dispose]();
+    this.#retry?.[Symbol.dispose]();
+    this.#options.over();
+  }
+
+  get #complete(): boolean {
+    const { watcher, feed } = this.#options;
+    return watcher.covered >= Math.min(feed.changed() ?? feed.reached(), feed.reached());
+  }
+
+  #open(): void {
+    const { connection, keys, watcher } = this.#options;
+    this.#retry = undefined;
+    this.#stream = new EtcdWatchStream(connection, {
+      range: keys.everything,
+      // Revisions begin at 1.
+      startRevision: Math.max(watcher.covered, 1),
+      receive: (response) => this.#receive(response),
+      lost: (error) => this.#lose(error),
+    });
+  }
+
+  #receive({ events: told }: WatchResponse): void {
+    const { keys, watcher } = this.#options;
+    if (told !== undefined) {
+      const { events, revision = 0, incomplete } = toCommits(keys, told, watcher.covered);
+      if (incomplete) {
+        this.#lose(new RevisionCompactedError(watcher.covered, revision));
+        return;
+      }
+      this.#failures = 0;
+      watcher.offer({ events, revision });
+    }
+    this.check();
+  }
+
+  #lose(error: Error): void {
+    const { connection, scheduler, watcher, over } = this.#options;
+    const lost = this.#stream;
+    this.#stream = undefined;
+    lost?.[Symbol.dispose]();
+    if (watcher.disposed) return;
+    if (error instanceof RevisionCompactedError || ++this.#failures >= TRIES) {
+      over(error);
+      return;
+    }
+    if (lost !== undefined) connection.leave(lost.endpoint);
+    this.#retry = scheduler.schedule(RETRY_MS, () => this.#open());
+  }
+}

@@ -1,0 +1,46 @@
+// Events and entries as the storage port shows them, made of what etcd sends.
+
+import type { Revision, StorageEvent, StoredEntry } from "@postern/apiserver/storage/storage";
+import type { EtcdKeys } from "./etcd-keys.ts";
+import type { EtcdEvent, KeyValue } from "./etcd-messages.ts";
+
+const NO_BYTES = new Uint8Array();
+
+export function toEntry(key: string, { value = NO_BYTES, mod_revision = 0 }: KeyValue): StoredEntry {
+  return { key, value, revision: mod_revision };
+}
+
+/** The entries of a range, which holds keys of the store only. */
+export function toEntries(keys: EtcdKeys, kvs: readonly KeyValue[]): StoredEntry[] {
+  return kvs.map((kv) => toEntry(keys.decode(kv.key ?? NO_BYTES) ?? "", kv));
+}
+
+/** What one response of a watch tells. */
+export type EtcdCommits = {
+  /** Without those on keys that are not the store's. */
+  readonly events: readonly StorageEvent[];
+  /** The newest one among all events; undefined when there are none. */
+  readonly revision: Revision | undefined;
+  /** A compaction has taken what came before an event: that event cannot be told. */
+  readonly incomplete: boolean;
+};
+
+/** Events at or before `covered` are left out. */
+export function toCommits(keys: EtcdKeys, events: readonly EtcdEvent[], covered: Revision): EtcdCommits {
+  const converted: StorageEvent[] = [];
+  let incomplete = false;
+  for (const { type, kv = {}, prev_kv } of events) {
+    const revision = kv.mod_revision ?? 0;
+    const key = revision > covered ? keys.decode(kv.key ?? NO_BYTES) : undefined;
+    if (key === undefined) continue;
+    const previous = prev_kv && toEntry(key, prev_kv);
+    if (type === "DELETE") {
+      if (previous === undefined) incomplete = true;
+      else converted.push({ type: "delete", key, revision, previous });
+    } else {
+      if (previous === undefined && kv.create_revision !== revision) incomplete = true;
+      converted.push({ type: "put", entry: toEntry(key, kv), previous });
+    }
+  }
+  return { events: converted, revision: events.at(-1)?.kv?.mod_revision, incomplete };
+}

@@ -1,0 +1,225 @@
+// The etcd store when members fail, when it shares etcd with others, and when etcd does not let it in.
+
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEtcdStorage } from "./etcd-storage.ts";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
+
+const missing = whyNoEtcd() !== undefined;
+const value = Buffer.from("x");
+
+/** Again and again, as clients do, until it works. */
+async function insist<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof StorageUnavailableError)) throw error;
+      await nextTurn();
+    }
+  }
+}
+
+describe.skipIf(missing)("three members", () => {
+  let etcd: EtcdCluster;
+  beforeAll(async () => {
+    etcd = await startEtcd({ size: 3 });
+  });
+  afterAll(() => etcd[Symbol.asyncDispose]());
+
+  test("a store whose first endpoint is down works from the start", async () => {
+    await using storage = await openEtcdStorage({ endpoints: ["127.0.0.1:1", ...etcd.endpoints], prefix: "/first" });
+    expect(await storage.create("/a", value)).toBeGreaterThan(1);
+  });
+
+  test.each([
+    ["dies", (index: number) => etcd.members[index]!.kill(), (index: number) => etcd.members[index]!.restart()],
+    [
+      "stands still",
+      async (index: number) => etcd.members[index]!.pause(),
+      async (index: number) => etcd.members[index]!.resume(),
+    ],
+  ])(
+    "when the member in use %s reads go on, writes soon do, and a watch sees every one of them once",
+    async (how, fail, mend) => {
+      await using storage = await openEtcdStorage({
+        endpoints: etcd.endpoints,
+        prefix: `/${how.replace(" ", "-")}`,
+        requestTimeoutMs: 4_000,
+      });
+      const from = await storage.currentRevision();
+      using watch = WatchRecorder.start(storage, "/", from);
+      await storage.create("/before", value);
+      await fail(0);
+      expect((await storage.get("/before"))?.value).toEqual(value);
+      const last = await insist(() => storage.create("/after", value));
+      await watch.reached(last);
+      expect(watch.events.map((event) => event.type === "put" && event.entry.key)).toEqual(["/before", "/after"]);
+      await mend(0);
+    },
+  );
+
+  test("without a quorum everything fails within the bound, health says so, watches end; with it, all is well again", async () => {
+    await using storage = await openEtcdStorage({
+      endpoints: etcd.endpoints,
+      prefix: "/quorum",
+      requestTimeoutMs: 2_000,
+    });
+    const revision = await storage.create("/a", value);
+    using watch = WatchRecorder.start(storage, "/", revision);
+    await storage.health.check();
+    await Promise.all([etcd.members[1]!.kill(), etcd.members[2]!.kill()]);
+    const attempts = [
+      storage.get("/a"),
+      storage.list("/"),
+      storage.create("/b", value),
+      storage.update("/a", value, revision),
+      storage.currentRevision(),
+      storage.health.check(),
+    ];
+    await Promise.all(attempts.map((attempt) => expect(attempt).rejects.toBeInstanceOf(StorageUnavailableError)));
+    expect(await watch.ended()).toBeInstanceOf(StorageUnavailableError);
+    await Promise.all([etcd.members[1]!.restart(), etcd.members[2]!.restart()]);
+    await insist(() => storage.health.check());
+    expect((await insist(() => storage.get("/a")))?.revision).toBeGreaterThanOrEqual(revision);
+  });
+});
+
+describe.skipIf(missing)("one member", () => {
+  let etcd: EtcdCluster;
+  beforeAll(async () => {
+    etcd = await startEtcd();
+  });
+  afterAll(() => etcd[Symbol.asyncDispose]());
+  const open = (prefix: string) => openEtcdStorage({ endpoints: etcd.endpoints, prefix });
+
+  test("stores with prefixes of their own do not see each other", async () => {
+    await using one = await open("/one");
+    await using other = await open("/one-more");
+    await one.create("/a", value);
+    await other.create("/b", value);
+    expect((await one.list("/")).entries.map(({ key }) => key)).toEqual(["/a"]);
+    expect((await other.list("")).entries.map(({ key }) => key)).toEqual(["/b"]);
+  });
+
+  test("a watch reaches the newest revision also when somebody else made it", async () => {
+    await using mine = await open("/mine");
+    await using foreign = await open("/foreign");
+    using watch = WatchRecorder.start(mine, "/", await mine.currentRevision());
+    await foreign.create("/a", value);
+    await watch.reached(await mine.currentRevision());
+    expect(watch.events).toEqual([]);
+  });
+
+  test("a watch from the past comes to an end also when somebody else wrote last", async () => {
+    await using before = await open("/past");
+    const first = await before.create("/a", value);
+    await before.create("/b", value);
+    await using foreign = await open("/foreign");
+    await foreign.create("/b", value);
+    await using again = await open("/past");
+    const newest = await again.currentRevision();
+    using watch = WatchRecorder.start(again, "/", first);
+    await watch.reached(newest);
+    expect(watch.log).toHaveLength(1);
+  });
+
+  test("a watch goes on without a gap when etcd is killed and comes back", async () => {
+    await using storage = await open("/restart");
+    using watch = WatchRecorder.start(storage, "/", await storage.currentRevision());
+    await storage.create("/a", value);
+    await etcd.members[0]!.kill();
+    await etcd.members[0]!.restart();
+    const last = await insist(() => storage.create("/b", value));
+    await watch.reached(last);
+    expect(watch.log.map((line) => line.split("@")[0])).toEqual(["put /a", "put /b"]);
+  });
+
+  test("keys that do not begin with a slash are a mistake of the caller", async () => {
+    await using storage = await open("/mistake");
+    await expect(storage.create("a", value)).rejects.toBeInstanceOf(RangeError);
+    for (const prefix of ["", "/", "/a/", "/a."]) await expect(open(prefix)).rejects.toBeInstanceOf(RangeError);
+  });
+
+  test("nobody there: opening fails within the bound, and says where it looked", async () => {
+    const opening = openEtcdStorage({ endpoints: ["127.0.0.1:1"], requestTimeoutMs: 500 });
+    await expect(opening).rejects.toThrow(/etcd at 127\.0\.0\.1:1 cannot be used: .*ECONNREFUSED/);
+  });
+});
+
+describe.skipIf(missing)("TLS", () => {
+  let folder: string;
+  let etcd: EtcdCluster;
+  const pem = (name: string) => readFile(join(folder, name));
+  const openssl = (...args: string[]) => {
+    const { status, stderr } = spawnSync("openssl", args, { cwd: folder });
+    if (status !== 0) throw new Error(stderr.toString());
+  };
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "postern-etcd-tls-"));
+    const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    openssl("req", "-x509", ...curve, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test ca");
+    for (const name of ["server", "client"]) {
+      openssl(
+        "req",
+        ...curve,
+        "-keyout",
+        `${name}.key`,
+        "-out",
+        `${name}.csr`,
+        "-subj",
+        `/CN=${name}`,
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+      );
+      openssl(
+        "x509",
+        "-req",
+        "-in",
+        `${name}.csr`,
+        "-CA",
+        "ca.crt",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-copy_extensions",
+        "copy",
+        "-out",
+        `${name}.crt`,
+      );
+    }
+    const files = ["--cert-file", "server.crt", "--key-file", "server.key", "--trusted-ca-file", "ca.crt"];
+    const flags = files.map((flag, index) => (index % 2 === 0 ? flag : join(folder, flag)));
+    etcd = await startEtcd({ scheme: "https", flags: [...flags, "--client-cert-auth"] });
+  });
+  afterAll(async () => {
+    await etcd[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+  const open = (tls?: { ca?: Uint8Array; cert?: Uint8Array; key?: Uint8Array }): Promise<Storage> =>
+    openEtcdStorage({ endpoints: etcd.endpoints, requestTimeoutMs: 1_000, ...(tls && { tls }) });
+
+  test("a client with a certificate of the authority that etcd trusts is let in", async () => {
+    await using storage = await open({
+      ca: await pem("ca.crt"),
+      cert: await pem("client.crt"),
+      key: await pem("client.key"),
+    });
+    expect(await storage.create("/a", value)).toBeGreaterThan(1);
+  });
+
+  test("without a certificate, without TLS, or where the authority is unknown, nothing is opened", async () => {
+    await expect(open({ ca: await pem("ca.crt") })).rejects.toBeInstanceOf(StorageUnavailableError);
+    await expect(open()).rejects.toBeInstanceOf(StorageUnavailableError);
+    await expect(open({ cert: await pem("client.crt"), key: await pem("client.key") })).rejects.toBeInstanceOf(
+      StorageUnavailableError,
+    );
+  });
+});

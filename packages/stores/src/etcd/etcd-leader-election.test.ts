@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createEtcdLeaderElection } from "./etcd-leader-election.ts";
+import { type EtcdStorage, openEtcdStorage } from "./etcd-storage.ts";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
+
+describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
+  let etcd: EtcdCluster;
+  let one: EtcdStorage;
+  let two: EtcdStorage;
+  beforeAll(async () => {
+    etcd = await startEtcd();
+    one = await openEtcdStorage({ endpoints: etcd.endpoints });
+    two = await openEtcdStorage({ endpoints: etcd.endpoints });
+  });
+  afterAll(async () => {
+    await one[Symbol.asyncDispose]();
+    await two[Symbol.asyncDispose]();
+    await etcd[Symbol.asyncDispose]();
+  });
+  const never = new AbortController().signal;
+  const aborted = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve());
+    });
+
+  test("one of two campaigners wins, and the other one only once it resigns", async () => {
+    const [first, second] = [one, two].map((storage) => createEtcdLeaderElection({ storage, ttlSeconds: 30 }));
+    const leadership = await first!.campaign("controllers", "one", never);
+    let secondWon = false;
+    const waiting = second!.campaign("controllers", "two", never).then((won) => {
+      secondWon = true;
+      return won;
+    });
+    expect(await second!.leader("controllers")).toBe("one");
+    expect(secondWon).toBe(false);
+    await leadership[Symbol.asyncDispose]();
+    expect(leadership.signal.aborted).toBe(true);
+    await using next = await waiting;
+    expect(next.signal.aborted).toBe(false);
+    expect(await first!.leader("controllers")).toBe("two");
+  });
+
+  test("elections of different names do not touch each other, nor the keys of the store", async () => {
+    const election = createEtcdLeaderElection({ storage: one });
+    await using _a = await election.campaign("a", "one", never);
+    await using _b = await election.campaign("b", "one", never);
+    expect((await one.list("/")).entries).toEqual([]);
+    expect(await election.leader("c")).toBeUndefined();
+  });
+
+  test("a campaign that is aborted rejects with the reason, and leaves nothing behind", async () => {
+    const election = createEtcdLeaderElection({ storage: one });
+    const leadership = await election.campaign("aborted", "one", never);
+    const abort = new AbortController();
+    const waiting = createEtcdLeaderElection({ storage: two }).campaign("aborted", "two", abort.signal);
+    const reason = new Error("the server stops");
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await leadership[Symbol.asyncDispose]();
+    expect(await election.leader("aborted")).toBeUndefined();
+  });
+
+  test("a leader that is cut off stops before its lease runs out, and another one follows", async () => {
+    await using lonely = await openEtcdStorage({ endpoints: etcd.endpoints });
+    const leadership = await createEtcdLeaderElection({ storage: lonely, ttlSeconds: 2 }).campaign(
+      "cut",
+      "lonely",
+      never,
+    );
+    const waiting = createEtcdLeaderElection({ storage: two, ttlSeconds: 2 }).campaign("cut", "two", never);
+    lonely.connection[Symbol.dispose]();
+    const order: string[] = [];
+    await Promise.all([
+      aborted(leadership.signal).then(() => order.push("the old one stopped")),
+      waiting.then((next) => {
+        order.push("the new one began");
+        return next[Symbol.asyncDispose]();
+      }),
+    ]);
+    expect(order).toEqual(["the old one stopped", "the new one began"]);
+  });
+
+  test("a leader stays leader for longer than its lease", async () => {
+    const election = createEtcdLeaderElection({ storage: one, ttlSeconds: 1 });
+    await using leadership = await election.campaign("stays", "one", never);
+    // Another lease, never renewed, of twice the length: its end is the event to wait for.
+    const { connection, keys } = two;
+    const key = keys.leader("clock");
+    await connection.call(connection.methods.leaseGrant, { ID: 77, TTL: 3 }, { repeatable: false });
+    await connection.call(
+      connection.methods.txn,
+      { compare: [], success: [{ request_put: { key, lease: 77 } }] },
+      { repeatable: false },
+    );
+    await createEtcdLeaderElection({ storage: two }).campaign("clock", "two", never);
+    expect(leadership.signal.aborted).toBe(false);
+    expect(await election.leader("stays")).toBe("one");
+  });
+});

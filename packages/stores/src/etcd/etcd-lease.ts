@@ -1,0 +1,121 @@
+// A lease of etcd, kept alive until it is given up or can no longer be relied upon.
+
+import { randomInt } from "node:crypto";
+import type { ClientDuplexStream } from "@grpc/grpc-js";
+import type { EtcdConnection } from "./etcd-connection.ts";
+import type { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "./etcd-messages.ts";
+import type { Scheduler } from "./etcd-timers.ts";
+
+export type EtcdLeaseOptions = {
+  readonly connection: EtcdConnection;
+  readonly scheduler: Scheduler;
+  readonly ttlSeconds: number;
+};
+
+/** Etcd counts from when it hears of the renewal, we from when we asked: ours ends first, and by this much more. */
+const MARGIN = 0.8;
+const RENEWALS_PER_TTL = 4;
+
+export class EtcdLease implements AsyncDisposable {
+  readonly id: number;
+  readonly #options: EtcdLeaseOptions;
+  readonly #over = new AbortController();
+  #stream: ClientDuplexStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse> | undefined;
+  #renewal: Disposable | undefined;
+  #expiry: Disposable | undefined;
+  #askedAt: number;
+
+  /** Rejects with what the connection rejects with. */
+  static async grant(options: EtcdLeaseOptions): Promise<EtcdLease> {
+    const { connection, ttlSeconds } = options;
+    // Chosen here: numbers of etcd's own choice are larger than what JavaScript counts exactly.
+    const id = randomInt(1, 2 ** 48 - 1);
+    const askedAt = performance.now();
+    await connection.call(connection.methods.leaseGrant, { ID: id, TTL: ttlSeconds }, { repeatable: false });
+    return new EtcdLease(id, askedAt, options);
+  }
+
+  private constructor(id: number, askedAt: number, options: EtcdLeaseOptions) {
+    this.id = id;
+    this.#askedAt = askedAt;
+    this.#options = options;
+    this.#extend(askedAt);
+    this.#renewLater();
+  }
+
+  /** Aborted when etcd may have let the lease run out. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Gives the lease back; what hangs on it is gone at once, or where etcd is out of reach when it runs out. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end();
+    const { connection } = this.#options;
+    await connection
+      .call(connection.methods.leaseRevoke, { ID: this.id }, { repeatable: true })
+      // It runs out by itself.
+      .catch(() => {});
+  }
+
+  #end(): void {
+    this.#over.abort();
+    this.#renewal?.[Symbol.dispose]();
+    this.#expiry?.[Symbol.dispose]();
+    this.#stream?.cancel();
+    this.#stream = undefined;
+  }
+
+  get #ttlMs(): number {
+    return this.#options.ttlSeconds * 1_000;
+  }
+
+  #extend(askedAt: number): void {
+    this.#expiry?.[Symbol.dispose]();
+    const left = askedAt + this.#ttlMs * MARGIN - performance.now();
+    this.#expiry = this.#options.scheduler.schedule(Math.max(left, 0), () => this.#end());
+  }
+
+  #renewLater(): void {
+    this.#renewal = this.#options.scheduler.schedule(this.#ttlMs / RENEWALS_PER_TTL, () => this.#renew());
+  }
+
+  #renew(): void {
+    // A process that was stopped may come here after its time.
+    if (performance.now() > this.#askedAt + this.#ttlMs * MARGIN) {
+      this.#end();
+      return;
+    }
+    this.#renewLater();
+    // An endpoint that has not answered since the last time is left.
+    if (this.#stream !== undefined) this.#leaveEndpoint();
+    if (!this.#options.connection.closed) this.#open();
+  }
+
+  #open(): void {
+    const { connection } = this.#options;
+    const askedAt = performance.now();
+    const stream = connection.stream(connection.endpoint, connection.methods.leaseKeepAlive);
+    this.#stream = stream;
+    stream.on("data", ({ TTL = 0 }: LeaseKeepAliveResponse) => {
+      stream.cancel();
+      if (this.#over.signal.aborted || this.#stream !== stream) return;
+      this.#stream = undefined;
+      // Without a TTL the lease is gone.
+      if (TTL === 0) return this.#end();
+      this.#askedAt = askedAt;
+      this.#extend(askedAt);
+    });
+    stream.on("error", () => {
+      if (this.#stream === stream) this.#leaveEndpoint();
+    });
+    stream.write({ ID: this.id });
+  }
+
+  #leaveEndpoint(): void {
+    const { connection } = this.#options;
+    this.#stream?.cancel();
+    this.#stream = undefined;
+    connection.leave(connection.endpoint);
+  }
+}

@@ -1,0 +1,272 @@
+// The store of many replicas: the storage port over etcd's v3 API.
+//
+// Each write is a transaction of its own. Several in one would share one revision, which the port does not allow; etcd itself gathers
+// what arrives at the same time into one round of consensus.
+
+import type {
+  ListOptions,
+  ListResult,
+  Revision,
+  Storage,
+  StoredEntry,
+  WatchObserver,
+} from "@postern/apiserver/storage/storage";
+import {
+  FutureRevisionError,
+  KeyExistsError,
+  RevisionCompactedError,
+  RevisionConflictError,
+  StorageUnavailableError,
+  ValueTooLargeError,
+} from "@postern/apiserver/storage/storage-errors";
+import { createCoalescedRead } from "./coalesced-read.ts";
+import { findCompactedRevision } from "./compacted-revision.ts";
+import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
+import { closedError, isCompacted, isFutureRevision, isServiceError } from "./etcd-errors.ts";
+import { toEntries, toEntry } from "./etcd-events.ts";
+import { EtcdKeys } from "./etcd-keys.ts";
+import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
+import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
+import { type EtcdPosition, WatchFeed } from "./watch-feed.ts";
+
+export type EtcdStorageOptions = {
+  /** Each `host:port`. */
+  readonly endpoints: readonly string[];
+  /** Without it the connection is not encrypted. */
+  readonly tls?: EtcdTls;
+  /** All keys lie under it, so that several servers with stores of their own can share one etcd; `/postern` when absent. */
+  readonly prefix?: string;
+  /** No read or write takes longer, in milliseconds; 5000 when absent. */
+  readonly requestTimeoutMs?: number;
+  /** In bytes; what etcd takes by default (1.5 MiB with everything around it) when absent. */
+  readonly maxValueBytes?: number;
+  readonly scheduler?: Scheduler;
+};
+
+export type EtcdStorage = Storage & {
+  /** For `/readyz`: rejects with StorageUnavailableError when etcd has no quorum within reach, or watches are cut off from it. */
+  readonly health: { readonly name: "etcd"; check(): Promise<void> };
+  /** The connection and the keys, for what shares them, such as the election of leaders. */
+  readonly connection: EtcdConnection;
+  readonly keys: EtcdKeys;
+};
+
+const DEFAULT_PREFIX = "/postern";
+const DEFAULT_TIMEOUT_MS = 5_000;
+const DEFAULT_MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
+/** Entries in one message. */
+const PAGE_SIZE = 500;
+
+/** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials. */
+export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {
+  const { endpoints, tls, prefix = DEFAULT_PREFIX, scheduler = systemScheduler } = options;
+  const { requestTimeoutMs = DEFAULT_TIMEOUT_MS, maxValueBytes = DEFAULT_MAX_VALUE_BYTES } = options;
+  const keys = new EtcdKeys(prefix);
+  const connection = new EtcdConnection({ endpoints, requestTimeoutMs, scheduler, ...(tls && { tls }) });
+  const readPosition = () => asStorageCall(position(connection, keys));
+  try {
+    const feed = new WatchFeed({
+      connection,
+      keys,
+      scheduler,
+      position: await position(connection, keys),
+      readPosition,
+      tick: () => tick(connection, keys),
+    });
+    await feed.firstContact();
+    return new StorageOnEtcd({ connection, keys, feed, readPosition, maxValueBytes });
+  } catch (error) {
+    connection[Symbol.dispose]();
+    throw openError(endpoints, error);
+  }
+}
+
+async function position(connection: EtcdConnection, { tick: key }: EtcdKeys): Promise<EtcdPosition> {
+  const request = { key, count_only: true };
+  const { header } = await connection.call(connection.methods.range, request, { repeatable: true });
+  return { revision: header?.revision ?? 0, clusterId: header?.cluster_id ?? 0 };
+}
+
+async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promise<void> {
+  await connection.call(
+    connection.methods.txn,
+    { compare: [], success: [{ request_put: { key } }] },
+    { repeatable: true },
+  );
+}
+
+function openError(endpoints: readonly string[], error: unknown): StorageUnavailableError {
+  const details = isServiceError(error) ? error.details : error instanceof Error ? error.message : String(error);
+  return new StorageUnavailableError(`etcd at ${endpoints.join(", ")} cannot be used: ${details}`, { cause: error });
+}
+
+type Parts = {
+  readonly connection: EtcdConnection;
+  readonly keys: EtcdKeys;
+  readonly feed: WatchFeed;
+  readonly readPosition: () => Promise<EtcdPosition>;
+  readonly maxValueBytes: number;
+};
+
+class StorageOnEtcd implements EtcdStorage {
+  readonly connection: EtcdConnection;
+  readonly keys: EtcdKeys;
+  readonly health: EtcdStorage["health"];
+  readonly #feed: WatchFeed;
+  readonly #maxValueBytes: number;
+  readonly #position: () => Promise<EtcdPosition>;
+  #oldestRevision: Revision = 0;
+
+  constructor({ connection, keys, feed, readPosition, maxValueBytes }: Parts) {
+    this.connection = connection;
+    this.keys = keys;
+    this.#feed = feed;
+    this.#maxValueBytes = maxValueBytes;
+    this.#position = createCoalescedRead(readPosition);
+    this.health = { name: "etcd", check: () => this.#checkHealth() };
+  }
+
+  async get(key: string, options?: { readonly signal?: AbortSignal }): Promise<StoredEntry | undefined> {
+    const { kvs } = await asStorageCall(this.#range({ key: this.keys.encode(key) }, options?.signal));
+    return kvs?.[0] && toEntry(key, kvs[0]);
+  }
+
+  async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
+    const { limit = Number.POSITIVE_INFINITY, signal } = options;
+    let { startAfter, revision } = options;
+    signal?.throwIfAborted();
+    const entries: StoredEntry[] = [];
+    for (;;) {
+      const wanted = Math.min(limit - entries.length, PAGE_SIZE);
+      const range = this.keys.range(prefix, startAfter);
+      const { header, kvs = [], count = 0 } = await this.#page({ ...range, ...pageOf(wanted) }, revision, signal);
+      const page = toEntries(this.keys, kvs);
+      // One by one: a large page as arguments would overflow the stack.
+      for (const entry of page) entries.push(entry);
+      // What follows is read as it was when the list began.
+      revision ??= header?.revision ?? 0;
+      const remaining = count - page.length;
+      if (remaining === 0 || entries.length >= limit) return { entries, revision, remaining };
+      startAfter = page.at(-1)?.key;
+    }
+  }
+
+  async create(key: string, value: Uint8Array): Promise<Revision> {
+    this.#assertSize(value);
+    const bytes = this.keys.encode(key);
+    const { revision, current } = await this.#write(key, bytes, 0, { request_put: { key: bytes, value } });
+    if (revision === undefined) throw new KeyExistsError(key, current);
+    return revision;
+  }
+
+  async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+    this.#assertSize(value);
+    const bytes = this.keys.encode(key);
+    return this.#replace(key, bytes, expected, { request_put: { key: bytes, value } });
+  }
+
+  async delete(key: string, expected: Revision): Promise<Revision> {
+    const bytes = this.keys.encode(key);
+    return this.#replace(key, bytes, expected, { request_delete_range: { key: bytes } });
+  }
+
+  watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
+    return this.#feed.watch(prefix, fromRevision, observer);
+  }
+
+  async currentRevision(): Promise<Revision> {
+    const { revision } = await this.#position();
+    // Whoever asks is about to wait until a watch has got so far.
+    this.#feed.expect(revision);
+    return revision;
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    const { connection } = this;
+    try {
+      await connection.call(connection.methods.compact, { revision }, { repeatable: true });
+    } catch (error) {
+      if (isFutureRevision(error)) throw new FutureRevisionError(revision, (await this.#position()).revision);
+      if (!isCompacted(error)) return asStorageCall(Promise.reject(error));
+    }
+    this.#oldestRevision = Math.max(this.#oldestRevision, revision);
+  }
+
+  get oldestRevision(): Revision {
+    return this.#oldestRevision;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#feed[Symbol.dispose]();
+    this.connection[Symbol.dispose]();
+  }
+
+  #range(request: RangeRequest, signal: AbortSignal | undefined): Promise<RangeResponse> {
+    return this.connection.call(this.connection.methods.range, request, { repeatable: true, signal });
+  }
+
+  async #page(
+    request: RangeRequest,
+    revision: Revision | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<RangeResponse> {
+    if (revision === undefined) return asStorageCall(this.#range(request, signal));
+    // 0 would mean the newest one.
+    if (revision < 1) throw new RevisionCompactedError(revision, Math.max(this.#oldestRevision, 1));
+    try {
+      return await this.#range({ ...request, revision }, signal);
+    } catch (error) {
+      if (isFutureRevision(error)) throw new FutureRevisionError(revision, (await this.#position()).revision);
+      if (!isCompacted(error)) return asStorageCall(Promise.reject(error));
+      this.#oldestRevision = await findCompactedRevision(this.connection, this.keys, this.#oldestRevision);
+      throw new RevisionCompactedError(revision, this.#oldestRevision);
+    }
+  }
+
+  async #replace(key: string, bytes: Uint8Array, expected: Revision, operation: RequestOp): Promise<Revision> {
+    // An absent key is at 0 in etcd, which nobody has read it at.
+    const compared = expected > 0 ? expected : -1;
+    const { revision, current } = await this.#write(key, bytes, compared, operation);
+    if (revision === undefined) throw new RevisionConflictError(key, expected, current);
+    return revision;
+  }
+
+  /** Without a revision when `key` is not at `expected`. */
+  async #write(
+    key: string,
+    bytes: Uint8Array,
+    expected: Revision,
+    operation: RequestOp,
+  ): Promise<{ readonly revision?: Revision; readonly current?: StoredEntry | undefined }> {
+    const request: TxnRequest = {
+      compare: [{ target: "MOD", key: bytes, mod_revision: expected }],
+      success: [operation],
+      failure: [{ request_range: { key: bytes } }],
+    };
+    const { connection } = this;
+    const answer = await asStorageCall(connection.call(connection.methods.txn, request, { repeatable: false }));
+    if (answer.succeeded !== true) {
+      const kv = answer.responses?.[0]?.response_range?.kvs?.[0];
+      return { current: kv && toEntry(key, kv) };
+    }
+    const revision = answer.header?.revision ?? 0;
+    await this.#feed.observed(revision);
+    return { revision };
+  }
+
+  async #checkHealth(): Promise<void> {
+    if (this.connection.closed) throw closedError();
+    if (this.#feed.cutOff !== undefined) throw this.#feed.cutOff;
+    await this.#position();
+  }
+
+  #assertSize(value: Uint8Array): void {
+    if (value.byteLength <= this.#maxValueBytes) return;
+    throw new ValueTooLargeError(`the value has ${value.byteLength} bytes, more than ${this.#maxValueBytes}`);
+  }
+}
+
+// A limit of 0 is none for etcd.
+function pageOf(limit: number): Pick<RangeRequest, "limit" | "count_only"> {
+  return limit > 0 ? { limit } : { count_only: true };
+}

@@ -1,0 +1,62 @@
+// One watch of etcd on one endpoint: from a revision on, until it is lost or disposed.
+
+import type { ClientDuplexStream } from "@grpc/grpc-js";
+import type { Revision } from "@postern/apiserver/storage/storage";
+import { RevisionCompactedError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import type { EtcdConnection, EtcdEndpoint } from "./etcd-connection.ts";
+import { toStorageError } from "./etcd-errors.ts";
+import type { KeyRange } from "./etcd-keys.ts";
+import type { WatchRequest, WatchResponse } from "./etcd-messages.ts";
+
+export const FROM_NOW = 0;
+
+export type WatchStreamOptions = {
+  readonly range: KeyRange;
+  /** Inclusive. A watch that shall go on after a revision starts at it: one start later, etcd might not notice that it has forgotten. */
+  readonly startRevision: Revision | typeof FROM_NOW;
+  /** Creation, events and progress. */
+  readonly receive: (response: WatchResponse) => void;
+  /** No call follows. */
+  readonly lost: (error: Error) => void;
+};
+
+export class EtcdWatchStream implements Disposable {
+  readonly endpoint: EtcdEndpoint;
+  readonly #stream: ClientDuplexStream<WatchRequest, WatchResponse>;
+  #over = false;
+
+  constructor(connection: EtcdConnection, { range, startRevision, receive, lost }: WatchStreamOptions) {
+    this.endpoint = connection.endpoint;
+    const stream = connection.stream(this.endpoint, connection.methods.watch);
+    this.#stream = stream;
+    const end = (error: Error) => {
+      if (this.#over) return;
+      this[Symbol.dispose]();
+      lost(error);
+    };
+    stream.on("data", (response: WatchResponse) => {
+      if (this.#over) return;
+      if (response.canceled === true) end(cancelError(response, startRevision));
+      else receive(response);
+    });
+    stream.on("error", (error) => end(toStorageError(error)));
+    stream.on("end", () => end(new StorageUnavailableError("etcd has ended the watch")));
+    stream.write({ create_request: { ...range, start_revision: startRevision, prev_kv: true } });
+  }
+
+  /** Asks for a response without events. */
+  requestProgress(): void {
+    if (!this.#over) this.#stream.write({ progress_request: {} });
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#stream.cancel();
+  }
+}
+
+function cancelError({ compact_revision, cancel_reason }: WatchResponse, startRevision: Revision): Error {
+  if (compact_revision !== undefined) return new RevisionCompactedError(startRevision, compact_revision);
+  return new StorageUnavailableError(`etcd has ended the watch: ${cancel_reason ?? "no reason given"}`);
+}
