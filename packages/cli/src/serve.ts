@@ -121,8 +121,8 @@ const shellQuote = (text: string): string =>
 
 /** A failure to listen says a code and no remedy. */
 function explainListenFailure(error: unknown, { bindAddress, securePort }: Configuration): unknown {
-  if (!(error instanceof Error) || !("syscall" in error) || error.syscall !== "listen" || !("code" in error))
-    return error;
+  if (!(error instanceof Error) || !("code" in error)) return error;
+  if (error.name !== "ListenError" && !("syscall" in error && error.syscall === "listen")) return error;
   const remedy: { readonly [code: string]: string } = {
     EADDRINUSE: `port ${securePort} on ${bindAddress} is in use: stop what listens there, or choose another with --secure-port (0 picks a free one)`,
     EACCES: `port ${securePort} may not be used by this user: choose one above 1023 with --secure-port`,

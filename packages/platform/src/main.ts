@@ -1,7 +1,6 @@
 // The composition root: the only place that names stores, authenticators and controllers. Everything is made here, in order, and taken
 // down in the opposite one.
 
-import { mkdir } from "node:fs/promises";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
@@ -13,8 +12,10 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
 import { pathOf } from "./bootstrap/admin-kube-config.ts";
+import { isFirstStart } from "./bootstrap/first-start.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { Configuration } from "./config/configuration.ts";
+import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { openAuditLog } from "./server/audit-log.ts";
 import { createFrontDoor } from "./server/front-door.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
@@ -29,7 +30,7 @@ import {
 import { rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
-import { loadServerKeys } from "./server/server-keys.ts";
+import { createServerSecret, deriveServerKeys, readServerSecret } from "./server/server-keys.ts";
 import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
@@ -63,11 +64,14 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const { clock, scheduler, random } = runtime;
   const lifetime = new AbortController();
   const logger = createLogger({ level: configuration.log.level });
-  await mkdir(configuration.dataDir, { recursive: true, mode: 0o700 });
-  const serverKeys = await loadServerKeys(configuration, random);
+  await ensurePrivateDirectory(configuration.dataDir);
+  const earlierSecret = await readServerSecret(configuration);
   const identity = await loadServingIdentity(configuration, runtime);
 
   const storage = teardown.use(await openStore(configuration));
+  const serverKeys = deriveServerKeys(
+    earlierSecret ?? (await createServerSecret(configuration, random, await isFirstStart(storage))),
+  );
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
   await cache.ready();

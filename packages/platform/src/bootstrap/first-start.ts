@@ -24,6 +24,9 @@ export type FirstStartOptions = {
   readonly clock: Clock;
 };
 
+/** True until a start has come to its end over this store. */
+export const isFirstStart = async (storage: Storage): Promise<boolean> => (await storage.get(MARKER_KEY)) === undefined;
+
 /**
  * Resolves with true when this was the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the
  * way begins again instead of leaving a server that nobody can use.
@@ -33,7 +36,7 @@ export async function firstStart(
   prepareAdministrator: () => Promise<void>,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if ((await storage.get(MARKER_KEY)) !== undefined) return false;
+  if (!(await isFirstStart(storage))) return false;
   for (const object of firstObjects(names)) {
     const [group = "", version] = object.apiVersion.split("/");
     const resource = requiredResource(registry, version === undefined ? "" : group, object.kind);

@@ -7,7 +7,7 @@ import { ConfigurationError } from "../config/configuration-error.ts";
 import { loadOrCreateAuthority } from "./authority-files.ts";
 import { readConfiguredCertificate } from "./configured-certificate.ts";
 import { createPrivateFile } from "./private-file.ts";
-import { loadOrCreateSecret } from "./secret-file.ts";
+import { createSecret, readSecret } from "./secret-file.ts";
 import { loadOrCreateServingCertificate, servingNames } from "./serving-certificate.ts";
 import { createWorkspace, type Workspace } from "./testing/openssl.ts";
 
@@ -169,7 +169,9 @@ describe("a serving certificate that an operator brings along", () => {
 });
 
 describe("a secret file", () => {
-  const loadSecret = () => loadOrCreateSecret(workspace.path("server.key"), "the server key", random);
+  const loadSecret = async () =>
+    (await readSecret(workspace.path("server.key"), "the server key")) ??
+    (await createSecret(workspace.path("server.key"), random));
 
   it("is made once, for the owner alone, and found again", async () => {
     const secret = await loadSecret();

@@ -1,7 +1,7 @@
 // Files with secrets: readable by their owner alone, written whole or not at all.
 
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rename, rm, unlink } from "node:fs/promises";
+import { link, mkdir, open, readFile, rename, rm, stat, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ConfigurationError } from "../config/configuration-error.ts";
 
@@ -32,12 +32,26 @@ export async function readFileIfPresent(path: string, what: string): Promise<str
 /** Makes a directory and its parents, open to the owner only where it makes them. */
 export async function ensurePrivateDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: OWNER_ONLY_DIRECTORY });
+    await makeDirectory(path);
   } catch (error) {
     throw new ConfigurationError(
       `cannot make the directory ${path} (${systemErrorCode(error) ?? "unknown error"}): choose a place that the user who runs the server may write to`,
       { cause: error },
     );
+  }
+}
+
+/** The recursion of `mkdir` never ends in Node 20 where a parent is there and still nothing can be made in it. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: OWNER_ONLY_DIRECTORY });
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === "EEXIST" && (await stat(path)).isDirectory()) return;
+    const parent = dirname(path);
+    if (code !== "ENOENT" || parent === path || (await exists(parent))) throw error;
+    await makeDirectory(parent);
+    await makeDirectory(path);
   }
 }
 

@@ -8,21 +8,24 @@ const SECRET_BYTES = 32;
 const SECRET_TEXT = /^[0-9a-f]{64}\n?$/;
 
 /**
- * The 32 octets of a file, which holds them in hexadecimal. `what` names the secret in errors. A file that holds
- * anything else is refused with ConfigurationError and left alone: with another secret, nothing made under the old one
- * would be recognised any more.
+ * The 32 octets of a file, which holds them in hexadecimal; undefined when there is no file. `what` names the secret in
+ * errors. A file that holds anything else is refused with ConfigurationError and left alone: with another secret, nothing
+ * made under the old one would be recognised any more.
  */
-export async function loadOrCreateSecret(path: string, what: string, random: Random): Promise<Uint8Array> {
+export async function readSecret(path: string, what: string): Promise<Uint8Array | undefined> {
   const text = await readFileIfPresent(path, what);
-  if (text === undefined) {
-    const secret = random.bytes(SECRET_BYTES);
-    await createPrivateFile(path, `${Buffer.from(secret).toString("hex")}\n`);
-    return secret;
-  }
+  if (text === undefined) return undefined;
   if (!SECRET_TEXT.test(text)) {
     throw new ConfigurationError(
       `${path} does not hold ${what} (64 hexadecimal digits): restore it from a backup; with a new one, existing access keys stop working`,
     );
   }
   return Buffer.from(text.trim(), "hex");
+}
+
+/** Makes the file, which must not exist yet. */
+export async function createSecret(path: string, random: Random): Promise<Uint8Array> {
+  const secret = random.bytes(SECRET_BYTES);
+  await createPrivateFile(path, `${Buffer.from(secret).toString("hex")}\n`);
+  return secret;
 }

@@ -36,9 +36,7 @@ function remedyOf(error: unknown, path: string): string | undefined {
   if (error instanceof StoreLockedError) {
     return `${path} is in use by another server: stop that one, or choose another directory with --data-dir`;
   }
-  if (error instanceof StoreCorruptError) {
-    return `${path} is damaged or no database of Postern (${error.message}): restore it from a backup, or move it away to start anew; it was not changed`;
-  }
+  if (error instanceof StoreCorruptError) return error.message;
   if (error instanceof StoreVersionError) {
     return `${path} was written by a newer release (${error.message}): run that release, or restore a backup of before; it was not changed`;
   }

@@ -2,6 +2,9 @@
 
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 
+/** What Go calls the architectures that Node has other names for. */
+const ARCHITECTURES: { readonly [architecture: string]: string } = { x64: "amd64", ia32: "386" };
+
 /** Clients compare the minor version with their own; what is behind the plus is Postern's. */
 export const SERVED_VERSION: VersionInfo = {
   major: "1",
@@ -12,5 +15,5 @@ export const SERVED_VERSION: VersionInfo = {
   buildDate: "1970-01-01T00:00:00Z",
   goVersion: "",
   compiler: "",
-  platform: `${process.platform}/${process.arch}`,
+  platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
 };

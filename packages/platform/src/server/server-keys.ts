@@ -4,7 +4,8 @@ import { hkdfSync } from "node:crypto";
 import { join } from "node:path";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../config/configuration.ts";
-import { loadOrCreateSecret } from "../pki/secret-file.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { createSecret, readSecret } from "../pki/secret-file.ts";
 
 const SERVER_KEY_FILE = "server.key";
 const KEY_BYTES = 32;
@@ -18,10 +19,26 @@ export type ServerKeys = {
   readonly continueTokens: Uint8Array;
 };
 
+/** The secret of an earlier start. Rejects with ConfigurationError for a file that holds something else. */
+export const readServerSecret = (configuration: Configuration): Promise<Uint8Array | undefined> =>
+  readSecret(pathOf(configuration), "the server key");
+
 /** The secret is made on the first start; afterwards it must be there. */
-export async function loadServerKeys({ dataDir, serverKeyFile }: Configuration, random: Random): Promise<ServerKeys> {
-  const path = serverKeyFile === "" ? join(dataDir, SERVER_KEY_FILE) : serverKeyFile;
-  const secret = await loadOrCreateSecret(path, "the server key", random);
+export async function createServerSecret(
+  configuration: Configuration,
+  random: Random,
+  isFirstStart: boolean,
+): Promise<Uint8Array> {
+  const path = pathOf(configuration);
+  if (!isFirstStart) {
+    throw new ConfigurationError(
+      `${path} is missing, and the store was written under its key: restore it from a backup; with a new one, existing access keys stop working`,
+    );
+  }
+  return await createSecret(path, random);
+}
+
+export function deriveServerKeys(secret: Uint8Array): ServerKeys {
   const derive = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync("sha256", secret, "", `postern ${purpose}`, KEY_BYTES));
   return {
@@ -30,3 +47,6 @@ export async function loadServerKeys({ dataDir, serverKeyFile }: Configuration, 
     continueTokens: derive("continue tokens"),
   };
 }
+
+const pathOf = ({ dataDir, serverKeyFile }: Configuration): string =>
+  serverKeyFile === "" ? join(dataDir, SERVER_KEY_FILE) : serverKeyFile;

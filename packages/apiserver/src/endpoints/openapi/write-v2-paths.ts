@@ -49,7 +49,10 @@ function writeOperation(operation: ApiOperation, shared: SharedParameters): Json
   const { tag, description, id, body, responses, action, kind } = operation;
   const parameters = [
     ...(body === undefined ? [] : [bodyParameter(body, shared)]),
-    ...operation.parameters.map((name) => sharedQueryParameter(name, shared)),
+    ...operation.parameters.map((name) =>
+      // kubectl before 1.27 looks for this one in the operation itself, and refuses dry runs and diffs where it is only referred to.
+      action === "patch" && name === "dryRun" ? queryParameterV2(name) : sharedQueryParameter(name, shared),
+    ),
   ];
   return {
     description,
@@ -72,9 +75,12 @@ function writeOperation(operation: ApiOperation, shared: SharedParameters): Json
 
 const reference = (name: string): JsonObject => ({ $ref: `#/definitions/${name}` });
 
-const sharedQueryParameter = (name: ParameterName, shared: SharedParameters): JsonObject => {
+const sharedQueryParameter = (name: ParameterName, shared: SharedParameters): JsonObject =>
+  shared.refer(name, queryParameterV2(name));
+
+const queryParameterV2 = (name: ParameterName): JsonObject => {
   const { type, description } = queryParameter(name);
-  return shared.refer(name, { uniqueItems: true, type, description, name, in: "query" });
+  return { uniqueItems: true, type, description, name, in: "query" };
 };
 
 const pathParameter = (name: string, description: string): JsonObject => ({

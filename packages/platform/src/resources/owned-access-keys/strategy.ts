@@ -59,7 +59,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     },
 
     async prepareForUpdate(submitted, old, context) {
-      const object = withStatus(withoutSameKey(scrubLastApplied(submitted), keys), old, options);
+      const object = withStatus(withOwner(withoutSameKey(scrubLastApplied(submitted), keys), old), old, options);
       await checkCreator(context, object, old, options);
       warnOfShorterLife(object, context, options);
       return object;
@@ -86,6 +86,13 @@ function reasonOfDeletion(
   const owner = ownerOf(spec ?? {});
   const isGone = owner !== undefined && owner.kind !== "subject" && ownerUid(owner, directory) === undefined;
   return isGone ? "OwnerGone" : "Deleted";
+}
+
+/** Who applies or replaces what was first written without an owner names none either: the key keeps the one it got. */
+function withOwner(object: OwnedAccessKey, old: OwnedAccessKey): OwnedAccessKey {
+  const owner = ownerOf(old.spec ?? {});
+  if (owner === undefined || ownerOf(object.spec ?? {}) !== undefined) return object;
+  return { ...object, spec: { ...object.spec, [owner.kind]: owner.name } };
 }
 
 /** An empty value says the same as an absent one, and so does the one it has: keep the key. */
