@@ -11,11 +11,13 @@ import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
+import { notingUse } from "./authorization/noting-use.ts";
 import { pathOf } from "./bootstrap/admin-kube-config.ts";
 import { isFirstStart } from "./bootstrap/first-start.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { Configuration } from "./config/configuration.ts";
 import { ensurePrivateDirectory } from "./pki/private-file.ts";
+import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
 import { openAuditLog } from "./server/audit-log.ts";
 import { createFrontDoor } from "./server/front-door.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
@@ -78,7 +80,17 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const auditLog = await openAuditLog(configuration);
   teardown.use(auditLog.sink);
 
-  const core = teardown.use(createPlatformCore({ configuration, cache, runtime, serverKeys }));
+  const core = teardown.use(
+    createPlatformCore({
+      configuration,
+      storage,
+      cache,
+      runtime,
+      serverKeys,
+      onKeyLocked: (key) => surface.recordKeyEvent(eventOfKey(core.names, key, "RetiredValueUsed")),
+      onError,
+    }),
+  );
   teardown.use(
     createLastActivityWriter({
       ...core.keyRecords,
@@ -118,7 +130,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     logger,
     metrics,
     authenticator: core.authenticator,
-    authorizer: core.authorizer,
+    authorizer: notingUse(core.authorizer, core.usage),
     audit: auditLog.options,
     flowControl: {
       maxReadOnly: configuration.maxRequestsInflight,

@@ -6,8 +6,9 @@ import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
+import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import { readSealedAccessKey } from "./sealed-access-key.ts";
+import { type RetiredValue, readSealedAccessKey } from "./sealed-access-key.ts";
 
 /** Tells when a record ends, by what only the index knows: use that is not written yet, ancestors, the settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
@@ -26,6 +27,12 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly disabled: boolean;
   /** Deleted, and only held by finalizers: it opens nothing any more. */
   readonly isTerminating: boolean;
+  /** A retired value of it was used after its end. */
+  readonly isLocked: boolean;
+  readonly retired: readonly RetiredValue[];
+  readonly isRetiredValue: boolean;
+  /** For a retired value: milliseconds since the epoch until which it is accepted. */
+  readonly acceptedUntil: number | undefined;
   readonly parentUids: readonly string[];
   /** That of the last change of anything but the activity. */
   readonly revision: number;
@@ -45,14 +52,25 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly lastActivity: number | undefined;
   readonly #expiry: Expiry;
 
-  /** `previous` is what was known under the name before. */
-  constructor(object: CachedObject, names: RestrictionNames, expiry: Expiry, previous?: AccessKeyRecord) {
+  /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
+  constructor(
+    object: CachedObject,
+    names: RestrictionNames,
+    expiry: Expiry,
+    previous?: AccessKeyRecord,
+    retired?: RetiredValue,
+  ) {
     const { metadata, ...rest } = object.decode();
     const spec = objectOf(rest["spec"]);
     const sealed = readSealedAccessKey(object.decodeSealed());
     this.name = metadata.name ?? "";
     this.uid = metadata.uid ?? "";
-    this.id = sealed.key?.id ?? "";
+    const value: KeptAccessKey | undefined = retired ?? sealed.key;
+    this.id = value?.id ?? "";
+    this.isLocked = sealed.lockedAt !== undefined;
+    this.retired = sealed.retired;
+    this.isRetiredValue = retired !== undefined;
+    this.acceptedUntil = retired?.until;
     this.owner = ownerOf(spec) ?? NOBODY;
     this.groups = textsOf(spec["groups"]);
     this.type = typeof spec["type"] === "string" ? spec["type"] : "";
@@ -60,8 +78,8 @@ export class AccessKeyRecord implements AccessKeyState {
     this.disabled = spec["disabled"] === true;
     this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
     this.parentUids = sealed.parents;
-    this.digest = sealed.key?.digest ?? "";
-    this.structured = sealed.key?.structured ?? false;
+    this.digest = value?.digest ?? "";
+    this.structured = value?.structured ?? false;
     this.ownerUid = sealed.owner?.uid;
     this.createdAt = timeOf(metadata.creationTimestamp) ?? 0;
     this.ttl = spec["ttl"] === undefined ? (sealed.defaultTTL ?? 0) : Number(spec["ttl"]);
@@ -70,6 +88,10 @@ export class AccessKeyRecord implements AccessKeyState {
     this.#expiry = expiry;
     this.writtenRevision = object.revision;
     this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : object.revision;
+  }
+
+  get hasRetiredValues(): boolean {
+    return this.retired.length > 0;
   }
 
   get expiresAt(): number | undefined {
@@ -85,6 +107,7 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.type === b.type &&
     a.disabled === b.disabled &&
     a.isTerminating === b.isTerminating &&
+    a.isLocked === b.isLocked &&
     a.ttl === b.ttl &&
     a.countsFromActivity === b.countsFromActivity &&
     sameRights(a, b)

@@ -23,6 +23,10 @@ export type AccessKeyState = {
   readonly expiresAt: number | undefined;
   /** uids of the keys that this one was made with (owner references): it dies with them. */
   readonly parentUids: readonly string[];
+  /** True where values that rotations replaced are still remembered. */
+  readonly hasRetiredValues?: boolean;
+  /** True for the key as it is found by such a value. */
+  readonly isRetiredValue?: boolean;
   /** The revision of the record: changes with every change of it but that of its last activity. */
   readonly revision: number;
 };

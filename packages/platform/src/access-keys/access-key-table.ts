@@ -9,6 +9,8 @@ export class AccessKeyTable {
   readonly #byUid = new Map<string, AccessKeyRecord>();
   /** Only for values that clients chose: those of our own are found by the id in them. */
   readonly #byDigest = new Map<string, AccessKeyRecord>();
+  /** By name: the key once more for each value that a rotation replaced. */
+  readonly #retired = new Map<string, readonly AccessKeyRecord[]>();
   readonly #byOwner = new Map<string, Set<AccessKeyRecord>>();
   readonly #byParent = new Map<string, Set<AccessKeyRecord>>();
 
@@ -41,24 +43,38 @@ export class AccessKeyTable {
     return [...(this.#byParent.get(uid) ?? [])];
   }
 
+  retiredOf(name: string): readonly AccessKeyRecord[] {
+    return this.#retired.get(name) ?? NONE;
+  }
+
   all(): IterableIterator<AccessKeyRecord> {
     return this.#byName.values();
   }
 
-  /** Returns what was there under the name before. */
-  set(record: AccessKeyRecord): AccessKeyRecord | undefined {
+  /** Returns what was there under the name before. `retired` is the key by each of its retired values. */
+  set(record: AccessKeyRecord, retired: readonly AccessKeyRecord[] = NONE): AccessKeyRecord | undefined {
     const previous = this.remove(record.name);
     this.#byName.set(record.name, record);
     this.#byUid.set(record.uid, record);
-    if (record.id !== "") {
-      // Handles are unique by construction. Should one come twice, it stays with the first, and the other is found by its digest.
-      const isFirst = !this.#byId.has(record.id);
-      if (isFirst) this.#byId.set(record.id, record);
-      if (!isFirst || !record.structured) this.#byDigest.set(record.digest, record);
-    }
+    this.#addValue(record);
+    if (retired.length > 0) this.#retired.set(record.name, retired);
+    for (const value of retired) this.#addValue(value);
     addTo(this.#byOwner, ownerKey(record.owner), record);
     for (const uid of record.parentUids) addTo(this.#byParent, uid, record);
     return previous;
+  }
+
+  #addValue(record: AccessKeyRecord): void {
+    if (record.id === "") return;
+    // Handles are unique by construction. Should one come twice, it stays with the first, and the other is found by its digest.
+    const isFirst = !this.#byId.has(record.id);
+    if (isFirst) this.#byId.set(record.id, record);
+    if (!isFirst || !record.structured) this.#byDigest.set(record.digest, record);
+  }
+
+  #removeValue(record: AccessKeyRecord): void {
+    deleteIf(this.#byId, record.id, record);
+    deleteIf(this.#byDigest, record.digest, record);
   }
 
   remove(name: string): AccessKeyRecord | undefined {
@@ -66,19 +82,21 @@ export class AccessKeyTable {
     if (record === undefined) return undefined;
     this.#byName.delete(name);
     deleteIf(this.#byUid, record.uid, record);
-    deleteIf(this.#byId, record.id, record);
-    deleteIf(this.#byDigest, record.digest, record);
+    this.#removeValue(record);
+    for (const value of this.retiredOf(name)) this.#removeValue(value);
+    this.#retired.delete(name);
     removeFrom(this.#byOwner, ownerKey(record.owner), record);
     for (const uid of record.parentUids) removeFrom(this.#byParent, uid, record);
     return record;
   }
 
-  replace(records: Iterable<AccessKeyRecord>): void {
-    for (const map of [this.#byName, this.#byId, this.#byUid, this.#byDigest, this.#byOwner, this.#byParent])
-      map.clear();
-    for (const record of records) this.set(record);
+  clear(): void {
+    const maps = [this.#byName, this.#byId, this.#byUid, this.#byDigest, this.#retired, this.#byOwner, this.#byParent];
+    for (const map of maps) map.clear();
   }
 }
+
+const NONE: readonly AccessKeyRecord[] = [];
 
 const ownerKey = ({ kind, name }: AccessKeyOwner): string => `${kind}/${name}`;
 

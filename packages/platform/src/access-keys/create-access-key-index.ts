@@ -16,6 +16,7 @@ import { isWithin } from "./is-within.ts";
 import { endOfLife } from "./key-lifetime.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
+import { createRotationMarks, type RotationMarks } from "./rotation/rotation-marks.ts";
 
 export type AccessKeyIndexOptions = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
@@ -25,6 +26,8 @@ export type AccessKeyIndexOptions = {
   readonly secrets: AccessKeySecrets;
   readonly restrictionNames: RestrictionNames;
   readonly activity: LastActivity;
+  /** Default: nothing is known of rotations but what is written. */
+  readonly rotationMarks?: RotationMarks;
   /** The setting accessKeys.maxTTLSeconds. */
   readonly maxTTLSeconds: number;
   readonly clock: Clock;
@@ -50,6 +53,7 @@ const RETRY_DELAY_MS = 50;
 /** Begins to follow the view at once; the cache must be ready, else the index is empty until it is. */
 export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccessKeyIndex {
   const { view, prefix, directory, secrets, restrictionNames, activity, maxTTLSeconds, clock, scheduler } = options;
+  const { rotationMarks = createRotationMarks() } = options;
   const table = new AccessKeyTable();
   let isCurrent = false;
 
@@ -65,12 +69,12 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     );
 
   const endWithAncestors = (record: AccessKeyRecord, depth = 0): number | undefined => {
-    let end = ownEnd(record);
+    let end = earlier(ownEnd(record), record.acceptedUntil);
     if (depth > MAX_ANCESTORS) return 0;
     for (const uid of record.parentUids) {
       const parent = table.byUid(uid);
       const parentEnd = parent === undefined ? 0 : endWithAncestors(parent, depth + 1);
-      if (parentEnd !== undefined && (end === undefined || parentEnd < end)) end = parentEnd;
+      end = earlier(end, parentEnd);
     }
     return end;
   };
@@ -80,6 +84,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     if (record.disabled) return "disabled";
     const end = ownEnd(record);
     if (end !== undefined && end <= clock.now()) return "expired";
+    if (record.isLocked || rotationMarks.isLocked(record.uid, idOf(record.uid))) return LOCKED;
+    if (isOver(record)) return "replaced by a rotation";
     const byOwner = refusalOfOwner(record, directory);
     if (byOwner !== undefined) return byOwner;
     if (depth > MAX_ANCESTORS) return "made through too many other keys";
@@ -97,8 +103,15 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     if (!isCurrent) return "the keys are being loaded";
     const record = table.byUid(key.uid);
     if (record === undefined) return "deleted";
-    return record.id === key.id ? refusal(record) : "replaced by a new value";
+    const found = record.id === key.id ? record : table.retiredOf(record.name).find(({ id }) => id === key.id);
+    return found === undefined ? "replaced by a new value" : refusal(found);
   };
+
+  const idOf = (uid: string): string => table.byUid(uid)?.id ?? "";
+
+  /** A retired value ends with its grace, or with the first use of the one that came after it. */
+  const isOver = ({ uid, acceptedUntil }: AccessKeyRecord): boolean =>
+    acceptedUntil !== undefined && (acceptedUntil <= clock.now() || rotationMarks.isConfirmed(uid, idOf(uid)));
 
   const watches = new RevocationWatches({
     find: (id) => table.byId(id),
@@ -111,17 +124,38 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
 
   const put = (object: CachedObject): void => {
     const known = table.byName(object.key.slice(prefix.length));
-    const record = new AccessKeyRecord(object, restrictionNames, endWithAncestors, known);
-    const previous = table.set(record);
-    if (previous !== undefined) watches.recheck(previous.id);
+    const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
+    const record = add(object, known);
+    if (known !== undefined) watches.recheck(known.id);
+    for (const { id } of retiredBefore) watches.recheck(id);
     recheckDescendants(record.uid);
   };
 
+  const add = (object: CachedObject, known?: AccessKeyRecord): AccessKeyRecord => {
+    const record = new AccessKeyRecord(object, restrictionNames, endWithAncestors, known);
+    const retired = record.retired.map(
+      (value) => new AccessKeyRecord(object, restrictionNames, endWithAncestors, known, value),
+    );
+    table.set(record, retired);
+    return record;
+  };
+
+  /** Looks again after what is known of a key's rotations, and is not in its record yet, has changed. */
+  const recheckRotated = (uid: string): void => {
+    const record = table.byUid(uid);
+    if (record === undefined) return;
+    for (const { id } of [record, ...table.retiredOf(record.name)]) watches.recheck(id);
+    recheckDescendants(uid);
+  };
+
   const remove = (object: CachedObject): void => {
-    const record = table.remove(object.key.slice(prefix.length));
+    const name = object.key.slice(prefix.length);
+    const retired = table.retiredOf(name);
+    const record = table.remove(name);
     if (record === undefined) return;
     activity.forget(record.uid);
-    watches.recheck(record.id);
+    rotationMarks.forget(record.uid);
+    for (const { id } of [record, ...retired]) watches.recheck(id);
     recheckDescendants(record.uid);
   };
 
@@ -139,7 +173,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const follow = (): void => {
     if (disposed) return;
     const from = view.revision;
-    table.replace(view.list(prefix).map((object) => new AccessKeyRecord(object, restrictionNames, endWithAncestors)));
+    table.clear();
+    for (const object of view.list(prefix)) add(object);
     isCurrent = true;
     watches.recheckAll();
     subscription = view.subscribe(prefix, from, {
@@ -159,6 +194,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     }
   };
   follow();
+  const markChanges = rotationMarks.onChange(recheckRotated);
   const directoryChanges = directory.onChange(() => watches.recheckAll());
 
   return {
@@ -189,10 +225,17 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       isCurrent = false;
       subscription?.[Symbol.dispose]();
       directoryChanges[Symbol.dispose]();
+      markChanges[Symbol.dispose]();
       watches[Symbol.dispose]();
     },
   };
 }
+
+/** Of two moments, either of which may never come. */
+const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+const LOCKED = "locked: a value that a rotation had replaced was used";
 
 function refusalOfOwner({ owner, ownerUid }: AccessKeyRecord, directory: Directory): string | undefined {
   if (owner.name === "") return "belongs to nobody";

@@ -4,8 +4,20 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
+/** A value that a rotation replaced, and that is still told from noise. */
+export type RetiredValue = KeptAccessKey & {
+  /** Milliseconds since the epoch until which it is accepted, unless the new value is used before. */
+  readonly until: number;
+  /** Digest of the caller and its nonce, so that a repeated request is told from another one. */
+  readonly nonce: string;
+};
+
 export type SealedAccessKey = {
   readonly key: KeptAccessKey | undefined;
+  /** The newest first. */
+  readonly retired: readonly RetiredValue[];
+  /** A retired value was used after its end, in milliseconds since the epoch: nothing opens until the key has a new value. */
+  readonly lockedAt: number | undefined;
   /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
   /** uids of the keys it was made with, which the owner references of the record may no longer tell. */
@@ -19,11 +31,11 @@ export type SealedAccessKey = {
 };
 
 export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
-  const { key, owner, parents, defaultTTL, secrets, unchanged } = sealed ?? {};
+  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged } = sealed ?? {};
   return {
-    key: isJsonObject(key)
-      ? { id: text(key["id"]), digest: text(key["digest"]), structured: key["structured"] === true }
-      : undefined,
+    key: isJsonObject(key) ? readKept(key) : undefined,
+    retired: isJsonArray(retired) ? retired.filter(isJsonObject).map(readRetired) : NO_VALUES,
+    lockedAt: typeof lockedAt === "number" ? lockedAt : undefined,
     owner: isJsonObject(owner) ? readOwner(owner) : undefined,
     parents: isJsonArray(parents) ? parents.map(text) : NONE,
     defaultTTL: typeof defaultTTL === "number" ? defaultTTL : undefined,
@@ -38,9 +50,11 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
 
 /** Members that say nothing are left out. */
 export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
-  const { key, owner, parents, defaultTTL, secrets, unchanged } = sealed;
+  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged } = sealed;
   return {
     ...(key === undefined ? {} : { key: { ...key } }),
+    ...(retired.length === 0 ? {} : { retired: retired.map((value) => ({ ...value })) }),
+    ...(lockedAt === undefined ? {} : { lockedAt }),
     ...(owner === undefined
       ? {}
       : { owner: { kind: owner.kind, name: owner.name, ...(owner.uid === undefined ? {} : { uid: owner.uid }) } }),
@@ -52,6 +66,19 @@ export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
 }
 
 const NONE: readonly string[] = [];
+const NO_VALUES: readonly RetiredValue[] = [];
+
+const readKept = ({ id, digest, structured }: JsonObject): KeptAccessKey => ({
+  id: text(id),
+  digest: text(digest),
+  structured: structured === true,
+});
+
+const readRetired = (value: JsonObject): RetiredValue => ({
+  ...readKept(value),
+  until: Number(value["until"] ?? 0),
+  nonce: text(value["nonce"]),
+});
 
 const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 

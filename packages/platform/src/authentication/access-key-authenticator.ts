@@ -9,6 +9,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
+import type { RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { accessKeyIdentity, type IdentityDependencies } from "./access-key-identity.ts";
 
 /** The one text for unknown, disabled and expired keys; existing clients match it. */
@@ -30,6 +31,8 @@ export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
   readonly keys: AccessKeyIndex;
   readonly activity: LastActivity;
   readonly clock: Clock;
+  /** Told of every key that is presented; default: nobody. */
+  readonly rotations?: RotationGuard;
   /** False while a replica cannot tell whether keys have been revoked elsewhere: it refuses what it cannot confirm. */
   readonly isCurrent?: () => boolean;
 };
@@ -43,7 +46,7 @@ export type AccessKeyAuthenticator = Authenticator &
 type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
 
 export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, isCurrent = () => true } = options;
+  const { keys, activity, clock, directory, rotations, isCurrent = () => true } = options;
   // A record is a new object with every revision, so it stands for one.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
@@ -60,7 +63,11 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
   const authenticateKey = (key: AccessKeyState): Authentication => {
     if (!isCurrent()) throw serviceUnavailableError("the server cannot confirm access keys now, try again");
     const refusal = keys.refusalOf(key);
-    if (refusal !== undefined) throw keyNotFoundError(refusal, key.id);
+    if (refusal !== undefined) {
+      rotations?.refused(key);
+      throw keyNotFoundError(refusal, key.id);
+    }
+    rotations?.accepted(key);
     activity.record(key.uid, clock.now());
     return authenticationOf(key);
   };

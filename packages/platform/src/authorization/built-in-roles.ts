@@ -40,6 +40,11 @@ const authenticatedRules = (names: PlatformNames): readonly JsonObject[] => [
   ),
   // The resource shows callers their own keys only.
   { verbs: [...READ, ...WRITE], apiGroups: [names.managementGroup], resources: ["ownedaccesskeys"] },
+  {
+    verbs: ["get", "create"],
+    apiGroups: [names.managementGroup],
+    resources: ["ownedaccesskeys/rotate", "ownedaccesskeys/explain", "ownedaccesskeys/credentials"],
+  },
 ];
 
 /** Evaluated in the project's namespace, and for the project of that name: membership binds to both. */

@@ -31,7 +31,7 @@ import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts"
 import { accessKeys } from "./access-keys/index.ts";
 import { clusters } from "./clusters/index.ts";
 import type { ObjectLookup } from "./object-lookup.ts";
-import { ownedAccessKeys } from "./owned-access-keys/index.ts";
+import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "./owned-access-keys/key-events.ts";
 import { projects } from "./projects/index.ts";
 import { type SelvesDependencies, selves } from "./selves/index.ts";
@@ -55,6 +55,10 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly insideIdentity: VirtualClusterInstancesDeps["insideIdentity"];
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: SelvesDependencies["accessKeys"];
+  readonly ownKeys: OwnedAccessKeysDependencies["ownKeys"];
+  readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
+  readonly decisions: OwnedAccessKeysDependencies["decisions"];
+  readonly usage: OwnedAccessKeysDependencies["usage"];
   readonly onlyVisible: (resource: FilteredResource) => (storage: ResourceStorage) => ResourceStorage;
 };
 
@@ -66,7 +70,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
   const proxyFallback = configuration.kubeConfig.proxyFallback;
   // biome-ignore format: a table
   return [
-    ownedAccessKeys(deps),
+    ownedAccessKeys({ ...deps, identityOf }),
     users({ ...deps, onlyVisible: onlyVisible("users") }),
     teams({ ...deps, onlyVisible: onlyVisible("teams") }),
     projects({ ...deps, checkMembership, onlyVisible: onlyVisible("projects") }),

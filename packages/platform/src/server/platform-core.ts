@@ -9,10 +9,15 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { rbacViews } from "@postern/apiserver/server/standard-surface";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import { restrictionNames } from "../access-keys/access-key-restrictions.ts";
 import { type AccessKeySecrets, createAccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
+import { createRotationGuard } from "../access-keys/rotation/rotation-guard.ts";
+import { createRotationMarks } from "../access-keys/rotation/rotation-marks.ts";
+import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import {
   type AccessKeyAuthenticator,
   createAccessKeyAuthenticator,
@@ -20,6 +25,7 @@ import {
 import type { DecisionSources } from "../authorization/decision.ts";
 import { createEffectiveRules } from "../authorization/effective-rules.ts";
 import { createInstanceFacts } from "../authorization/instance-facts.ts";
+import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
 import { createPlatformAuthorizer, type PlatformAuthorizer } from "../authorization/platform-authorizer.ts";
 import { createProjectFacts } from "../authorization/project-facts.ts";
 import { createVisibility, type Visibility } from "../authorization/visibility.ts";
@@ -46,17 +52,26 @@ export type PlatformCore = Disposable & {
   readonly authorizer: PlatformAuthorizer;
   readonly ruleResolver: RuleResolver;
   readonly visibility: Visibility;
+  readonly usage: KeyUsage;
+  /** Writes what is kept hidden of access keys. */
+  readonly sealedRecords: SealedRecordWriter;
 };
 
 export type PlatformCoreOptions = {
   readonly configuration: Configuration;
+  readonly storage: Storage;
   readonly cache: WatchCache;
   readonly runtime: Runtime;
   readonly serverKeys: ServerKeys;
+  /** A retired value of a key was used, and the key is locked. */
+  readonly onKeyLocked: (key: AccessKeyState) => void;
+  /** Takes faults of work that no request waits for. */
+  readonly onError: (error: unknown) => void;
 };
 
 /** The cache must be ready. */
-export function createPlatformCore({ configuration, cache, runtime, serverKeys }: PlatformCoreOptions): PlatformCore {
+export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
+  const { configuration, storage, cache, runtime, serverKeys, onKeyLocked, onError } = options;
   const { clock, scheduler, random } = runtime;
   const names = createPlatformNames(configuration.platform);
   const view = (resource: string, namespaced: boolean): ViewPrefix => {
@@ -68,15 +83,26 @@ export function createPlatformCore({ configuration, cache, runtime, serverKeys }
   const secrets = createAccessKeySecrets({ platformName: names.name, serverKey: serverKeys.accessKeys, random });
   const activity = createLastActivity();
   const keyRecords = view("ownedaccesskeys", false);
+  const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
+  const rotationMarks = createRotationMarks();
   const keys = createAccessKeyIndex({
     ...keyRecords,
     directory,
     secrets,
     restrictionNames: restrictionNames(names.name),
     activity,
+    rotationMarks,
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
     clock,
     scheduler,
+  });
+  const rotations = createRotationGuard({
+    marks: rotationMarks,
+    currentOf: (uid) => keys.byUid(uid),
+    writer: sealedRecords,
+    clock,
+    onLocked: onKeyLocked,
+    onError,
   });
   const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
   const projects = createProjectFacts(view("projects", false), scheduler);
@@ -94,12 +120,14 @@ export function createPlatformCore({ configuration, cache, runtime, serverKeys }
     activity,
     keys,
     keyRecords,
-    authenticator: createAccessKeyAuthenticator({ keys, activity, directory, names, clock }),
+    authenticator: createAccessKeyAuthenticator({ keys, activity, rotations, directory, names, clock }),
     rbac,
     sources,
     authorizer: createPlatformAuthorizer(sources),
     ruleResolver: createEffectiveRules(sources),
     visibility: createVisibility(sources),
+    usage: createKeyUsage({ names, keys }, clock.now()),
+    sealedRecords,
     [Symbol.dispose]() {
       for (const follower of [instances, projects, rbac, keys, directory]) follower[Symbol.dispose]();
     },

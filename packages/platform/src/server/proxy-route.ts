@@ -91,13 +91,15 @@ const isInsideIdentity = ({ credential }: RequestContext): boolean => isInsideCr
 const isInsideCredential = (credential: Credential | undefined): boolean =>
   credential?.id.startsWith(CERTIFICATE_PREFIX) === true;
 
-function decide(context: RequestContext, path: ProxyPath, { authorizer, names }: PlatformCore): void {
+function decide(context: RequestContext, path: ProxyPath, { authorizer, names, usage }: PlatformCore): void {
   if (isInsideIdentity(context)) return;
   const { request, user, credential, audit } = context;
-  const decision = authorizer.decide(proxyRequest(path, request.method, request.query), { user, credential });
+  const proxied = proxyRequest(path, request.method, request.query);
+  const decision = authorizer.decide(proxied, { user, credential });
   for (const [key, value] of Object.entries(decision.annotations)) audit.annotate(key, value);
   if (decision.verdict !== "allow")
     throw forbiddenErrorFor({ ...useOf(path, names), user, credential }, decision.reason);
+  usage.note(proxied, { user, credential });
 }
 
 /** What the caller lacks, in the terms in which it can be granted. */

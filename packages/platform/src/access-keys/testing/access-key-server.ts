@@ -18,12 +18,13 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createAccessKeyAuthenticator } from "../../authentication/access-key-authenticator.ts";
+import { createKeyUsage } from "../../authorization/key-usage.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import { createDirectory } from "../../directory/create-directory.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
 import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
-import type { KeyEvent } from "../../resources/owned-access-keys/key-events.ts";
+import { eventOfKey, type KeyEvent } from "../../resources/owned-access-keys/key-events.ts";
 import { selves } from "../../resources/selves/index.ts";
 import { teams } from "../../resources/teams/index.ts";
 import { users } from "../../resources/users/index.ts";
@@ -32,6 +33,9 @@ import { restrictionNames } from "../access-key-restrictions.ts";
 import { createAccessKeySecrets } from "../access-key-secrets.ts";
 import { createAccessKeyIndex } from "../create-access-key-index.ts";
 import { createLastActivity } from "../last-activity.ts";
+import { createRotationGuard } from "../rotation/rotation-guard.ts";
+import { createRotationMarks } from "../rotation/rotation-marks.ts";
+import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
 
 export const SERVER_KEY = Buffer.alloc(32, 7);
 
@@ -102,8 +106,10 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     random: systemRuntime.random,
   });
   const activity = createLastActivity();
+  const rotationMarks = createRotationMarks();
   const keys = createAccessKeyIndex({
     ...viewOf("ownedaccesskeys"),
+    rotationMarks,
     directory,
     secrets,
     restrictionNames: restrictionNames(names.name),
@@ -119,6 +125,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     }),
   };
   const events: KeyEvent[] = [];
+  const failures: unknown[] = [];
   const registry = createResourceRegistry({
     composition: "test",
     storage,
@@ -130,7 +137,23 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       throw error;
     },
   });
-  const authenticator = createAccessKeyAuthenticator({ keys, activity, directory, names, clock: time.clock });
+  const sealedRecords = createSealedRecordWriter({ ...viewOf("ownedaccesskeys"), storage, cache });
+  const rotations = createRotationGuard({
+    marks: rotationMarks,
+    currentOf: (uid) => keys.byUid(uid),
+    writer: sealedRecords,
+    clock: time.clock,
+    onLocked: (key) => void events.push(eventOfKey(names, key, "RetiredValueUsed")),
+    onError: (error) => void failures.push(error),
+  });
+  const authenticator = createAccessKeyAuthenticator({
+    keys,
+    activity,
+    rotations,
+    directory,
+    names,
+    clock: time.clock,
+  });
   const dependencies = {
     names,
     configuration: settings,
@@ -141,6 +164,15 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     secrets,
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
+    sealedRecords,
+    // The registry serves every verb of it.
+    ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,
+    usage: createKeyUsage({ names, keys }, time.clock.now()),
+    decisions: {
+      explainDecision(): never {
+        throw new Error("there is no decision point here");
+      },
+    },
   };
   const ownedAccessKeyResource = registry.install(ownedAccessKeys(dependencies));
   registry.install(accessKeys(dependencies));
@@ -179,6 +211,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     keys,
     authenticator,
     events,
+    failures,
     runtime,
     ownedAccessKeyResource,
     userResource,

@@ -10,9 +10,13 @@ import { accessKeyColumns } from "./columns.ts";
 import { accessKeySchema } from "./owned-access-key.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
+import { type ExplainDependencies, explain } from "./subresources/explain.ts";
+import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
 import { ownKeysOnly } from "./visibility.ts";
 
-export const ownedAccessKeys = (dependencies: AccessKeyStrategyDependencies): ResourceDefinition =>
+export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies & RotateDependencies & ExplainDependencies;
+
+export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): ResourceDefinition =>
   defineResource({
     ...ownedAccessKeyKind(dependencies.names),
     singular: "ownedaccesskey",
@@ -28,6 +32,7 @@ export const ownedAccessKeys = (dependencies: AccessKeyStrategyDependencies): Re
       defaultTTLSeconds: dependencies.configuration.accessKeys.defaultTTLSeconds,
     }),
     // The registry decorates the generic store, which serves every verb.
+    subresources: [rotate(dependencies), explain(dependencies)],
     decorate: (storage) => ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
   });
 

@@ -1,8 +1,20 @@
 // What is told of the life of an access key as Events. Nothing in them has a secret in it.
 
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import type { PlatformNames } from "../../platform-names.ts";
 
-export type KeyEventReason = "Created" | "Disabled" | "Enabled" | "Expired" | "OwnerGone" | "Deleted";
+export type KeyEventReason =
+  | "Created"
+  | "Disabled"
+  | "Enabled"
+  | "Expired"
+  | "OwnerGone"
+  | "Deleted"
+  | "Rotated"
+  | "RetiredValueUsed"
+  | "Leaked";
 
 export type KeyEvent = {
   readonly involvedObject: {
@@ -26,11 +38,33 @@ const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
   Expired: "The access key was deleted after the end of its life",
   OwnerGone: "The access key was deleted because its owner is gone",
   Deleted: "The access key was deleted",
+  Rotated: "The access key was given a new value",
+  RetiredValueUsed:
+    "A value that a rotation had replaced was used after its end: the access key and all that was made with it are locked until it is rotated again",
+  Leaked: "The access key was reported as leaked",
 };
+
+/** What somebody should look into. */
+const WARNINGS: ReadonlySet<KeyEventReason> = new Set(["RetiredValueUsed", "Leaked"]);
 
 export const keyEvent = ({ apiVersion, kind, metadata }: KubeObject, reason: KeyEventReason): KeyEvent => ({
   involvedObject: { apiVersion, kind, name: metadata.name ?? "", uid: metadata.uid ?? "" },
-  type: "Normal",
+  type: WARNINGS.has(reason) ? "Warning" : "Normal",
   reason,
   message: MESSAGES[reason],
 });
+
+/** For parts that know the key and not its record. */
+export const eventOfKey = (
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+  { name, uid }: Pick<AccessKeyState, "name" | "uid">,
+  reason: KeyEventReason,
+): KeyEvent =>
+  keyEvent(
+    {
+      apiVersion: formatApiVersion({ group: managementGroup, version: "v1" }),
+      kind: "OwnedAccessKey",
+      metadata: { name, uid },
+    },
+    reason,
+  );

@@ -53,8 +53,13 @@ function sealAccessKey(
   { names, directory, keys, secrets, defaultTTLSeconds }: SealedFieldsDependencies,
 ): SealedAccessKey {
   const spec = specOf(object);
+  const key = sealKey(spec, previous, secrets, keys);
+  // A value that somebody sets ends what rotations left behind, the lock among it.
+  const isSet = key !== previous.key;
   return {
-    key: sealKey(spec, previous, secrets, keys),
+    key,
+    retired: isSet ? [] : previous.retired,
+    lockedAt: isSet ? undefined : previous.lockedAt,
     owner: sealOwner(spec, previous, directory),
     parents: isNew ? parentsOf(object, names) : previous.parents,
     defaultTTL: isNew && defaultTTLSeconds > 0 ? defaultTTLSeconds : previous.defaultTTL,

@@ -1,0 +1,40 @@
+// Gives a key a new value, and its old one an end.
+
+import type { AccessKeySecrets } from "../access-key-secrets.ts";
+import type { RetiredValue, SealedAccessKey } from "../sealed-access-key.ts";
+
+/** Of more, the oldest are forgotten: they are noise from then on. */
+const MAX_RETIRED = 8;
+
+export type RotationRequest = {
+  /** Of the caller and its nonce. */
+  readonly nonce: string;
+  readonly value: string;
+  readonly now: number;
+  readonly graceMs: number;
+};
+
+export const isRepeated = ({ retired }: SealedAccessKey, nonce: string): RetiredValue | undefined =>
+  retired.find((value) => value.nonce === nonce);
+
+/** The old value is kept as its digest alone, so that its use can be told from a guess. */
+export function rotateValue(
+  sealed: SealedAccessKey,
+  { nonce, value, now, graceMs }: RotationRequest,
+  secrets: AccessKeySecrets,
+  isTaken: (id: string) => boolean,
+): SealedAccessKey {
+  const old = sealed.key;
+  // What is locked was in the wrong hands: none of its values lives on.
+  const isLocked = sealed.lockedAt !== undefined;
+  const until = isLocked ? now : now + graceMs;
+  const before = isLocked
+    ? sealed.retired.map((other) => ({ ...other, until: Math.min(other.until, now) }))
+    : sealed.retired;
+  return {
+    ...sealed,
+    key: secrets.keep(value, isTaken),
+    retired: [...(old === undefined ? [] : [{ ...old, until, nonce }]), ...before].slice(0, MAX_RETIRED),
+    lockedAt: undefined,
+  };
+}

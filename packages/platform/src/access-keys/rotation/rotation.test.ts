@@ -1,0 +1,194 @@
+import { createTestContext } from "@postern/apiserver/testing/test-context";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type AccessKeyServer, createAccessKeyServer } from "../testing/access-key-server.ts";
+
+const { user: master } = { ...createTestContext({ url: "/" }), user: { name: "root", groups: ["system:masters"] } };
+
+describe("ownedaccesskeys/rotate", () => {
+  let server: AccessKeyServer;
+  let v1: string;
+
+  beforeEach(async () => {
+    server = await createAccessKeyServer({ allows: ({ resource }) => resource !== "accesskeys" });
+    await send("POST", "users", { metadata: { name: "jane" }, spec: {} });
+    await send("POST", "users", { metadata: { name: "joe" }, spec: {} });
+    v1 = await newKey("k", { user: "jane" });
+  });
+  afterEach(async () => {
+    expect(server.failures).toEqual([]);
+    await server[Symbol.asyncDispose]();
+  });
+
+  const send = (method: string, url: string, body?: unknown, user: any = master) =>
+    server.send({
+      method,
+      url,
+      user,
+      headers: { "content-type": "application/json" },
+      ...(body === undefined ? {} : { body }),
+    });
+  const newKey = async (name: string, spec: object, metadata: object = {}): Promise<string> =>
+    (await send("POST", "ownedaccesskeys", { metadata: { name, ...metadata }, spec })).body.spec.key;
+  const rotate = (spec: object, user?: any, query = "") =>
+    send("POST", `ownedaccesskeys/k/rotate${query}`, { spec }, user);
+  const works = (key: string): Promise<boolean> =>
+    server.login(key).then(
+      () => true,
+      () => false,
+    );
+  const settled = () => server.cache.refresh();
+
+  it("gives a value that works at once, and ends the old one", async () => {
+    const { status, body } = await rotate({ nonce: "a" });
+    expect(status).toBe(201);
+    const v2 = body.status.key;
+    expect(server.secrets.format.idOf(v2)).toBe(body.status.keyID);
+    expect(v2).not.toBe(v1);
+    expect(await works(v2)).toBe(true);
+    expect(await works(v1)).toBe(false);
+    expect(server.events.map(({ reason }) => reason)).toContain("Rotated");
+  });
+
+  it("lets the old value live until the new one is used first, and cuts what it has open then", async () => {
+    const { credential } = await server.login(v1);
+    const { body } = await rotate({ nonce: "a", gracePeriodSeconds: 60 });
+    let cut = 0;
+    const again = await server.login(v1);
+    again.credential?.onRevoked?.(() => cut++);
+    expect(again.credential?.id).toBe(credential?.id);
+    expect(await works(body.status.key)).toBe(true);
+    expect(cut).toBe(1);
+    await settled();
+    expect(await works(v1)).toBe(false);
+  });
+
+  it("lets the old value live until the grace ends", async () => {
+    const { body } = await rotate({ nonce: "a", gracePeriodSeconds: 60 });
+    const { credential } = await server.login(v1);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    server.time.advance(59_999);
+    expect([cut, await works(v1)]).toEqual([0, true]);
+    server.time.advance(1);
+    expect(cut).toBe(1);
+    expect(await works(body.status.key)).toBe(true);
+    expect(server.time.timers).toBe(0);
+  });
+
+  it("locks the lineage when the old value is used after its end, and no other key", async () => {
+    const child = await newKey("child", { user: "jane" }, { ownerReferences: [reference()] });
+    const other = await newKey("other", { user: "jane" });
+    const { body } = await rotate({ nonce: "a" });
+    const v2 = body.status.key;
+    expect([await works(v2), await works(child)]).toEqual([true, true]);
+    expect(await works(v1)).toBe(false);
+    expect([await works(v2), await works(child), await works(other)]).toEqual([false, false, true]);
+    const [warning, ...more] = server.events.filter(({ type }) => type === "Warning");
+    expect(warning).toMatchObject({ reason: "RetiredValueUsed", involvedObject: { name: "k" } });
+    expect(await works(v1)).toBe(false);
+    expect(more).toEqual([]);
+    // It is written, and opened again by the next rotation.
+    await vitestUntil(async () => (await server.dump()).includes('"lockedAt"'));
+    const v3 = (await rotate({ nonce: "b", gracePeriodSeconds: 60 })).body.status.key;
+    expect([await works(v3), await works(child)]).toEqual([true, true]);
+    expect(await works(v2)).toBe(false);
+  });
+
+  it("security book 18: shows one value for one nonce, however many ask at once", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => rotate({ nonce: "same", gracePeriodSeconds: 60 })),
+    );
+    const values = answers.flatMap(({ body }) => (body.status.key === undefined ? [] : [body.status.key]));
+    expect(values).toHaveLength(1);
+    expect(new Set(answers.map(({ body }) => body.status.keyID)).size).toBe(1);
+    expect(answers.filter(({ body }) => body.status.repeated === true)).toHaveLength(19);
+    const later = await rotate({ nonce: "same" });
+    expect(later.body.status).toMatchObject({ repeated: true, keyID: answers[0]?.body.status.keyID });
+    expect(await works(values[0])).toBe(true);
+    expect(server.events.filter(({ reason }) => reason === "Rotated")).toHaveLength(1);
+  });
+
+  it("takes the same nonce of another caller for another rotation", async () => {
+    const first = (await rotate({ nonce: "n" })).body.status.key;
+    const second = (await rotate({ nonce: "n" }, { name: "root2", groups: ["system:masters"] })).body.status.key;
+    expect(second).toBeDefined();
+    expect(second).not.toBe(first);
+  });
+
+  it("security book 5, 6: is only for whom the key is, and for whom it was made", async () => {
+    const joe = (await server.login(await newKey("joes", { user: "joe" }))).user;
+    expect((await rotate({ nonce: "a" }, joe)).status).toBe(404);
+    const narrowed = await newKey("narrow", { user: "jane", scope: {}, rules: [{ resources: [{ group: "*" }] }] });
+    const { user, credential } = await server.login(narrowed);
+    const refused = await server.send({
+      method: "POST",
+      url: "ownedaccesskeys/k/rotate",
+      user,
+      credential,
+      headers: { "content-type": "application/json" },
+      body: { spec: { nonce: "a" } },
+    });
+    expect(refused.status).toBe(403);
+    expect(await works(v1)).toBe(true);
+  });
+
+  it.each([
+    [{}, 422, "spec.nonce"],
+    [{ nonce: "" }, 422, "spec.nonce"],
+    [{ nonce: "x".repeat(129) }, 422, "spec.nonce"],
+    [{ nonce: "a", gracePeriodSeconds: -1 }, 422, "spec.gracePeriodSeconds"],
+    [{ nonce: "a", gracePeriodSeconds: 7 * 86_400 + 1 }, 422, "spec.gracePeriodSeconds"],
+  ])("refuses %j with %i", async (spec, status, field) => {
+    const answer = await rotate(spec);
+    expect(answer.status).toBe(status);
+    expect(answer.body.message).toContain(field);
+    expect(await works(v1)).toBe(true);
+  });
+
+  it("security book 53: leaves nothing behind in a dry run", async () => {
+    const before = await server.dump();
+    const { status, body } = await rotate({ nonce: "a" }, undefined, "?dryRun=All");
+    expect([status, body.status]).toEqual([201, {}]);
+    expect(await server.dump()).toBe(before);
+  });
+
+  it("security book 38, 41: keeps no value, and none in clear", async () => {
+    const { body, text } = await rotate({ nonce: "the-nonce", gracePeriodSeconds: 60 });
+    expect(text.split(body.status.key)).toHaveLength(2);
+    const dump = await server.dump();
+    for (const secret of [v1, body.status.key, "the-nonce"]) expect(dump).not.toContain(secret);
+    const seen = await send("GET", "ownedaccesskeys/k");
+    expect(seen.text).not.toContain("retired");
+    expect(JSON.stringify(server.events)).not.toContain(body.status.key);
+  });
+
+  it("does not stand in the way of a client that edits the key", async () => {
+    const { body: read } = await send("GET", "ownedaccesskeys/k");
+    await rotate({ nonce: "a" });
+    const { status } = await send("PUT", "ownedaccesskeys/k", { ...read, spec: { ...read.spec, displayName: "x" } });
+    expect(status).toBe(200);
+  });
+
+  it("a value that is set ends all that rotations left", async () => {
+    await rotate({ nonce: "a", gracePeriodSeconds: 60 });
+    const own = "x".repeat(40);
+    await server.send({
+      method: "PATCH",
+      url: "ownedaccesskeys/k",
+      user: master,
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { spec: { key: own } },
+    });
+    expect([await works(own), await works(v1)]).toEqual([true, false]);
+    expect(await works(own)).toBe(true);
+  });
+
+  function reference() {
+    const key = server.keys.byName("k");
+    return { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", name: "k", uid: key?.uid };
+  }
+
+  async function vitestUntil(holds: () => Promise<boolean>): Promise<void> {
+    while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
+  }
+});

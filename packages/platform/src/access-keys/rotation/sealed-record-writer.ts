@@ -1,0 +1,67 @@
+// Changes what is kept hidden of an access key and nothing else: no admission, no managers of fields, no new generation.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { CacheView, WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { digestWithoutActivity } from "../activity-digest.ts";
+import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
+
+export type SealedRecordWriterOptions = {
+  /** Of the records of `ownedaccesskeys`, with its prefix. */
+  readonly view: CacheView;
+  readonly prefix: string;
+  readonly cache: Pick<WatchCache, "waitFor">;
+  readonly storage: Storage;
+};
+
+export type SealedRecordWriter = {
+  /**
+   * Writes what `change` makes of the hidden part; undefined from it writes nothing. It is called again where somebody else wrote in
+   * between. What was written is in force when it resolves. Resolves with false where the key is gone.
+   */
+  write(
+    key: { readonly name: string; readonly uid: string },
+    change: (sealed: SealedAccessKey, object: KubeObject) => SealedAccessKey | undefined,
+  ): Promise<boolean>;
+};
+
+const ATTEMPTS = 10;
+
+export function createSealedRecordWriter({
+  view,
+  prefix,
+  cache,
+  storage,
+}: SealedRecordWriterOptions): SealedRecordWriter {
+  return {
+    async write({ name, uid }, change) {
+      let current = view.get(prefix + name);
+      for (let attempt = 1; current !== undefined; attempt++) {
+        const object = current.decode();
+        if (object.metadata.uid !== uid) return false;
+        const sealed = change(readSealedAccessKey(current.decodeSealed()), object);
+        if (sealed === undefined) return true;
+        try {
+          const value = encodeStoredValue(
+            object,
+            writeSealedAccessKey(unchangedSince(sealed, object, current.revision)),
+          );
+          await cache.waitFor(await storage.update(current.key, value, current.revision));
+          return true;
+        } catch (error) {
+          if (!(error instanceof RevisionConflictError) || attempt === ATTEMPTS) throw error;
+          current = error.current === undefined ? undefined : CachedObject.fromEntry(error.current);
+        }
+      }
+      return false;
+    },
+  };
+}
+
+/** Clients see no difference: what they have read before is as good as the newest. */
+function unchangedSince(sealed: SealedAccessKey, object: KubeObject, revision: number): SealedAccessKey {
+  const digest = digestWithoutActivity(object);
+  return sealed.unchanged?.digest === digest ? sealed : { ...sealed, unchanged: { since: revision, digest } };
+}

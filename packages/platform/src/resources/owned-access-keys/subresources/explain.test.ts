@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
+
+const DEMO = "namespaces/p-default/virtualclusterinstances/demo";
+const PROXY = "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces";
+
+describe("ownedaccesskeys/explain", () => {
+  let platform: RunningPlatform;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+  });
+  afterAll(() => platform[Symbol.asyncDispose]());
+
+  const create = async (name: string, spec: object = {}): Promise<string> => {
+    const { body } = await platform.send({
+      method: "POST",
+      path: "ownedaccesskeys",
+      body: { metadata: { name }, spec },
+    });
+    return body.spec.key;
+  };
+  const explain = async (name: string, spec: object) =>
+    await platform.send({ method: "POST", path: `ownedaccesskeys/${name}/explain`, body: { spec } });
+
+  it("says what lets a request through, and what would let one through that is not", async () => {
+    await create("scoped", { scope: { clusters: [{ cluster: "embedded" }] } });
+    const good = await explain("scoped", { path: "/apis/management.postern/v1/clusters/embedded" });
+    expect(good.status).toBe(201);
+    expect(good.body.status).toMatchObject({ allowed: true, request: "get management.postern/clusters embedded" });
+    expect(good.body.status.remedies).toEqual([]);
+
+    const bad = await explain("scoped", { path: PROXY });
+    expect(bad.body.status.allowed).toBe(false);
+    expect(bad.body.status.steps).toEqual([
+      { step: "key", passed: true, reason: "" },
+      { step: "right", passed: true, reason: expect.any(String) },
+      { step: "scope", passed: false, reason: "out-of-scope" },
+    ]);
+    const [remedy] = bad.body.status.remedies;
+    const scope = JSON.parse(/spec\.scope: (.*)$/.exec(remedy)?.[1] ?? "");
+    await create("remedied", { scope });
+    expect((await explain("remedied", { path: PROXY })).body.status.allowed).toBe(true);
+  });
+
+  it("explains by attributes what it explains by path, and decides as the server does", async () => {
+    const key = await create("both", { scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] } });
+    for (const [path, attributes] of [
+      [DEMO, { verb: "get", resource: "virtualclusterinstances", namespace: "p-default", name: "demo" }],
+      ["users/admin", { verb: "get", resource: "users", name: "admin" }],
+      ["ownedaccesskeys", { verb: "list", resource: "ownedaccesskeys" }],
+      ["projects/default", { verb: "get", resource: "projects", name: "default" }],
+    ] as const) {
+      const byPath = await explain("both", { path: `/kubernetes/management/apis/management.postern/v1/${path}` });
+      const resourceAttributes = { ...attributes, group: "management.postern" };
+      const { body } = await explain("both", { resourceAttributes });
+      expect(body.status.steps).toEqual(byPath.body.status.steps);
+      const { status } = await platform.send({ path, key });
+      expect([path, body.status.allowed]).toEqual([path, status === 200]);
+    }
+  });
+
+  it("gives the least scope that covers what the key was used for", async () => {
+    const key = await create("used");
+    for (const path of ["projects", DEMO, PROXY, "clusters/embedded", "users/admin", "/version"]) {
+      expect([path, (await platform.send({ path, key })).status]).toEqual([path, 200]);
+    }
+    const { body } = await explain("used", {});
+    expect(body.status).toEqual({
+      usedSince: expect.any(String),
+      leastScope: {
+        virtualClusters: [{ project: "default", virtualCluster: "demo" }],
+        clusters: [{ cluster: "embedded" }],
+        roles: [{ role: "platform-cli" }],
+      },
+      isUsageComplete: true,
+    });
+    const narrowed = await create("narrowed", { scope: body.status.leastScope });
+    for (const path of ["projects", DEMO, PROXY, "clusters/embedded", "users/admin", "/version"]) {
+      expect([path, (await platform.send({ path, key: narrowed })).status]).toEqual([path, 200]);
+    }
+  });
+
+  it("names what no scope opens", async () => {
+    const key = await create("beyond");
+    await platform.send({ path: "ownedaccesskeys", key });
+    const { body } = await explain("beyond", {});
+    expect(body.status.beyondScopes).toEqual(["list management.postern/ownedaccesskeys"]);
+  });
+
+  it("tells why the key itself is refused", async () => {
+    await create("off", { disabled: true });
+    const { body } = await explain("off", { path: "/version" });
+    expect(body.status.steps[0]).toEqual({ step: "key", passed: false, reason: "disabled" });
+    expect(body.status.remedies[0]).toContain("disabled");
+  });
+
+  it.each([
+    ["no slash", { path: "version" }, 400],
+    ["two questions", { path: "/version", resourceAttributes: { verb: "get" } }, 400],
+    ["a path that two programs read in two ways", { path: "/kubernetes/cluster/embedded/a%2fb" }, 400],
+  ])("refuses %s", async (_what, spec, status) => {
+    await create("any").catch(() => undefined);
+    expect((await explain("any", spec)).status).toBe(status);
+  });
+
+  it("is for whom the key is alone", async () => {
+    await platform.send({ method: "POST", path: "users", body: { metadata: { name: "eve" }, spec: {} } });
+    const key = await create("eves", { user: "eve" });
+    const answer = await platform.send({
+      method: "POST",
+      path: "ownedaccesskeys/used/explain",
+      key,
+      body: { spec: {} },
+    });
+    expect(answer.status).toBe(404);
+    const rotated = await platform.send({
+      method: "POST",
+      path: "ownedaccesskeys/used/rotate",
+      key,
+      body: { spec: { nonce: "a" } },
+    });
+    expect(rotated.status).toBe(404);
+    const own = await platform.send({
+      method: "POST",
+      path: "ownedaccesskeys/eves/rotate",
+      key,
+      body: { spec: { nonce: "a" } },
+    });
+    expect(own.status).toBe(201);
+    expect((await platform.send({ path: "selves", key })).status).toBe(401);
+  });
+});

@@ -1,0 +1,179 @@
+// POST ownedaccesskeys/{name}/explain: whether a key can do something, and why not; and how narrow its scope could be.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { badRequestError, isApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import type { DecisionStep } from "../../../authorization/decision.ts";
+import type { KeyUsage } from "../../../authorization/key-usage.ts";
+import type { PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
+import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-target.ts";
+import { managementRequest, type PlatformRequest } from "../../../authorization/request-target.ts";
+import { describeRequest, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
+import type { PlatformContext } from "../../../platform-context.ts";
+import type { PlatformNames } from "../../../platform-names.ts";
+import { visibleKey } from "./rotate.ts";
+
+export type ExplainDependencies = Pick<PlatformContext, "names" | "keys"> & {
+  readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+  readonly identityOf: (key: AccessKeyState) => UserInfo;
+  readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
+  readonly usage: Pick<KeyUsage, "of">;
+};
+
+const resourceAttributes = s
+  .object({
+    verb: s.string().describe("Verb, such as get, list, create or use."),
+    group: s.string().describe("API group; empty for the core group."),
+    resource: s.string().describe("Plural name of the resource."),
+    subresource: s.string().describe("Subresource, such as kubeconfig."),
+    namespace: s.string().describe("Namespace; empty for none, or for all of them."),
+    name: s.string().describe("Name of the object; empty for all of them."),
+  })
+  .describe("A request for a resource of the management API.");
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        resourceAttributes,
+        method: s.string().describe("HTTP method of the request to explain; absent means GET. Goes with path."),
+        path: s
+          .string()
+          .describe(
+            "Path of the request to explain, with its query, as a client sends it; paths of proxies among them.",
+          ),
+      })
+      .describe("What to explain: by its attributes, or by its path. Absent: only how the key is used."),
+    status: s
+      .object({
+        allowed: s.boolean().describe("Whether the request would be let through now."),
+        request: s.string().describe("How the server understands the request."),
+        steps: s
+          .list(
+            s.object({
+              step: s.string().describe("What was looked at: the key, the rights of its owner, its scope and rules."),
+              passed: s.boolean().describe("Whether this lets the request through."),
+              reason: s.string().describe("What decided it."),
+            }),
+          )
+          .describe("Everything that has to let a request through, each judged by itself."),
+        remedies: s.list(s.string()).describe("What would let the request through, for each step that does not."),
+        usedSince: s.timestamp().describe("Since when the use of the key is known: no longer than the server runs."),
+        leastScope: s.anyObject().describe("The narrowest spec.scope that opens everything the key was used for."),
+        beyondScopes: s
+          .list(s.string())
+          .describe("What the key was used for that no entry of a scope opens, but rules do."),
+        isUsageComplete: s.boolean().describe("False: the key was used for more than is remembered."),
+      })
+      .describe("The explanation. Read-only."),
+  })
+  .describe("A question about what an access key can do.");
+
+type Explanation = KindOf<typeof fields>;
+type Question = NonNullable<Explanation["spec"]>;
+
+export const explain = (dependencies: ExplainDependencies): Subresource => {
+  const { names, keys, ownKeys, identityOf, decisions, usage } = dependencies;
+  return {
+    name: "explain",
+    kind: { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyExplanation" },
+    schema: kindSchema(fields.schema),
+    description: "Tells what the access key can do and why not, and what it was used for.",
+    async create(context, body) {
+      const object = await visibleKey(context, ownKeys());
+      const key = keys.byUid(object.metadata.uid ?? "");
+      if (key === undefined)
+        throw notFoundError({ group: names.managementGroup, resource: "ownedaccesskeys" }, context.info.name);
+      // The schema has been checked on the way here.
+      const { spec = {} } = body as Explanation;
+      const request = requestOf(spec);
+      return {
+        ...body,
+        status: { ...(request === undefined ? {} : answer(request, key)), ...usageOf(key) },
+      };
+    },
+  };
+
+  function answer(request: PlatformRequest, key: AccessKeyState): JsonObject {
+    const { decision, steps } = decisions.explainDecision(request, {
+      user: identityOf(key),
+      credential: { id: key.id },
+    });
+    return {
+      allowed: decision.verdict === "allow",
+      request: describeRequest(request),
+      steps: steps.map(({ step, passed, reason }) => ({ step, passed, reason })),
+      remedies: steps.filter(({ passed }) => !passed).map((step) => remedyOf(step, request, names)),
+    };
+  }
+
+  function usageOf({ uid }: AccessKeyState): JsonObject {
+    const { since, entries, beyondScopes, complete } = usage.of(uid);
+    return {
+      usedSince: formatTimestamp(since),
+      leastScope: scopeOf(entries),
+      ...(beyondScopes.length === 0 ? {} : { beyondScopes }),
+      isUsageComplete: complete,
+    };
+  }
+};
+
+function remedyOf({ step, reason }: DecisionStep, request: PlatformRequest, names: PlatformNames): string {
+  switch (step) {
+    case "key":
+      return `the key itself is refused: ${reason}`;
+    case "right":
+      return `the owner of the key needs the right to ${describeRequest(request)}, by a role or in the project`;
+    case "scope": {
+      if (reason === "out-of-rules") return "a rule in the rules of the key has to match the request";
+      const entry = scopeEntryFor(request, names);
+      if (entry === undefined || entry === "always-open") return "no entry of a scope opens this: use spec.rules";
+      return `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`;
+    }
+  }
+}
+
+/** Throws ApiError 400 for a path that no request can have. */
+function requestOf({ resourceAttributes, method = "GET", path }: Question): PlatformRequest | undefined {
+  if (path !== undefined && path !== "") {
+    if (resourceAttributes !== undefined) throw badRequestError("give spec.resourceAttributes or spec.path, not both");
+    return requestOfPath(method.toUpperCase(), path);
+  }
+  return resourceAttributes === undefined ? undefined : requestOfAttributes(resourceAttributes);
+}
+
+function requestOfPath(method: string, text: string): PlatformRequest {
+  const [path = "", query = ""] = text.split("?", 2);
+  if (!path.startsWith("/")) throw badRequestError("spec.path must begin with a slash");
+  const proxied = parseProxyPath(path);
+  const parameters = new URLSearchParams(query);
+  if (proxied !== undefined) return proxyRequest(proxied, method, parameters);
+  const below = path.startsWith("/kubernetes/management/") ? path.slice("/kubernetes/management".length) : path;
+  try {
+    return managementRequest(resolveRequestInfo(method, below, parameters));
+  } catch (error) {
+    if (isApiError(error)) throw badRequestError(`spec.path: ${error.message}`);
+    throw error;
+  }
+}
+
+function requestOfAttributes(attributes: Infer<typeof resourceAttributes>): PlatformRequest {
+  const { verb = "", group = "", resource = "", subresource = "", namespace = "", name = "" } = attributes;
+  return managementRequest({
+    ...nonResourceInfo("GET", ""),
+    isResourceRequest: true,
+    verb,
+    apiGroup: group,
+    resource,
+    subresource,
+    namespace,
+    name,
+  });
+}

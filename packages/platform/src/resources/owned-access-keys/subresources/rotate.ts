@@ -1,0 +1,152 @@
+// POST ownedaccesskeys/{name}/rotate: a new value for a key, while the old one may live on until the new one is in use.
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { createOptionsOf } from "@postern/apiserver/request/query-options";
+import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
+import { isRepeated, rotateValue } from "../../../access-keys/rotation/rotate-value.ts";
+import type { SealedRecordWriter } from "../../../access-keys/rotation/sealed-record-writer.ts";
+import type { PlatformContext } from "../../../platform-context.ts";
+import { checkCreator } from "../creator-limits.ts";
+import { keyEvent, type RecordKeyEvent } from "../key-events.ts";
+import type { OwnedAccessKey } from "../owned-access-key.ts";
+import { specOf, withKey } from "../secret-fields.ts";
+
+/** Of an audit event: the public handle of the key that was made. Source: k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage/token.go */
+export const AUDIT_ISSUED_CREDENTIAL = "authentication.kubernetes.io/issued-credential-id";
+
+/** A week: a grace is for passing the new value on, not for living with two. */
+export const MAX_GRACE_SECONDS = 7 * 86_400;
+const MAX_NONCE_LENGTH = 128;
+
+export type RotateDependencies = Pick<PlatformContext, "names" | "runtime" | "keys" | "directory" | "authorizer"> & {
+  readonly secrets: AccessKeySecrets;
+  readonly recordEvent: RecordKeyEvent;
+  /** `ownedaccesskeys` as callers reach it. */
+  readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+  readonly sealedRecords: SealedRecordWriter;
+};
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        nonce: s
+          .string()
+          .describe(
+            "Chosen anew by the client for each rotation. A request that comes again with the same one rotates nothing, and shows no value: what is lost is rotated again, with another.",
+          ),
+        gracePeriodSeconds: s
+          .int64({ minimum: 0 })
+          .describe(
+            "How long the old value is still accepted, unless the new one is used before. Absent or 0: it ends at once. Used after its end, it locks the key and all that was made with it.",
+          ),
+      })
+      .describe("How to rotate."),
+    status: s
+      .object({
+        key: s.string().describe("The new value. Shown this once."),
+        keyID: s.string().describe("The public handle of the value that the key has now."),
+        previousKeyExpirationTimestamp: s.timestamp().describe("Until when the old value is accepted at most."),
+        repeated: s.boolean().describe("True: this nonce was used before, and nothing was rotated."),
+      })
+      .describe("What has come of it. Read-only."),
+  })
+  .describe("A request for a new value of an access key.");
+
+type OwnedAccessKeyRotation = KindOf<typeof fields>;
+
+export const rotate = (dependencies: RotateDependencies): Subresource => {
+  const { names, runtime, keys, secrets, recordEvent, ownKeys, sealedRecords } = dependencies;
+  const kind = { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyRotation" };
+  return {
+    name: "rotate",
+    kind,
+    schema: kindSchema(fields.schema),
+    description: "Gives the access key a new value.",
+    async create(context, body) {
+      // The schema has been checked on the way here.
+      const { spec = {} } = body as OwnedAccessKeyRotation;
+      const errors = validate(spec);
+      if (errors.length > 0) throw invalidObjectError(kind, context.info.name, errors);
+      const object = await visibleKey(context, ownKeys());
+      // As for an update that sets spec.key: nobody gets hold of a value that they could not have set themselves.
+      const wanted = withKey(object, secrets.generate());
+      await checkCreator(context, wanted, object, dependencies);
+      if (createOptionsOf(context.request.query).dryRun !== undefined) return { ...body, status: {} };
+
+      const value = String(specOf(wanted)["key"]);
+      const now = runtime.clock.now();
+      const { nonce = "", gracePeriodSeconds = 0 } = spec;
+      const digest = Buffer.from(secrets.digestOf(`rotation ${context.user.name}\n${nonce}`)).toString("base64url");
+      const { name = "", uid = "" } = object.metadata;
+      let until = now;
+      let id = "";
+      let repeated = false;
+      const isThere = await sealedRecords.write({ name, uid }, (sealed) => {
+        const before = isRepeated(sealed, digest);
+        repeated = before !== undefined;
+        const next = repeated
+          ? sealed
+          : rotateValue(
+              sealed,
+              { nonce: digest, value, now, graceMs: Number(gracePeriodSeconds) * 1000 },
+              secrets,
+              isTaken,
+            );
+        id = next.key?.id ?? "";
+        until = isRepeated(next, digest)?.until ?? now;
+        return repeated ? undefined : next;
+      });
+      // Gone between the look at it and the write.
+      if (!isThere) await visibleKey(context, ownKeys());
+      context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      if (!repeated) recordEvent(keyEvent(object, "Rotated"));
+      return {
+        ...body,
+        status: {
+          ...(repeated ? { repeated } : { key: value }),
+          keyID: id,
+          previousKeyExpirationTimestamp: formatTimestamp(until),
+        },
+      };
+    },
+  };
+
+  function isTaken(id: string): boolean {
+    return keys.byId(id) !== undefined;
+  }
+};
+
+/** The key that the request names. Throws 404 where the caller does not see it. */
+export async function visibleKey(
+  context: RequestContext,
+  ownKeys: Pick<Required<ResourceStorage>, "get">,
+): Promise<OwnedAccessKey> {
+  const object = await ownKeys.get(context, "", context.info.name, { resourceVersion: "" });
+  // The store holds no other kind under this resource.
+  return object.decode() as OwnedAccessKey;
+}
+
+function validate({
+  nonce,
+  gracePeriodSeconds = 0,
+}: NonNullable<OwnedAccessKeyRotation["spec"]>): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (nonce === undefined || nonce === "") {
+    errors.push(requiredError("spec.nonce", "it tells a request that is sent again from another rotation"));
+  } else if (nonce.length > MAX_NONCE_LENGTH) {
+    errors.push(invalidError("spec.nonce", "<hidden>", `must have at most ${MAX_NONCE_LENGTH} characters`));
+  }
+  if (gracePeriodSeconds > MAX_GRACE_SECONDS) {
+    const why = `must be less than or equal to ${MAX_GRACE_SECONDS} seconds`;
+    errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
+  }
+  return errors;
+}

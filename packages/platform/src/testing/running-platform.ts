@@ -1,0 +1,122 @@
+// The whole server for a test: composed as in production, on a free port, with its store in memory.
+
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { Agent, request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { type Configuration, loadConfiguration } from "../config/configuration.ts";
+import type { RawValue } from "../config/option.ts";
+import { startServer } from "../main.ts";
+
+export type PlatformCall = {
+  readonly method?: string;
+  /** Below `/apis/management.postern/v1/`, unless it begins with a slash. */
+  readonly path: string;
+  /** Default: the administrator's key. */
+  readonly key?: string | undefined;
+  readonly body?: unknown;
+  readonly headers?: { readonly [name: string]: string };
+  /** PEM, instead of a key. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
+};
+
+export type PlatformAnswer = { readonly status: number; readonly text: string; readonly body: any };
+
+/** A stream that is open: what has come, and when it ended. */
+export type OpenStream = {
+  readonly status: number;
+  text(): string;
+  /** When the last byte came, by `performance.now()`. */
+  lastByteAt(): number;
+  readonly ended: Promise<void>;
+};
+
+export type RunningPlatform = Awaited<ReturnType<typeof startPlatform>>;
+
+export async function startPlatform(flags: { readonly [flag: string]: RawValue } = {}) {
+  const directory = await mkdtemp(join(tmpdir(), "postern-"));
+  const configuration: Configuration = await loadConfiguration({
+    flags: new Map<string, RawValue>(
+      Object.entries({ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "silent", ...flags }),
+    ),
+    workingDirectory: directory,
+  });
+  const server = await startServer(configuration);
+  const ca = await readFile(server.caPath);
+  const kubeConfig = parse(await readFile(server.adminKubeConfigPath, "utf8"));
+  const adminKey: string = kubeConfig.users[0].user.token;
+  const agent = new Agent({ ca, keepAlive: true });
+
+  const begin = (call: PlatformCall, onResponse: (response: import("node:http").IncomingMessage) => void) =>
+    new Promise<void>((resolve, reject) => {
+      const { method = "GET", path, key = adminKey, body, headers = {}, certificate } = call;
+      const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+      const request = httpsRequest(
+        new URL(path.startsWith("/") ? path : `/apis/management.postern/v1/${path}`, server.url),
+        {
+          method,
+          ...(certificate === undefined ? { agent } : { ca, ...certificate, agent: false }),
+          headers: {
+            ...(certificate === undefined && key !== "" ? { authorization: `Bearer ${key}` } : {}),
+            ...(text === undefined
+              ? {}
+              : { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" }),
+            ...headers,
+          },
+        },
+        (response) => {
+          onResponse(response);
+          resolve();
+        },
+      );
+      request.on("error", reject);
+      request.end(text);
+    });
+
+  return {
+    server,
+    directory,
+    configuration,
+    adminKey,
+    async send(call: PlatformCall): Promise<PlatformAnswer> {
+      return await new Promise((resolve, reject) => {
+        begin(call, (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            const text = Buffer.concat(chunks).toString();
+            const isJson = text.startsWith("{");
+            resolve({ status: response.statusCode ?? 0, text, body: isJson ? JSON.parse(text) : undefined });
+          });
+        }).catch(reject);
+      });
+    },
+    /** Resolves with the first bytes of an answer that goes on. */
+    async open(call: PlatformCall): Promise<OpenStream> {
+      return await new Promise((resolve, reject) => {
+        begin(call, (response) => {
+          let text = "";
+          let lastByteAt = performance.now();
+          const ended = new Promise<void>((end) => {
+            response.once("close", end);
+            response.once("error", () => end());
+          });
+          const stream = { status: response.statusCode ?? 0, text: () => text, lastByteAt: () => lastByteAt, ended };
+          response.on("data", (chunk: Buffer) => {
+            lastByteAt = performance.now();
+            text += chunk.toString();
+            resolve(stream);
+          });
+          void ended.then(() => resolve(stream));
+        }).catch(reject);
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      agent.destroy();
+      await server.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
