@@ -1,0 +1,154 @@
+// JSON patches and merge patches: what they make of an object, and how they fail.
+
+import { expect, test } from "vitest";
+import { JSON_PATCH, KEYS, key, MERGE_PATCH, useServer } from "./testing/api.ts";
+
+const api = useServer();
+const create = async (name: string) => (await api.post(KEYS, key(name, { user: "u1" }))).json;
+const ACCEPTED = `${JSON_PATCH}, ${MERGE_PATCH}, application/apply-patch+yaml`;
+
+test.each(["application/json", "application/strategic-merge-patch+json", "text/plain", ""])(
+  "P-01 answers 415 to a patch of the type %j, with what it takes",
+  async (contentType) => {
+    const { json } = await api.patch(`${KEYS}/p01`, contentType, {});
+    expect(json).toMatchObject({
+      code: 415,
+      reason: "UnsupportedMediaType",
+      message: `the body of the request was in an unknown format - accepted media types include: ${ACCEPTED}`,
+    });
+  },
+);
+
+test("P-02 answers 404 for an object that is not there", async () => {
+  expect((await api.patch(`${KEYS}/p02`, MERGE_PATCH, {})).status).toBe(404);
+  expect((await api.patch(`${KEYS}/p02`, JSON_PATCH, [])).status).toBe(404);
+});
+
+test.each([
+  ["a failed test", { op: "test", path: "/spec/user", value: "no" }],
+  ["an unknown operation", { op: "bogus", path: "/spec/user" }],
+  ["a missing member", { op: "remove", path: "/spec/none" }],
+  ["a missing parent", { op: "add", path: "/a/b/c", value: 1 }],
+  ["an empty path of an add", { op: "add", path: "", value: {} }],
+])("P-03 answers 422 to a JSON patch with %s", async (what, operation) => {
+  const name = `p03-${what.replaceAll(" ", "-")}`;
+  await create(name);
+  const { json } = await api.patch(`${KEYS}/${name}`, JSON_PATCH, [operation]);
+  expect(json).toMatchObject({
+    code: 422,
+    reason: "Invalid",
+    message: "the server rejected our request due to an error in our request",
+  });
+  expect(json).not.toHaveProperty("details");
+});
+
+test.each([
+  [JSON_PATCH, "{}", "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
+  [JSON_PATCH, "", "unexpected end of JSON input"],
+  [MERGE_PATCH, "[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"],
+])("P-04 answers 400 to a body that is no patch: %s %s", async (type, body, text) => {
+  await create("p04");
+  expect((await api.patch(`${KEYS}/p04`, type, body)).json).toMatchObject({
+    code: 400,
+    message: `error decoding patch: ${text}`,
+  });
+});
+
+test("P-05 reads JSON pointers as evanphx/json-patch does", async () => {
+  await create("p05");
+  const patch = (operations: object[]) => api.patch(`${KEYS}/p05`, JSON_PATCH, operations as never);
+  expect((await patch([{ op: "replace", path: "/spec/team", value: "t" }])).json.spec.team).toBe("t");
+  await patch([{ op: "add", path: "/spec/groups", value: ["a", "b"] }]);
+  expect((await patch([{ op: "replace", path: "/spec/groups/-1", value: "c" }])).json.spec.groups).toEqual(["a", "c"]);
+});
+
+test("P-06 takes 10000 operations and no more", async () => {
+  await create("p06");
+  const operations = (count: number) =>
+    Array.from({ length: count }, () => ({ op: "test", path: "/kind", value: "OwnedAccessKey" }));
+  expect((await api.patch(`${KEYS}/p06`, JSON_PATCH, operations(10_000))).status).toBe(200);
+  expect((await api.patch(`${KEYS}/p06`, JSON_PATCH, operations(10_001))).json).toMatchObject({
+    code: 413,
+    message: "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+  });
+});
+
+test("P-07 merges objects, replaces lists and deletes by null", async () => {
+  await api.post(KEYS, key("p07", { user: "u", groups: ["a", "b"], team: "t" }));
+  const { json } = await api.patch(`${KEYS}/p07`, MERGE_PATCH, { spec: { groups: ["c"], team: null } });
+  expect(json.spec).toEqual({ user: "u", groups: ["c"] });
+  expect((await api.patch(`${KEYS}/p07`, MERGE_PATCH, "null")).json).toMatchObject({
+    code: 400,
+    message: "Invalid JSON Patch",
+  });
+});
+
+test.each([
+  ["the name", { metadata: { name: "other" } }, 400, "does not match the name on the URL"],
+  ["all metadata", { metadata: null }, 400, "name must be provided"],
+  ["the uid", { metadata: { uid: "x" } }, 422, 'metadata.uid: Invalid value: "x": field is immutable'],
+  ["the kind", { kind: "Widget" }, 422, 'kind: Invalid value: "Widget": must be OwnedAccessKey'],
+  ["the version", { apiVersion: "v9" }, 422, 'apiVersion: Invalid value: "v9": must be management.example.com/v1'],
+])("P-08 lets no patch change %s", async (what, patch, code, text) => {
+  const name = `p08-${what.replaceAll(" ", "-")}`;
+  await create(name);
+  const { json } = await api.patch(`${KEYS}/${name}`, MERGE_PATCH, patch as never);
+  expect(json.code).toBe(code);
+  expect(json.message).toContain(text);
+});
+
+test("P-09 takes a resourceVersion in the patch for a lock", async () => {
+  await create("p09");
+  expect((await api.patch(`${KEYS}/p09`, MERGE_PATCH, { metadata: { resourceVersion: "1" } })).status).toBe(409);
+});
+
+test("P-10 never answers 409 to patches without a version, however many race", async () => {
+  await create("p10");
+  const statuses = await Promise.all(
+    Array.from({ length: 30 }, async (_none, index) => {
+      const patch = { metadata: { labels: { [`l${index}`]: "x" } } };
+      return (await api.patch(`${KEYS}/p10`, MERGE_PATCH, patch)).status;
+    }),
+  );
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(Object.keys((await api.get(`${KEYS}/p10`)).json.metadata.labels)).toHaveLength(30);
+});
+
+test("P-11 keeps the version for a patch that changes nothing, or only what belongs to another subresource", async () => {
+  const { metadata } = await create("p11");
+  for (const patch of [{}, { spec: { user: "u1" } }, { status: { lastActivity: "2020-01-01T00:00:00Z" } }]) {
+    const { json } = await api.patch(`${KEYS}/p11`, MERGE_PATCH, patch);
+    expect(json.metadata.resourceVersion).toBe(metadata.resourceVersion);
+  }
+});
+
+test("P-12 refuses what is no object any more", async () => {
+  await create("p12");
+  const { json } = await api.patch(`${KEYS}/p12`, JSON_PATCH, [{ op: "replace", path: "", value: {} }]);
+  expect(json).toMatchObject({
+    code: 422,
+    message: ` "" is invalid: patch: Invalid value: "{}": Object 'Kind' is missing in '{}'`,
+  });
+});
+
+test.each([
+  [`fieldManager=${"a".repeat(129)}`, "fieldManager: Too long: may not be more than 128 bytes"],
+  ["fieldManager=a%0Ab", 'fieldManager: Invalid value: "a\\nb": invalid character U+000A (at position 1)'],
+  ["force=true", "force: Forbidden: may not be specified for non-apply patch"],
+  ["dryRun=x", 'dryRun: Unsupported value: []string{"x"}: supported values: "All"'],
+])("P-13 refuses the options %s", async (query, text) => {
+  expect((await api.patch(`${KEYS}/p13?${query}`, MERGE_PATCH, {})).json).toMatchObject({
+    code: 422,
+    message: `PatchOptions.meta.k8s.io "" is invalid: ${text}`,
+  });
+});
+
+test("P-14 lets a JSON patch write managedFields", async () => {
+  const { metadata } = await create("p14");
+  const managedFields = [{ ...metadata.managedFields[0], manager: "moved" }];
+  const { json } = await api.patch(`${KEYS}/p14`, JSON_PATCH, [
+    { op: "replace", path: "/metadata/managedFields", value: managedFields },
+    { op: "replace", path: "/metadata/resourceVersion", value: metadata.resourceVersion },
+  ]);
+  expect(json.metadata.managedFields.map(({ manager }: { manager: string }) => manager)).toEqual(["moved"]);
+});

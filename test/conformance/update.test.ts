@@ -1,0 +1,120 @@
+// Replacing objects: optimistic locks, what a write may not change, and writes that change nothing.
+
+import { expect, test } from "vitest";
+import { KEYS, key, MERGE_PATCH, parseEvents, useServer } from "./testing/api.ts";
+
+const api = useServer();
+const create = async (name: string, spec = { user: "u1" }, meta = {}) =>
+  (await api.post(KEYS, key(name, spec, meta))).json;
+
+test("U-01 replaces the whole object", async () => {
+  const { metadata } = await create("u01");
+  const { status, json } = await api.put(`${KEYS}/u01`, { ...key("u01", { team: "t" }), metadata });
+  expect({ status, spec: json.spec }).toEqual({ status: 200, spec: { team: "t" } });
+});
+
+test("U-02 takes the same object for no write: no version, no event", async () => {
+  const old = await create("u02");
+  const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${old.metadata.resourceVersion}`);
+  expect((await api.put(`${KEYS}/u02`, old)).json).toEqual(old);
+  await create("u02-after");
+  const [first] = parseEvents(await watch.lines(1));
+  expect(first.object.metadata.name).toBe("u02-after");
+  watch.close();
+});
+
+test("U-03 counts generations of what is wanted only", async () => {
+  const { metadata } = await create("u03");
+  const put = async (body: object) =>
+    (await api.put(`${KEYS}/u03`, { ...key("u03"), metadata, ...body } as never)).json.metadata;
+  const labelled = await put({ metadata: { ...metadata, labels: { a: "b" } } });
+  expect(labelled.generation).toBe(1);
+  expect((await put({ metadata: labelled, spec: { user: "other" } })).generation).toBe(2);
+});
+
+test.each([
+  ["stale", "1", 409, "Conflict"],
+  ["future", "999999", 409, "Conflict"],
+  ["absent", "", 422, "Invalid"],
+])("U-04 refuses a resourceVersion that is %s", async (what, resourceVersion, code, reason) => {
+  await create(`u04-${what}`);
+  const { json } = await api.put(`${KEYS}/u04-${what}`, key(`u04-${what}`, { user: "x" }, { resourceVersion }));
+  expect(json).toMatchObject({ code, reason });
+});
+
+test("U-04 answers 500 without reason for a resourceVersion that is no number", async () => {
+  await create("u04");
+  const { json } = await api.put(`${KEYS}/u04`, key("u04", {}, { resourceVersion: "abc" }));
+  expect(json).toMatchObject({ code: 500, message: 'strconv.ParseUint: parsing "abc": invalid syntax' });
+  expect(json).not.toHaveProperty("reason");
+});
+
+test("U-05 refuses another uid with 409, also where nothing is there", async () => {
+  const { metadata } = await create("u05");
+  const { json } = await api.put(`${KEYS}/u05`, key("u05", {}, { ...metadata, uid: "other" }));
+  expect(json).toMatchObject({ code: 409, reason: "Conflict" });
+  expect(json.message).toContain(
+    `Precondition failed: UID in precondition: other, UID in object meta: ${metadata.uid}`,
+  );
+  expect((await api.put(`${KEYS}/u05-absent`, key("u05-absent", {}, { uid: "x" }))).status).toBe(409);
+});
+
+test("U-06 restores what only the server sets, without a word", async () => {
+  const { metadata } = await create("u06");
+  const { resourceVersion } = metadata;
+  const sent = { resourceVersion, creationTimestamp: "2001-01-01T00:00:00Z", generation: 77, uid: "" };
+  const { status, json } = await api.put(`${KEYS}/u06`, key("u06", { user: "u1" }, sent));
+  expect({ status, metadata: json.metadata }).toEqual({ status: 200, metadata });
+});
+
+test("U-06 refuses a deletionTimestamp on a living object, twice among the causes and once in the message (U-12)", async () => {
+  const { metadata } = await create("u06b");
+  const meta = { resourceVersion: metadata.resourceVersion, deletionTimestamp: "2020-01-01T00:00:00Z" };
+  const { status, json } = await api.put(`${KEYS}/u06b`, key("u06b", {}, meta));
+  expect(status).toBe(422);
+  expect(json.message).toContain(
+    "metadata.deletionTimestamp: Invalid value: 2020-01-01 00:00:00 +0000 UTC: field is immutable",
+  );
+  expect(json.details.causes).toHaveLength(2);
+});
+
+test("U-08 drops all managed fields for a list of one empty entry, and tracks nothing after that", async () => {
+  await create("u08");
+  const patch = { metadata: { managedFields: [{}] } };
+  expect((await api.patch(`${KEYS}/u08`, MERGE_PATCH, patch)).json.metadata).not.toHaveProperty("managedFields");
+  const { json } = await api.patch(`${KEYS}/u08`, MERGE_PATCH, { spec: { user: "x" } });
+  expect(json.metadata).not.toHaveProperty("managedFields");
+});
+
+test("U-09 warns of a finalizer without a domain", async () => {
+  const { status, warnings } = await api.post(KEYS, key("u09", {}, { finalizers: ["nodomain"] }));
+  expect({ status, warnings }).toEqual({
+    status: 201,
+    warnings: [
+      '299 - "metadata.finalizers: \\"nodomain\\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"',
+    ],
+  });
+});
+
+test("U-10 names an owner once, with a warning", async () => {
+  const owner = { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: "u1" };
+  const { json, warnings } = await api.post(`${KEYS}?dryRun=All`, key("u10", {}, { ownerReferences: [owner, owner] }));
+  expect(json.metadata.ownerReferences).toEqual([owner]);
+  expect(warnings[0]).toContain("duplicate UID(s) observed: u1");
+});
+
+test("U-11 answers 404 where nothing is there", async () => {
+  expect((await api.put(`${KEYS}/u11`, key("u11", {}, { resourceVersion: "5" }))).json).toMatchObject({
+    code: 404,
+    reason: "NotFound",
+  });
+});
+
+test("E-10 refuses another name than the path's, and none", async () => {
+  expect((await api.put(`${KEYS}/e10`, key("other"))).json.message).toBe(
+    "the name of the object (other) does not match the name on the URL (e10)",
+  );
+  expect((await api.put(`${KEYS}/e10`, key(""))).json.message).toBe(
+    "the name of the object (e10 based on URL) was undeterminable: name must be provided",
+  );
+});
