@@ -1,7 +1,8 @@
 // Counts requests. Finished ones are looked up by one text key, since this runs for every request.
 
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 import { REQUEST_LABELS, type RequestLabels } from "./request-labels.ts";
+import { type HistogramSeries, SeriesHistogram } from "./series-histogram.ts";
 
 export type RequestCounters = {
   /** `bytes` is the size of the body, where it is known when the head goes out. */
@@ -25,8 +26,8 @@ const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 type Series = {
   readonly labels: RequestLabels & { readonly code: string };
   count: number;
-  readonly duration: { observe(value: number): void };
-  readonly size: { observe(value: number): void };
+  readonly duration: HistogramSeries;
+  readonly size: HistogramSeries;
 };
 
 export function createRequestCounters(registry: Registry): RequestCounters {
@@ -42,14 +43,14 @@ export function createRequestCounters(registry: Registry): RequestCounters {
       for (const { labels, count } of series.values()) this.inc(labels, count);
     },
   });
-  const durations = new Histogram({
+  const durations = new SeriesHistogram({
     name: "apiserver_request_duration_seconds",
     help: "How long requests took that do not last",
     labelNames: REQUEST_LABELS,
     buckets: DURATION_BUCKETS,
     registers,
   });
-  const sizes = new Histogram({
+  const sizes = new SeriesHistogram({
     name: "apiserver_response_sizes",
     help: "Bytes of response bodies",
     labelNames: NO_DRY_RUN,
@@ -75,9 +76,14 @@ export function createRequestCounters(registry: Registry): RequestCounters {
     registers,
   });
 
+  // Codes share these.
+  const durationOf = oncePer((labels: RequestLabels) => durations.series(labels));
+  const sizeOf = oncePer((labels: RequestLabels) => sizes.series(withoutDryRun(labels)));
+
   const seriesOf = (labels: RequestLabels, code: number): Series => {
     const { verb, dry_run, group, version, resource, subresource, scope } = labels;
-    const key = `${code} ${verb} ${dry_run} ${group} ${version} ${resource} ${subresource} ${scope}`;
+    const where = `${group} ${version} ${resource} ${subresource} ${scope}`;
+    const key = `${code} ${verb} ${dry_run} ${where}`;
     let found = series.get(key);
     if (found === undefined) {
       // An entry for the overflow itself must fit as well.
@@ -85,8 +91,8 @@ export function createRequestCounters(registry: Registry): RequestCounters {
       found = {
         labels: { ...labels, code: String(code) },
         count: 0,
-        duration: durations.labels(labels),
-        size: sizes.labels(withoutDryRun(labels)),
+        duration: durationOf(`${verb} ${dry_run} ${where}`, labels),
+        size: sizeOf(`${verb} ${where}`, labels),
       };
       series.set(key, found);
     }
@@ -113,6 +119,16 @@ export function createRequestCounters(registry: Registry): RequestCounters {
 }
 
 const OTHER = "other";
+
+/** The value of a key, made from the labels it is first asked for with. */
+function oncePer<T>(make: (labels: RequestLabels) => T): (key: string, labels: RequestLabels) => T {
+  const made = new Map<string, T>();
+  return (key, labels) => {
+    const value = made.get(key) ?? make(labels);
+    made.set(key, value);
+    return value;
+  };
+}
 
 const inOther = (labels: RequestLabels): RequestLabels => ({
   ...labels,

@@ -1,9 +1,11 @@
 // What the server counts about itself, under kube-apiserver's names, in a registry of its own.
 // Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, k8s.io/apiserver/pkg/audit/metrics.go
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
+import { type CounterSeries, createSeriesCounter } from "./series-counter.ts";
+import { SeriesHistogram } from "./series-histogram.ts";
 
 export type RequestKind = "readOnly" | "mutating";
 export type AuthenticationResult = "success" | "failure" | "error";
@@ -45,40 +47,40 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
       this.set({ request_kind: "mutating" }, inFlight.mutating);
     },
   });
-  const watchEvents = new Counter({
+  const watchEvents = createSeriesCounter({
     name: "apiserver_watch_events_total",
     help: "Events sent to watching clients",
     labelNames: ["group", "version", "resource"],
     registers,
   });
-  const authentications = new Histogram({
+  const authentications = new SeriesHistogram({
     name: "authentication_duration_seconds",
     help: "How long it took to tell who makes a request",
     labelNames: ["result"],
     buckets: LATENCY_BUCKETS,
     registers,
   });
-  const authenticationAttempts = new Counter({
+  const authenticationAttempts = createSeriesCounter({
     name: "authentication_attempts",
     help: "Requests that were authenticated, by result",
     labelNames: ["result"],
     registers,
   });
-  const authorizations = new Histogram({
+  const authorizations = new SeriesHistogram({
     name: "authorization_duration_seconds",
     help: "How long it took to decide whether a request may proceed",
     labelNames: ["result"],
     buckets: LATENCY_BUCKETS,
     registers,
   });
-  const authorizationAttempts = new Counter({
+  const authorizationAttempts = createSeriesCounter({
     name: "authorization_attempts_total",
     help: "Requests that were authorized, by result",
     labelNames: ["result"],
     registers,
   });
   const auditEvents = new Counter({ name: "apiserver_audit_event_total", help: "Audit events made", registers });
-  const auditLevels = new Counter({
+  const auditLevels = createSeriesCounter({
     name: "apiserver_audit_level_total",
     help: "Audit events made, by level",
     labelNames: ["level"],
@@ -96,26 +98,54 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     registers,
   });
 
+  const authenticationBy = perLabel((result: AuthenticationResult) => ({
+    attempts: authenticationAttempts.series({ result }),
+    durations: authentications.series({ result }),
+  }));
+  const authorizationBy = perLabel((result: AuthorizationResult) => ({
+    attempts: authorizationAttempts.series({ result }),
+    durations: authorizations.series({ result }),
+  }));
+  const auditBy = perLabel((level: AuditEvent["level"]) => auditLevels.series({ level }));
+  const watchEventsBy = new Map<string, CounterSeries>();
+
   return {
     registry,
     requests: createRequestCounters(registry),
     setInFlight(kind, count) {
       inFlight[kind] = count;
     },
-    watchEvent: (group, version, resource, count = 1) => watchEvents.inc({ group, version, resource }, count),
+    watchEvent(group, version, resource, count = 1) {
+      const key = `${group} ${version} ${resource}`;
+      const series = watchEventsBy.get(key) ?? watchEvents.series({ group, version, resource });
+      watchEventsBy.set(key, series);
+      series.inc(count);
+    },
     authentication(result, seconds) {
-      authenticationAttempts.inc({ result });
-      authentications.observe({ result }, seconds);
+      const { attempts, durations } = authenticationBy(result);
+      attempts.inc();
+      durations.observe(seconds);
     },
     authorization(result, seconds) {
-      authorizationAttempts.inc({ result });
-      authorizations.observe({ result }, seconds);
+      const { attempts, durations } = authorizationBy(result);
+      attempts.inc();
+      durations.observe(seconds);
     },
     auditEvent(level) {
       auditEvents.inc();
-      auditLevels.inc({ level });
+      auditBy(level).inc();
     },
     auditError: () => auditErrors.inc({ plugin: "log" }),
     tlsHandshakeError: () => handshakeErrors.inc(),
+  };
+}
+
+/** What belongs to each value of a label, made when the value is first met. */
+function perLabel<L extends string, T>(make: (label: L) => T): (label: L) => T {
+  const made = new Map<L, T>();
+  return (label) => {
+    const value = made.get(label) ?? make(label);
+    made.set(label, value);
+    return value;
   };
 }
