@@ -35,34 +35,101 @@ export type AuditRecorderOptions = {
 
 const MAX_USER_AGENT = 1024;
 
-export function createAuditRecorder(options: AuditRecorderOptions): AuditRecorder {
-  const { auditId, info } = options;
-  const annotations = new Map<string, string>();
-  let user: UserInfo | undefined;
-  let impersonatedUser: UserInfo | undefined;
-  let objectRef = objectRefOf(info);
-  let requestObject: JsonValue | undefined;
-  let responseObject: JsonValue | undefined;
-  let responseStatus: Partial<Status> | undefined;
-  let decision: AuditDecision | undefined;
-  let panicked = false;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-  const decide = (): AuditDecision => {
-    // Only once it is known who asks, or that nobody does.
-    decision ??= options.policy(user, info);
-    return decision;
-  };
-  const keepsBodies = (level: "Request" | "RequestResponse"): boolean => {
-    const kept = decide().level;
-    return (kept === "RequestResponse" || kept === level) && !options.bearsSecrets(info);
-  };
-  const emit = (stage: AuditStage, code?: number): Promise<void> | void => {
-    const { level, omitStages } = decide();
+export const createAuditRecorder = (options: AuditRecorderOptions): AuditRecorder => new RequestRecorder(options);
+
+class RequestRecorder implements AuditRecorder {
+  readonly auditId: string;
+  readonly #options: AuditRecorderOptions;
+  #annotations: { [key: string]: string } | undefined;
+  #user: UserInfo | undefined;
+  #impersonatedUser: UserInfo | undefined;
+  #objectRef: AuditObjectReference | undefined;
+  #requestObject: JsonValue | undefined;
+  #responseObject: JsonValue | undefined;
+  #responseStatus: Partial<Status> | undefined;
+  #decision: AuditDecision | undefined;
+  #panicked = false;
+
+  constructor(options: AuditRecorderOptions) {
+    this.auditId = options.auditId;
+    this.#options = options;
+  }
+
+  annotate(key: string, value: string): void {
+    this.#annotations ??= Object.create(null) as { [key: string]: string };
+    this.#annotations[key] ??= value;
+  }
+
+  setUser(user: UserInfo): void {
+    this.#user = user;
+  }
+
+  setImpersonatedUser(user: UserInfo): void {
+    this.#impersonatedUser = user;
+  }
+
+  setObjectRef(ref: AuditObjectReference): void {
+    this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#options.info)), ...ref };
+  }
+
+  setRequestObject(object: JsonValue): void {
+    if (this.#keepsBodies("Request")) this.#requestObject = object;
+  }
+
+  setResponseObject(object: JsonValue): void {
+    if (this.#keepsBodies("RequestResponse")) this.#responseObject = object;
+  }
+
+  setResponseStatus({ status, message, reason, details }: Partial<Status>): void {
+    this.#responseStatus = {
+      ...(status === undefined ? {} : { status }),
+      ...(message === undefined ? {} : { message }),
+      ...(reason === undefined || reason === "" ? {} : { reason }),
+      ...(details === undefined ? {} : { details }),
+    };
+  }
+
+  setPanicked(): void {
+    this.#panicked = true;
+  }
+
+  requestReceived(): Promise<void> | void {
+    return this.#emit("RequestReceived");
+  }
+
+  responseStarted(code: number): Promise<void> | void {
+    return this.#emit("ResponseStarted", code);
+  }
+
+  responseComplete(code: number): Promise<void> | void {
+    return this.#emit(this.#panicked ? "Panic" : "ResponseComplete", code);
+  }
+
+  /** Only once it is known who asks, or that nobody does. */
+  #decide(): AuditDecision {
+    this.#decision ??= this.#options.policy(this.#user, this.#options.info);
+    return this.#decision;
+  }
+
+  #keepsBodies(level: "Request" | "RequestResponse"): boolean {
+    const kept = this.#decide().level;
+    return (kept === "RequestResponse" || kept === level) && !this.#options.bearsSecrets(this.#options.info);
+  }
+
+  #emit(stage: AuditStage, code?: number): Promise<void> | void {
+    const { level, omitStages } = this.#decide();
     if (level === "None" || omitStages.includes(stage)) return;
-    const { request, receivedAt, clock } = options;
+    return this.#options.write(this.#eventOf(stage, level, code));
+  }
+
+  /** Filled in place, since every request has one. */
+  #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
+    const { auditId, request, info, receivedAt, clock } = this.#options;
     const userAgent = headerOf(request, "user-agent").slice(0, MAX_USER_AGENT);
-    const status = code === undefined ? undefined : { metadata: {}, ...responseStatus, code };
-    return options.write({
+    const objectRef = this.#objectRef ?? objectRefOf(info);
+    const event: Mutable<Omit<AuditEvent, "requestReceivedTimestamp" | "stageTimestamp">> = {
       kind: "Event",
       apiVersion: "audit.k8s.io/v1",
       level,
@@ -70,72 +137,40 @@ export function createAuditRecorder(options: AuditRecorderOptions): AuditRecorde
       stage,
       requestURI: safeRequestUri(request.requestUri),
       verb: info.verb,
-      user: user === undefined ? {} : auditUserOf(user),
-      ...(impersonatedUser === undefined ? {} : { impersonatedUser: auditUserOf(impersonatedUser) }),
-      ...(request.remoteAddress === "" ? {} : { sourceIPs: [request.remoteAddress] }),
-      ...(userAgent === "" ? {} : { userAgent }),
-      ...(objectRef === undefined ? {} : { objectRef }),
-      ...(status === undefined ? {} : { responseStatus: status }),
-      ...(requestObject === undefined ? {} : { requestObject }),
-      ...(responseObject === undefined ? {} : { responseObject }),
+      user: this.#user === undefined ? {} : auditUserOf(this.#user),
+    };
+    if (this.#impersonatedUser !== undefined) event.impersonatedUser = auditUserOf(this.#impersonatedUser);
+    if (request.remoteAddress !== "") event.sourceIPs = [request.remoteAddress];
+    if (userAgent !== "") event.userAgent = userAgent;
+    if (objectRef !== undefined) event.objectRef = objectRef;
+    if (code !== undefined) event.responseStatus = { metadata: {}, ...this.#responseStatus, code };
+    if (this.#requestObject !== undefined) event.requestObject = this.#requestObject;
+    if (this.#responseObject !== undefined) event.responseObject = this.#responseObject;
+    return {
+      ...event,
       requestReceivedTimestamp: formatMicroTime(receivedAt),
       stageTimestamp: formatMicroTime(clock.now()),
-      ...(annotations.size === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
-    });
-  };
-
-  return {
-    auditId,
-    annotate(key, value) {
-      if (!annotations.has(key)) annotations.set(key, value);
-    },
-    setUser(value) {
-      user = value;
-    },
-    setImpersonatedUser(value) {
-      impersonatedUser = value;
-    },
-    setObjectRef(ref) {
-      objectRef = { ...objectRef, ...ref };
-    },
-    setRequestObject(object) {
-      if (keepsBodies("Request")) requestObject = object;
-    },
-    setResponseObject(object) {
-      if (keepsBodies("RequestResponse")) responseObject = object;
-    },
-    setResponseStatus({ status, message, reason, details }) {
-      responseStatus = {
-        ...(status === undefined ? {} : { status }),
-        ...(message === undefined ? {} : { message }),
-        ...(reason === undefined || reason === "" ? {} : { reason }),
-        ...(details === undefined ? {} : { details }),
-      };
-    },
-    requestReceived: () => emit("RequestReceived"),
-    responseStarted: (code) => emit("ResponseStarted", code),
-    responseComplete: (code) => emit(panicked ? "Panic" : "ResponseComplete", code),
-    setPanicked() {
-      panicked = true;
-    },
-  };
+      // A copy: sinks may write it out later, when a further stage has added to them.
+      ...(this.#annotations === undefined ? {} : { annotations: { ...this.#annotations } }),
+    };
+  }
 }
 
 function objectRefOf(info: RequestInfo): AuditObjectReference | undefined {
   if (!info.isResourceRequest) return undefined;
-  return {
-    resource: info.resource,
-    ...(info.namespace === "" ? {} : { namespace: info.namespace }),
-    ...(info.name === "" ? {} : { name: info.name }),
-    ...(info.apiGroup === "" ? {} : { apiGroup: info.apiGroup }),
-    apiVersion: info.apiVersion,
-    ...(info.subresource === "" ? {} : { subresource: info.subresource }),
-  };
+  const ref: Mutable<AuditObjectReference> = { resource: info.resource };
+  if (info.namespace !== "") ref.namespace = info.namespace;
+  if (info.name !== "") ref.name = info.name;
+  if (info.apiGroup !== "") ref.apiGroup = info.apiGroup;
+  ref.apiVersion = info.apiVersion;
+  if (info.subresource !== "") ref.subresource = info.subresource;
+  return ref;
 }
 
-const auditUserOf = ({ name, uid, groups, extra }: UserInfo): AuditUser => ({
-  username: name,
-  ...(uid === undefined || uid === "" ? {} : { uid }),
-  ...(groups.length === 0 ? {} : { groups }),
-  ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
-});
+function auditUserOf({ name, uid, groups, extra }: UserInfo): AuditUser {
+  const user: Mutable<AuditUser> = { username: name };
+  if (uid !== undefined && uid !== "") user.uid = uid;
+  if (groups.length > 0) user.groups = groups;
+  if (extra !== undefined && Object.keys(extra).length > 0) user.extra = extra;
+  return user;
+}

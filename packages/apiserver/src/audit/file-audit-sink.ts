@@ -2,6 +2,7 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
@@ -19,7 +20,7 @@ export async function createFileAuditSink(options: FileAuditSinkOptions): Promis
   return new FileAuditSink(options, await openForAppend(options.path));
 }
 
-type Line = { readonly text: string; readonly resolve: () => void; readonly reject: (error: unknown) => void };
+type Line = { readonly event: AuditEvent; readonly resolve: () => void; readonly reject: (error: unknown) => void };
 
 class FileAuditSink implements AuditSink {
   readonly #options: FileAuditSinkOptions;
@@ -37,18 +38,19 @@ class FileAuditSink implements AuditSink {
   write(event: AuditEvent): Promise<void> {
     if (this.#closed) return Promise.reject(new Error("the audit log is closed"));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ text: `${stringifyJson(event)}\n`, resolve, reject });
+      this.#waiting.push({ event, resolve, reject });
       this.#writing ??= this.#writeWaiting();
     });
   }
 
-  /** Everything that arrives during one write goes out with the next. */
+  /** Everything that arrives in one turn, or during one write, goes out together; its text is made when the requests are answered. */
   async #writeWaiting(): Promise<void> {
     while (this.#waiting.length > 0) {
+      await nextTurn();
       const lines = this.#waiting;
       this.#waiting = [];
       try {
-        await this.#append(lines.map(({ text }) => text).join(""));
+        await this.#append(lines.map(({ event }) => `${stringifyJson(event)}\n`).join(""));
         for (const { resolve } of lines) resolve();
       } catch (error) {
         for (const { reject } of lines) reject(error);
@@ -61,7 +63,7 @@ class FileAuditSink implements AuditSink {
     const bytes = Buffer.from(text);
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#file.size > 0 && this.#file.size + bytes.length > maxBytes) await this.#rotate();
-    await this.#file.handle.appendFile(bytes);
+    await writeWhole(this.#file.handle, bytes);
     this.#file.size += bytes.length;
   }
 
@@ -105,6 +107,11 @@ async function endLine(handle: FileHandle, size: number): Promise<number> {
   if (buffer.toString() === "\n") return 0;
   await handle.appendFile("\n");
   return 1;
+}
+
+/** FileHandle.appendFile does the same with more around it. */
+async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length; ) written += (await handle.write(bytes, written)).bytesWritten;
 }
 
 async function renameIfThere(from: string, to: string): Promise<void> {

@@ -15,6 +15,9 @@ import { type AllocateBytes, allocateAlone } from "./allocate-bytes.ts";
 const NEWLINE = 0x0a;
 const METADATA = Buffer.from('"metadata":{');
 
+/** Looking for depth costs as much as parsing. */
+const TRUSTED = { maxDepth: Number.POSITIVE_INFINITY };
+
 /** The stored value of an object. `sealed` is kept beside it and never served. */
 export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint8Array {
   const { apiVersion, kind, metadata, ...rest } = object;
@@ -77,8 +80,8 @@ export class CachedObject {
 
   /** Parsed anew on every call: keep the result where it is needed twice. */
   decode(): KubeObject {
-    // Only encodeStoredValue writes values, so the bytes are a KubeObject.
-    return parseJson(this.bytes) as KubeObject;
+    // Only encodeStoredValue writes values, so the bytes are a KubeObject, and no deeper than what clients may send.
+    return parseJson(this.bytes, TRUSTED) as KubeObject;
   }
 
   /** What `encodeStoredValue` was given as `sealed`. */

@@ -17,6 +17,8 @@ export type BearerToken =
 const NONE: BearerToken = { type: "none" };
 const INVALID: BearerToken = { type: "invalid" };
 const SCHEME = /^bearer$/i;
+/** What nearly every client sends. */
+const USUAL = /^bearer (\S+)$/i;
 const PROTOCOL_HEADER = "sec-websocket-protocol";
 const PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
 const BASE64URL = /^[\w-]+$/;
@@ -31,7 +33,9 @@ export function bearerTokenOf(request: Pick<ApiRequest, "headers" | "upgrade">):
     return authorization === undefined ? fromProtocols(request, protocols) : { type: "ambiguous" };
   if (authorization === undefined) return NONE;
   // Two headers: which of them counts is not for us to guess.
-  return typeof authorization === "string" ? fromAuthorization(authorization.trim()) : INVALID;
+  if (typeof authorization !== "string") return INVALID;
+  const token = USUAL.exec(authorization)?.[1];
+  return token === undefined ? fromAuthorization(authorization.trim()) : { type: "token", token };
 }
 
 /** The token, or undefined where there is none to check. Throws ApiError 401 or 400 where one is malformed or given twice. */

@@ -26,7 +26,6 @@ export function http2Exchange(
 ): Exchange {
   const { ":method": method = "", ":path": target = "", ":authority": authority } = received;
   const hasBody = !stream.endAfterHeaders;
-  if (!hasBody) stream.resume();
   return {
     method,
     target,

@@ -58,11 +58,16 @@ export function accessKeyPrefix(platformName: string): string {
 export const newAccessKeyId = (random: Random): string =>
   Array.from(random.bytes(ACCESS_KEY_ID_LENGTH), (byte) => BASE32.charAt(byte & 31)).join("");
 
-const checksumOf = (text: string): string => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc32(text));
-  return base62(bytes, CHECKSUM_LENGTH);
-};
+/** Computed for every request: 32 bits need no BigInt. */
+function checksumOf(text: string): string {
+  let rest = crc32(text);
+  let digits = "";
+  for (let at = 0; at < CHECKSUM_LENGTH; at++) {
+    digits = BASE62.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
 
 function base62(bytes: Uint8Array, length: number): string {
   let rest = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);

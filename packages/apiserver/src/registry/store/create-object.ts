@@ -138,7 +138,8 @@ async function write(
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.create(key, value);
   await store.cache.waitFor(revision, { signal });
-  return store.codec.decode({ key, value, revision });
+  const cached = store.view.get(key);
+  return cached?.revision === revision ? cached : store.codec.decode({ key, value, revision });
 }
 
 async function runAfterCreate(store: StoreContext, stored: CachedObject, context: RequestContext): Promise<void> {

@@ -138,7 +138,8 @@ async function write(
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.update(key, value, current.revision);
   await store.cache.waitFor(revision, { signal });
-  return store.codec.decode({ key, value, revision });
+  const cached = store.view.get(key);
+  return cached?.revision === revision ? cached : store.codec.decode({ key, value, revision });
 }
 
 /** The last finalizer went: the object goes with it, and the client is shown what it looked like. */
