@@ -1,0 +1,205 @@
+// Lists: pages of one snapshot, how fresh they are, and what they select.
+
+import { expect, test } from "vitest";
+import { API, KEYS, key, MERGE_PATCH, useServer, WIDGETS, widget } from "./testing/api.ts";
+
+const api = useServer();
+type Listed = { readonly metadata: { readonly name: string } };
+const namesOf = (json: { readonly items: readonly Listed[] }) => json.items.map(({ metadata }) => metadata.name);
+
+/** Makes objects that a case can tell from those of others by a label. */
+async function create(label: string, count: number): Promise<string> {
+  for (let n = 0; n < count; n++)
+    await api.post(KEYS, key(`${label}-${n}`, { user: label }, { labels: { case: label } }));
+  return `${KEYS}?labelSelector=case%3D${label}`;
+}
+
+test("L-01 is a list of its kind with a version, also when it is empty", async () => {
+  const { json } = await api.get(`${API}/namespaces/other/widgets`);
+  expect(json).toMatchObject({ kind: "WidgetList", apiVersion: "management.example.com/v1", items: [] });
+  expect(json.metadata.resourceVersion).toMatch(/^\d+$/);
+});
+
+test("L-01 orders by namespace, then by name", async () => {
+  for (const [namespace, name] of [
+    ["other", "a"],
+    ["default", "b"],
+    ["default", "a"],
+  ]) {
+    await api.post(`${API}/namespaces/${namespace}/widgets`, widget(`l01-${name}`));
+  }
+  const { items } = (await api.get(`${API}/widgets`)).json;
+  const places = items.map(
+    ({ metadata }: { metadata: { namespace: string; name: string } }) => `${metadata.namespace}/${metadata.name}`,
+  );
+  expect(places).toEqual(["default/l01-a", "default/l01-b", "other/l01-a"]);
+});
+
+test("L-02 says how many remain, unless a selector leaves objects out", async () => {
+  for (const name of ["a", "b", "c"]) await api.post(WIDGETS, widget(`l02-${name}`));
+  const page = (await api.get(`${WIDGETS}?limit=1`)).json.metadata;
+  expect(page).toMatchObject({ continue: expect.stringMatching(/^[\w-]+$/), remainingItemCount: expect.any(Number) });
+  await api.post(WIDGETS, widget("l02-x", { size: 1 }, { labels: { l02: "x" } }));
+  const selected = (await api.get(`${WIDGETS}?limit=1&labelSelector=!l02`)).json.metadata;
+  expect(selected).not.toHaveProperty("remainingItemCount");
+});
+
+test("L-03 pages through a consistent snapshot", async () => {
+  const path = await create("l03", 4);
+  const first = (await api.get(`${path}&limit=2`)).json;
+  await api.patch(`${KEYS}/l03-3`, MERGE_PATCH, { metadata: { labels: { changed: "yes" } } });
+  await api.post(KEYS, key("l03-2b", {}, { labels: { case: "l03" } }));
+  const second = (await api.get(`${path}&limit=2&continue=${first.metadata.continue}`)).json;
+  expect(namesOf(second)).toEqual(["l03-2", "l03-3"]);
+  expect(second.items[1].metadata.labels).toEqual({ case: "l03" });
+  expect(second.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+});
+
+test("L-04 refuses a version beside a continue token, and a token that is none", async () => {
+  const path = await create("l04", 2);
+  const token = (await api.get(`${path}&limit=1`)).json.metadata.continue;
+  expect((await api.get(`${path}&continue=${token}&resourceVersion=5`)).json).toMatchObject({
+    code: 400,
+    message: "specifying resource version is not allowed when using continue",
+  });
+  expect((await api.get(`${path}&continue=!!!`)).json.message).toMatch(
+    /^invalid continue token: continue key is not valid: /,
+  );
+});
+
+test("L-05 answers 410 to a token whose snapshot is gone, with one that goes on without it", async () => {
+  const path = await create("l05", 3);
+  const token = (await api.get(`${path}&limit=1`)).json.metadata.continue;
+  await api.server.compact();
+  const { json } = await api.get(`${path}&limit=1&continue=${token}`);
+  expect(json).toMatchObject({ code: 410, reason: "Expired" });
+  expect(json.message).toMatch(/^The provided continue parameter is too old to display a consistent list result\./);
+  expect(namesOf((await api.get(`${path}&continue=${json.metadata.continue}`)).json)).toEqual(["l05-1", "l05-2"]);
+});
+
+test("L-06 shows exactly a version, at least a version, or whatever is there", async () => {
+  const path = await create("l06", 1);
+  const { resourceVersion } = (await api.get(path)).json.metadata;
+  await api.post(KEYS, key("l06-later", {}, { labels: { case: "l06" } }));
+  const list = async (query: string) => namesOf((await api.get(`${path}&resourceVersion=${query}`)).json);
+  expect(await list(`${resourceVersion}&resourceVersionMatch=Exact`)).toEqual(["l06-0"]);
+  expect(await list(`${resourceVersion}&limit=5`)).toEqual(["l06-0"]);
+  expect(await list(resourceVersion)).toEqual(["l06-0", "l06-later"]);
+  expect(await list("0&resourceVersionMatch=NotOlderThan")).toEqual(["l06-0", "l06-later"]);
+  expect(await list("0&limit=1")).toEqual(["l06-0", "l06-later"]);
+});
+
+test("L-06 answers 410 for an exact version that is gone", async () => {
+  expect((await api.get(`${KEYS}?resourceVersion=1&resourceVersionMatch=Exact`)).json).toMatchObject({
+    code: 410,
+    reason: "Expired",
+    message: "The resourceVersion for the provided list is too old.",
+  });
+});
+
+test("E-19 answers 504 for a version that does not come, and says when to try again", async () => {
+  const { json, headers } = await api.get(`${KEYS}?resourceVersion=999999999`);
+  expect(json).toMatchObject({
+    code: 504,
+    reason: "Timeout",
+    message: expect.stringMatching(/^Timeout: Too large resource version: 999999999, current: \d+$/),
+    details: {
+      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+      retryAfterSeconds: 1,
+    },
+  });
+  expect(headers["retry-after"]).toBe("1");
+});
+
+test.each([
+  [
+    "resourceVersionMatch=Exact",
+    "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+  ],
+  [
+    "resourceVersion=0&resourceVersionMatch=Exact",
+    'resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+  ],
+  [
+    "resourceVersion=1&resourceVersionMatch=Bogus",
+    'resourceVersionMatch: Unsupported value: "Bogus": supported values: "Exact", "NotOlderThan", ""',
+  ],
+  ["sendInitialEvents=true", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
+])("L-07 refuses %s", async (query, text) => {
+  expect((await api.get(`${KEYS}?${query}`)).json).toMatchObject({
+    code: 422,
+    message: `ListOptions.meta.k8s.io "" is invalid: ${text}`,
+  });
+});
+
+test("L-08 answers 500 for a version that is no number", async () => {
+  expect((await api.get(`${KEYS}?resourceVersion=abc`)).json).toMatchObject({
+    code: 500,
+    message: 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+  });
+});
+
+test("L-09 sees every write that was acknowledged before", async () => {
+  const { metadata } = (await api.post(KEYS, key("l09"))).json;
+  const { json } = await api.get(KEYS);
+  expect(namesOf(json)).toContain("l09");
+  expect(Number(json.metadata.resourceVersion)).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
+});
+
+test("L-10 is empty in a namespace that is not there", async () => {
+  expect((await api.get(`${API}/namespaces/nowhere/widgets`)).json.items).toEqual([]);
+});
+
+test("L-11 reads one object at a version or after it, and no selector", async () => {
+  await api.post(KEYS, key("l11"));
+  expect((await api.get(`${KEYS}/l11?resourceVersion=0`)).status).toBe(200);
+  expect((await api.get(`${KEYS}/l11?resourceVersionMatch=Bogus&labelSelector=%3D%3D`)).status).toBe(200);
+});
+
+test.each([
+  ["q=a", ["q-0"]],
+  ["q==a", ["q-0"]],
+  ["q!=a", ["q-1", "q-2"]],
+  ["q in (a,b)", ["q-0", "q-1"]],
+  ["q notin (a)", ["q-1", "q-2"]],
+  ["q", ["q-0", "q-1"]],
+  ["!q", ["q-2"]],
+  ["q>1", []],
+])("Q-01 selects by %s", async (selector, expected) => {
+  for (const [name, labels] of [
+    ["q-0", { q: "a" }],
+    ["q-1", { q: "b" }],
+    ["q-2", {}],
+  ] as const) {
+    await api.post(KEYS, key(name, {}, { labels: { ...labels, q0: "yes" } }));
+  }
+  const { json } = await api.get(`${KEYS}?labelSelector=${encodeURIComponent(`q0=yes,${selector}`)}`);
+  expect(namesOf(json)).toEqual(expected);
+});
+
+test.each([
+  [",", "found ',', expected: !, identifier, or 'end of string'"],
+  ["a===b", "unable to parse requirement: found '=', expected: identifier"],
+])("Q-03 answers 400 with the words of the parser: %s", async (selector, message) => {
+  expect((await api.get(`${KEYS}?labelSelector=${encodeURIComponent(selector)}`)).json).toMatchObject({
+    code: 400,
+    message,
+  });
+});
+
+test("Q-06 selects by name, namespace and declared fields, and by no other", async () => {
+  await create("q06", 1);
+  const list = (selector: string) => api.get(`${KEYS}?fieldSelector=${encodeURIComponent(selector)}`);
+  expect(namesOf((await list("metadata.name=q06-0")).json)).toEqual(["q06-0"]);
+  expect(namesOf((await list("spec.user=q06,metadata.name!=x")).json)).toEqual(["q06-0"]);
+  expect((await list("spec.ttl=1")).json).toMatchObject({ code: 400, message: "field label not supported: spec.ttl" });
+  expect((await list("metadata.name")).json.message).toBe(
+    "invalid selector: 'metadata.name'; can't understand 'metadata.name'",
+  );
+});
+
+test("Q-07 compares an absent field as empty", async () => {
+  await create("q07", 1);
+  const { json } = await api.get(`${KEYS}?fieldSelector=${encodeURIComponent("spec.team=,metadata.name=q07-0")}`);
+  expect(namesOf(json)).toEqual(["q07-0"]);
+});
