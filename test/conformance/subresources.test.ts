@@ -1,0 +1,137 @@
+// Status and scale, and the Table that every resource prints.
+
+import { expect, test } from "vitest";
+import { APPLY_PATCH, JSON_PATCH, KEYS, key, MERGE_PATCH, TABLE, useServer, WIDGETS, widget } from "./testing/api.ts";
+
+const api = useServer();
+const scaleOf = (name: string) => `${WIDGETS}/${name}/scale`;
+const scale = (name: string, replicas: number, meta = {}) => ({
+  apiVersion: "autoscaling/v1",
+  kind: "Scale",
+  metadata: { name, ...meta },
+  spec: { replicas },
+});
+
+test("B-01 writes only the status through /status, and answers with the whole object", async () => {
+  await api.post(WIDGETS, widget("b01"));
+  const patch = { metadata: { labels: { a: "b" } }, spec: { size: 9 }, status: { phase: "Ready" } };
+  const { status, json } = await api.patch(`${WIDGETS}/b01/status`, MERGE_PATCH, patch);
+  expect({ status, size: json.spec.size, labels: json.metadata.labels, phase: json.status.phase }).toEqual({
+    status: 200,
+    size: 1,
+    labels: undefined,
+    phase: "Ready",
+  });
+});
+
+test("B-02 keeps the generation for a change of status", async () => {
+  const { metadata } = (await api.post(WIDGETS, widget("b02"))).json;
+  const { json } = await api.patch(`${WIDGETS}/b02/status`, MERGE_PATCH, { status: { phase: "x" } });
+  expect(json.metadata.generation).toBe(metadata.generation);
+  expect(json.metadata.resourceVersion).not.toBe(metadata.resourceVersion);
+});
+
+test("B-03 reads and writes replicas as a Scale", async () => {
+  await api.post(WIDGETS, widget("b03", { size: 1, replicas: 2 }));
+  const { json } = await api.get(scaleOf("b03"));
+  expect(json).toMatchObject({
+    apiVersion: "autoscaling/v1",
+    kind: "Scale",
+    spec: { replicas: 2 },
+    status: { replicas: 0 },
+  });
+  expect((await api.put(scaleOf("b03"), { ...json, spec: { replicas: 5 } })).json.spec.replicas).toBe(5);
+  expect((await api.put(scaleOf("b03"), { ...json, spec: { replicas: 6 } })).json.code).toBe(409);
+  expect((await api.patch(scaleOf("b03"), MERGE_PATCH, { spec: { replicas: 7 } })).json.spec.replicas).toBe(7);
+  const operations = [{ op: "replace", path: "/spec/replicas", value: 8 }];
+  expect((await api.patch(scaleOf("b03"), JSON_PATCH, operations)).json.spec.replicas).toBe(8);
+  expect((await api.get(`${WIDGETS}/b03`)).json.spec.replicas).toBe(8);
+});
+
+test("B-03 records an applier of a scale as the owner of the replicas of the object", async () => {
+  await api.post(`${WIDGETS}?fieldManager=creator`, widget("b03-apply", { size: 1, replicas: 2 }));
+  const apply = (query: string) =>
+    api.patch(`${scaleOf("b03-apply")}?fieldManager=hpa${query}`, APPLY_PATCH, scale("b03-apply", 3));
+  expect((await apply("")).json.message).toContain(
+    'conflict with "creator" using management.example.com/v1: .spec.replicas',
+  );
+  expect((await apply("&force=true")).status).toBe(200);
+  const { managedFields } = (await api.get(`${WIDGETS}/b03-apply`)).json.metadata;
+  expect(managedFields[0]).toMatchObject({
+    manager: "hpa",
+    operation: "Apply",
+    subresource: "scale",
+    apiVersion: "management.example.com/v1",
+    fieldsV1: { "f:spec": { "f:replicas": {} } },
+  });
+});
+
+test("B-03 refuses a negative number, POST, and an object without replicas", async () => {
+  await api.post(WIDGETS, widget("b03-none"));
+  expect((await api.put(scaleOf("b03-none"), scale("b03-none", -1))).json.message).toBe(
+    'Scale.autoscaling "b03-none" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
+  );
+  expect((await api.post(scaleOf("b03-none"), scale("b03-none", 1))).json).toMatchObject({
+    code: 405,
+    message: 'create is not supported on resources of kind "widgets.management.example.com"',
+  });
+  expect((await api.get(scaleOf("b03-none"))).json).toMatchObject({
+    code: 500,
+    message: 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist',
+  });
+});
+
+test("B-04 answers 404 for the object before it does for an unknown subresource", async () => {
+  await api.post(WIDGETS, widget("b04"));
+  expect((await api.get(`${WIDGETS}/absent/nosuch`)).json.message).toBe(
+    'widgets.management.example.com "absent" not found',
+  );
+  expect((await api.get(`${WIDGETS}/b04/nosuch`)).json.message).toBe(
+    "the server could not find the requested resource",
+  );
+});
+
+test("T-01 prints a Table where kubectl asks for one", async () => {
+  await api.post(KEYS, key("t01", { user: "u", disabled: true }));
+  const { headers, json } = await api.get(`${KEYS}/t01`, { headers: { Accept: TABLE } });
+  expect(headers["content-type"]).toBe("application/json");
+  expect(json).toMatchObject({ kind: "Table", apiVersion: "meta.k8s.io/v1" });
+  const names = json.columnDefinitions.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(["Name", "User", "Disabled", "TTL", "Age"]);
+  expect(json.rows[0].cells).toEqual(["t01", "u", true, null, expect.stringMatching(/^\d+s$/)]);
+});
+
+test("T-03 prints name and age where no columns are declared", async () => {
+  await api.post(WIDGETS, widget("t03"));
+  const { json } = await api.get(WIDGETS, { headers: { Accept: TABLE } });
+  const columns = json.columnDefinitions.map(({ name, type, format }: { [name: string]: string }) => [
+    name,
+    type,
+    format,
+  ]);
+  expect(columns).toEqual([
+    ["Name", "string", "name"],
+    ["Age", "date", ""],
+  ]);
+});
+
+test.each([
+  ["Metadata", { kind: "PartialObjectMetadata" }],
+  ["Object", { kind: "OwnedAccessKey" }],
+  ["None", null],
+])("T-05 includes of the object what includeObject=%s says", async (include, expected) => {
+  await api.post(KEYS, key("t05"));
+  const { json } = await api.get(`${KEYS}/t05?includeObject=${include}`, { headers: { Accept: TABLE } });
+  if (expected === null) expect(json.rows[0].object).toBeNull();
+  else expect(json.rows[0].object).toMatchObject(expected);
+});
+
+test("T-07 answers with metadata alone, of an object and of a list", async () => {
+  await api.post(KEYS, key("t07"));
+  const as = (kind: string) => ({ headers: { Accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` } });
+  const { json } = await api.get(`${KEYS}/t07`, as("PartialObjectMetadata"));
+  expect(json).toMatchObject({ kind: "PartialObjectMetadata", metadata: { name: "t07" } });
+  expect(json).not.toHaveProperty("spec");
+  expect((await api.get(KEYS, as("PartialObjectMetadataList"))).json.kind).toBe("PartialObjectMetadataList");
+  expect((await api.get(KEYS, as("PartialObjectMetadata"))).status).toBe(406);
+});

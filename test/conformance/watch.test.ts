@@ -1,0 +1,187 @@
+// Watches: where they begin, what a selection sees of a change, bookmarks, and how they end.
+
+import { expect, test } from "vitest";
+import { KEYS, key, MERGE_PATCH, parseEvents, TABLE, useServer } from "./testing/api.ts";
+
+const api = useServer();
+const create = async (name: string, meta = {}) => (await api.post(KEYS, key(name, { user: "u" }, meta))).json;
+const label = (name: string, labels: { readonly [name: string]: string | null }) =>
+  api.patch(`${KEYS}/${name}`, MERGE_PATCH, { metadata: { labels } });
+const currentVersion = async (): Promise<string> => (await api.get(`${KEYS}?limit=1`)).json.metadata.resourceVersion;
+const typesOf = (lines: readonly string[]) => parseEvents(lines).map(({ type }) => type);
+
+test("W-01 begins at once, with the headers of a stream of JSON", async () => {
+  const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${await currentVersion()}`);
+  expect(watch.status).toBe(200);
+  watch.close();
+});
+
+test("W-02 begins with what there is, in the order of names, when no version is given", async () => {
+  for (const name of ["w02-b", "w02-a"]) await create(name, { labels: { case: "w02" } });
+  const watch = await api.watch(`${KEYS}?watch=true&labelSelector=case%3Dw02`);
+  const events = parseEvents(await watch.lines(2));
+  expect(events.map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual(["ADDED w02-a", "ADDED w02-b"]);
+  watch.close();
+});
+
+test("W-02 replays what happened after a version, without gap or repetition", async () => {
+  const { metadata } = await create("w02");
+  await label("w02", { n: "1" });
+  const watch = await api.watch(
+    `${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Dw02`,
+  );
+  await label("w02", { n: "2" });
+  const events = parseEvents(await watch.lines(2));
+  expect(events.map(({ type, object }) => `${type} ${object.metadata.labels.n}`)).toEqual(["MODIFIED 1", "MODIFIED 2"]);
+  watch.close();
+});
+
+test("W-03 tells inside the stream that a version is too old, and ends", async () => {
+  const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=1`);
+  expect(watch.status).toBe(200);
+  const { text } = await watch.finished;
+  expect(JSON.parse(text)).toMatchObject({
+    type: "ERROR",
+    object: {
+      kind: "Status",
+      code: 410,
+      reason: "Expired",
+      message: expect.stringMatching(/^too old resource version: 1 \(\d+\)$/),
+    },
+  });
+});
+
+test("W-04 is silent until a version of the future, and answers 500 to what is no version", async () => {
+  const answer = await (await api.watch(`${KEYS}?watch=true&resourceVersion=999999&timeoutSeconds=1`)).finished;
+  expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
+  expect((await api.get(`${KEYS}?watch=true&resourceVersion=abc`)).status).toBe(500);
+});
+
+test("W-05 shows the last state of what was deleted, under the version of the deletion", async () => {
+  const { metadata } = await create("w05", { labels: { a: "b" } });
+  const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}`);
+  await api.delete(`${KEYS}/w05`);
+  const [{ type, object }] = parseEvents(await watch.lines(1));
+  expect({ type, labels: object.metadata.labels }).toEqual({ type: "DELETED", labels: { a: "b" } });
+  expect(Number(object.metadata.resourceVersion)).toBeGreaterThan(Number(metadata.resourceVersion));
+  watch.close();
+});
+
+test.each(["live", "replayed"])("W-06 shows entering and leaving a selection as ADDED and DELETED: %s", async (how) => {
+  const name = `w06-${how}`;
+  const { metadata } = await create(name);
+  const path = `${KEYS}?watch=true&labelSelector=w06%3D${how}&resourceVersion=${metadata.resourceVersion}`;
+  const change = async () => {
+    for (const labels of [{ w06: how }, { x: "1" }, { w06: "no" }, { x: "2" }, { w06: how }]) await label(name, labels);
+  };
+  if (how === "replayed") await change();
+  const watch = await api.watch(path);
+  if (how === "live") await change();
+  const events = parseEvents(await watch.lines(4));
+  expect(events.map(({ type }) => type)).toEqual(["ADDED", "MODIFIED", "DELETED", "ADDED"]);
+  expect(events[2].object.metadata.labels).toEqual({ w06: how, x: "1" });
+  watch.close();
+});
+
+test("W-07 watches one object by its name", async () => {
+  const resourceVersion = await currentVersion();
+  const watch = await api.watch(
+    `${KEYS}?watch=true&resourceVersion=${resourceVersion}&fieldSelector=metadata.name%3Dw07`,
+  );
+  await create("w07-other");
+  await create("w07");
+  expect(parseEvents(await watch.lines(1))[0].object.metadata.name).toBe("w07");
+  watch.close();
+});
+
+test("W-08 ends cleanly when the time is up", async () => {
+  const answer = await (
+    await api.watch(`${KEYS}?watch=true&timeoutSeconds=1&resourceVersion=${await currentVersion()}`)
+  ).finished;
+  expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
+});
+
+test("W-09 sends a bookmark two seconds before the end, and none when there is no time for it", async () => {
+  const resourceVersion = await currentVersion();
+  const path = `${KEYS}?watch=true&allowWatchBookmarks=true&resourceVersion=${resourceVersion}&timeoutSeconds=`;
+  const [long, short] = await Promise.all(
+    [3, 1].map(async (seconds) => (await api.watch(`${path}${seconds}`)).finished),
+  );
+  expect(JSON.parse(long?.text ?? "")).toEqual({
+    type: "BOOKMARK",
+    object: {
+      kind: "OwnedAccessKey",
+      apiVersion: "management.example.com/v1",
+      metadata: { resourceVersion: expect.any(String) },
+    },
+  });
+  expect(short?.text).toBe("");
+});
+
+test("W-10 streams a list, and marks its end by a bookmark", async () => {
+  await create("w10");
+  const watch = await api.watch(
+    `${KEYS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dw10`,
+  );
+  const events = parseEvents(await watch.lines(2));
+  expect(events.map(({ type }) => type)).toEqual(["ADDED", "BOOKMARK"]);
+  expect(events[1].object.metadata.annotations).toEqual({ "k8s.io/initial-events-end": "true" });
+  watch.close();
+});
+
+test.each([
+  ["sendInitialEvents=true", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"],
+  [
+    "resourceVersionMatch=NotOlderThan",
+    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+  ],
+  ["continue=abc", "resourceVersionMatch is forbidden when continue is provided"],
+])("W-11 refuses %s", async (query, text) => {
+  const { json } = await api.get(`${KEYS}?watch=true&${query}`);
+  expect(json).toMatchObject({
+    code: 422,
+    message: `ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: ${text}`,
+  });
+});
+
+test("W-12 tells inside the stream that the first state did not come", async () => {
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999";
+  const { text } = await (await api.watch(`${KEYS}?watch=true&${query}`)).finished;
+  expect(JSON.parse(text)).toMatchObject({ type: "ERROR", object: { code: 504, reason: "Timeout" } });
+});
+
+test("W-13 sends Tables of one row, with columns in the first only", async () => {
+  for (const name of ["w13-a", "w13-b"]) await create(name, { labels: { case: "w13" } });
+  const watch = await api.watch(`${KEYS}?watch=true&labelSelector=case%3Dw13`, { headers: { Accept: TABLE } });
+  const events = parseEvents(await watch.lines(2));
+  expect(events.map(({ object }) => [object.kind, object.rows.length, object.columnDefinitions?.[0].name])).toEqual([
+    ["Table", 1, "Name"],
+    ["Table", 1, undefined],
+  ]);
+  watch.close();
+  expect((await api.get(`${KEYS}?watch=true`, { headers: { Accept: "application/yaml" } })).json).toMatchObject({
+    code: 406,
+    message: "only the following media types are accepted: application/json;stream=watch",
+  });
+});
+
+test("W-15 tells of every write once and in order, and of no dry run", async () => {
+  const { metadata } = await create("w15");
+  const watch = await api.watch(
+    `${KEYS}?watch=true&resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name%3Dw15`,
+  );
+  await api.patch(`${KEYS}/w15?dryRun=All`, MERGE_PATCH, { metadata: { labels: { dry: "run" } } });
+  for (let n = 0; n < 5; n++) await label("w15", { n: String(n) });
+  const events = parseEvents(await watch.lines(5));
+  expect(events.map(({ object }) => object.metadata.labels)).toEqual(["0", "1", "2", "3", "4"].map((n) => ({ n })));
+  const versions = events.map(({ object }) => Number(object.metadata.resourceVersion));
+  expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+  watch.close();
+});
+
+test("R-12 watches under the older paths too", async () => {
+  await create("r12");
+  const watch = await api.watch("/apis/management.example.com/v1/watch/ownedaccesskeys/r12");
+  expect(typesOf(await watch.lines(1))).toEqual(["ADDED"]);
+  watch.close();
+});
