@@ -1,7 +1,9 @@
 // Reads of the database, in steps that are small enough for commits to go in between.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
+import { BackupJob } from "./backup-job.ts";
 import { BytePacker } from "./byte-packer.ts";
+import { outOfRange } from "./out-of-range.ts";
 import { EntriesPacker, packEvent, packRow } from "./pack-rows.ts";
 import type { RevisionTable } from "./revision-table.ts";
 import type { FromWorker, PackedEvent, ReadRequest } from "./worker-protocol.ts";
@@ -12,6 +14,8 @@ export type ReadJob = {
   readonly id: number;
   /** Produces about `byteLimit` bytes at most. Throws what the database throws. */
   step(table: RevisionTable, byteLimit: number): ReadStep;
+  /** Lets go of what it holds: no step follows. */
+  end?(): void;
 };
 
 type Request<Type> = ReadRequest & { readonly type: Type };
@@ -29,6 +33,8 @@ export function createReadJob(request: ReadRequest): ReadJob {
       return { id: request.id, step: (table, byteLimit) => events(request, table, byteLimit) };
     case "compact":
       return { id: request.id, step: (table) => compact(request, table) };
+    case "backup":
+      return new BackupJob(request);
   }
 }
 
@@ -137,11 +143,4 @@ class ListJob implements ReadJob {
       },
     };
   }
-}
-
-function outOfRange(id: number, revision: Revision, table: RevisionTable): ReadStep {
-  return {
-    done: true,
-    message: { type: "outOfRange", id, revision, oldest: table.compacted, newest: table.revision },
-  };
 }

@@ -56,6 +56,20 @@ export function openStoreDatabase(path: string): SqliteDatabase {
   }
 }
 
+/** The schema of a store in a new file that nothing else reads until it is complete: a crash may leave it torn. */
+export function createStoreDatabase(path: string): SqliteDatabase {
+  const database = openDatabase(path);
+  try {
+    database.exec("PRAGMA journal_mode = MEMORY");
+    database.exec("PRAGMA synchronous = OFF");
+    migrate(path, database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
 // The store holds secrets. Only a file that does not exist may be opened here: closing a descriptor of an open database would drop
 // this process's locks on it (https://www.sqlite.org/howtocorrupt.html section 2.2).
 function createPrivately(path: string): void {

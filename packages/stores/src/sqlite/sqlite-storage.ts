@@ -13,6 +13,7 @@ import { StorageUnavailableError, ValueTooLargeError } from "@postern/apiserver/
 import { toOpenError } from "./sqlite-errors.ts";
 import { StoreClient } from "./store-client.ts";
 import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
+import { writeWhole } from "./write-whole.ts";
 
 export type SqliteStorageOptions = {
   /** The database file. It and its folder are made, readable by this user alone, where they do not exist. */
@@ -23,14 +24,23 @@ export type SqliteStorageOptions = {
   readonly maxValueBytes?: number;
 };
 
+export type SqliteStorage = Storage & {
+  /**
+   * Writes the newest state to a new file while the store serves, and resolves with its revision. The file is a store by itself,
+   * without the history before, and is at `path` only once it is whole and on disk. Rejects with what the file system says (EEXIST
+   * where `path` exists), StorageFullError, or RevisionCompactedError when a compaction overtook it.
+   */
+  backupTo(path: string): Promise<Revision>;
+};
+
 const DEFAULT_MAX_VALUE_BYTES = 8 << 20;
 
 /** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
-export async function openSqliteStorage(options: SqliteStorageOptions): Promise<Storage> {
+export async function openSqliteStorage(options: SqliteStorageOptions): Promise<SqliteStorage> {
   const { path, maxBytes, maxValueBytes = DEFAULT_MAX_VALUE_BYTES } = options;
   const worker = startWorker({ path, ...(maxBytes !== undefined && { maxBytes }) });
   const first = await firstMessage(worker);
-  if (first.type === "opened") return new SqliteStorage(new StoreClient(worker, first.revision), maxValueBytes);
+  if (first.type === "opened") return new StorageInSqlite(new StoreClient(worker, first.revision), maxValueBytes);
   await worker.terminate();
   throw first.type === "openFailed"
     ? toOpenError(first.failure)
@@ -57,9 +67,10 @@ function firstMessage(worker: Worker): Promise<FromWorker> {
   });
 }
 
-class SqliteStorage implements Storage {
+class StorageInSqlite implements SqliteStorage {
   readonly #client: StoreClient;
   readonly #maxValueBytes: number;
+  #oldestRevision: Revision = 0;
 
   constructor(client: StoreClient, maxValueBytes: number) {
     this.#client = client;
@@ -98,6 +109,15 @@ class SqliteStorage implements Storage {
 
   async compact(revision: Revision): Promise<void> {
     await this.#client.compact(revision);
+    this.#oldestRevision = Math.max(this.#oldestRevision, revision);
+  }
+
+  async backupTo(path: string): Promise<Revision> {
+    return writeWhole(path, (partial) => this.#client.backup(partial));
+  }
+
+  get oldestRevision(): Revision {
+    return this.#oldestRevision;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

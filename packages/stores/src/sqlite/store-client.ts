@@ -99,6 +99,13 @@ export class StoreClient {
     });
   }
 
+  /** Resolves with the revision whose state the file holds. */
+  backup(path: string): Promise<Revision> {
+    return this.#read({ type: "backup", path }, undefined, (answer, resolve) => {
+      if (answer.type === "backedUp") resolve(answer.revision);
+    });
+  }
+
   currentRevision(): Revision {
     if (this.#over !== undefined) throw this.#over;
     return this.#revision;

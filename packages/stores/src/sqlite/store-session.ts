@@ -65,6 +65,7 @@ export class StoreSession {
   }
 
   close(): void {
+    for (const job of this.#jobs) job.end?.();
     this.#table.close();
   }
 
@@ -95,6 +96,7 @@ export class StoreSession {
         if (!step.done) this.#jobs.push(job);
         this.#send(step.message);
       } catch (error) {
+        job.end?.();
         this.#send({ type: "readFailed", id: job.id, failure: toFailure(error) });
       }
     }

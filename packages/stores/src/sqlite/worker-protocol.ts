@@ -24,7 +24,9 @@ export type ReadRequest =
   | ({ readonly id: number; readonly type: "list"; readonly prefix: string } & ListRange)
   /** What happened under `prefix` after `after`: as much as fits in one answer. */
   | { readonly id: number; readonly type: "events"; readonly prefix: string; readonly after: Revision }
-  | { readonly id: number; readonly type: "compact"; readonly revision: Revision };
+  | { readonly id: number; readonly type: "compact"; readonly revision: Revision }
+  /** Copies the newest state into the empty file at `path`. */
+  | { readonly id: number; readonly type: "backup"; readonly path: string };
 
 export type ListRange = {
   readonly startAfter?: string;
@@ -84,6 +86,9 @@ export type FromWorker =
       readonly caughtUp: boolean;
     }
   | { readonly type: "compacted"; readonly id: number; readonly compacted: Revision }
+  | { readonly type: "backingUp"; readonly id: number }
+  /** The file holds the state at `revision`, and is closed. */
+  | { readonly type: "backedUp"; readonly id: number; readonly revision: Revision }
   | {
       readonly type: "outOfRange";
       readonly id: number;
