@@ -94,7 +94,8 @@ export async function tool(command: string, args: readonly string[], input?: str
     timeout: 60_000,
     env: { PATH: process.env["PATH"], HOME: tmpdir() },
   });
-  child.child.stdin?.end(input ?? "");
+  // A tool that does not read its input may be gone before it is written.
+  child.child.stdin?.on("error", () => {}).end(input ?? "");
   try {
     const { stdout, stderr } = await child;
     return { code: 0, stdout, stderr };
@@ -107,6 +108,26 @@ export async function tool(command: string, args: readonly string[], input?: str
 
 /** kubectl with a kube config, and a discovery cache of its own. */
 export const kubectlWith =
-  (kubeConfig: string, cacheDir: string) =>
+  (kubeConfig: string, cacheDir: string, program = "kubectl") =>
   (args: readonly string[], input?: string): Promise<Outcome> =>
-    tool("kubectl", ["--kubeconfig", kubeConfig, "--cache-dir", cacheDir, ...args], input);
+    tool(program, ["--kubeconfig", kubeConfig, "--cache-dir", cacheDir, ...args], input);
+
+/** Runs `postern` to its end. */
+export const postern = (...args: readonly string[]): Promise<Outcome> => tool(process.execPath, [ENTRY, ...args]);
+
+export type RunningTool = Disposable & { output(): string };
+
+/** Starts a tool that goes on until it is disposed. */
+export function startTool(command: string, args: readonly string[]): RunningTool {
+  const child = spawn(command, [...args], { env: { PATH: process.env["PATH"], HOME: tmpdir() } });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (printed += text));
+  return { output: () => printed, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+}
+
+/** What a tool printed when it went well. */
+export async function succeed(outcome: Promise<Outcome>): Promise<string> {
+  const { code, stdout, stderr } = await outcome;
+  if (code !== 0) throw new Error(`exit code ${code}: ${stderr}${stdout}`);
+  return stdout;
+}
