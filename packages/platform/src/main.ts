@@ -1,6 +1,7 @@
 // The composition root: the only place that names stores, authenticators and controllers. Everything is made here, in order, and taken
 // down in the opposite one.
 
+import { hostname } from "node:os";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
@@ -9,6 +10,7 @@ import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/h
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
 import { notingUse } from "./authorization/noting-use.ts";
@@ -27,15 +29,17 @@ import {
   createProxyAuthorizer,
   createProxyCertificateAuthenticator,
   createProxyRoute,
+  createProxyServiceAccountAuthenticator,
   isLongRunningProxy,
 } from "./server/proxy-route.ts";
-import { rateLimitsOf } from "./server/rate-limits.ts";
+import { failedLoginsOf, rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
 import { createServerSecret, deriveServerKeys, readServerSecret } from "./server/server-keys.ts";
 import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
+import { whileLeading } from "./server/while-leading.ts";
 
 /** A server that answers requests, until it is closed. */
 export type RunningServer = {
@@ -68,9 +72,13 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const logger = createLogger({ level: configuration.log.level });
   await ensurePrivateDirectory(configuration.dataDir);
   const earlierSecret = await readServerSecret(configuration);
-  const identity = await loadServingIdentity(configuration, runtime);
+  const serving = await loadServingIdentity(configuration, runtime);
 
-  const storage = teardown.use(await openStore(configuration));
+  const { storage, election, checks } = await openStore(configuration);
+  teardown.use(storage);
+  teardown.use(
+    startCompactionSchedule({ storage, scheduler, onError: (error) => logger.error({ error }, "compaction failed") }),
+  );
   const serverKeys = deriveServerKeys(
     earlierSecret ?? (await createServerSecret(configuration, random, await isFirstStart(storage))),
   );
@@ -102,8 +110,12 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     }),
   );
   const metrics = createServerMetrics({ withProcessMetrics: true });
-  const stopping = shutdownCheck(lifetime.signal);
-  const health = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck, stopping] };
+  const draining = new AbortController();
+  const health = {
+    healthz: [pingCheck],
+    livez: [pingCheck],
+    readyz: [pingCheck, ...checks, shutdownCheck(draining.signal)],
+  };
   // The port is known once the server listens, and only then is anything written that names it.
   const listening = { url: "" };
   const surface = teardown.use(
@@ -116,13 +128,16 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       serverKeys,
       logger,
       metrics,
-      endpoint: { url: () => listening.url, certificateAuthorityPem: identity.certificateAuthorityPem },
+      endpoint: { url: () => listening.url, certificateAuthorityPem: serving.certificateAuthorityPem },
       nonResource: createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger }),
       nonResourcePaths: nonResourcePaths({ health }),
       signal: lifetime.signal,
     }),
   );
-  for (const controller of startControllers(core, surface, runtime)) teardown.use(controller);
+  const identity = `${hostname()}-${process.pid}`;
+  teardown.use(
+    whileLeading({ election, name: "controllers", identity, start: () => startControllers(core, surface, runtime) }),
+  );
   teardown.defer(() => lifetime.abort());
 
   const chain = {
@@ -137,10 +152,16 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       maxMutating: configuration.maxMutatingRequestsInflight,
     },
     rateLimits: rateLimitsOf(configuration, clock),
+    failedLogins: failedLoginsOf(configuration, clock),
   };
-  const proxyAuthenticators = [core.authenticator, createProxyCertificateAuthenticator(core, surface)];
+  const proxyAuthenticators = [
+    // Before that of access keys, which refuses every token that is none.
+    createProxyServiceAccountAuthenticator(core, surface),
+    core.authenticator,
+    createProxyCertificateAuthenticator(core, surface),
+  ];
   const transport = createHttpTransport({
-    tls: identity.tls,
+    tls: serving.tls,
     bindAddress: configuration.bindAddress,
     port: configuration.securePort,
     logger,
@@ -160,21 +181,24 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const { port } = await transport.listen();
   listening.url = publicUrl(configuration, port);
   await preparePlatform({
+    election,
+    identity,
     core,
     surface,
     storage,
     runtime,
     dataDir: configuration.dataDir,
     url: listening.url,
-    certificateAuthorityPem: identity.certificateAuthorityPem,
+    certificateAuthorityPem: serving.certificateAuthorityPem,
     signal: lifetime.signal,
   });
-  teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: identity.renewAt, onError }));
+  teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: serving.renewAt, onError }));
+  teardown.defer(() => draining.abort());
 
   return {
     url: listening.url,
     adminKubeConfigPath: pathOf(configuration),
-    caPath: identity.caPath,
+    caPath: serving.caPath,
     close: () => teardown.run(),
   };
 }

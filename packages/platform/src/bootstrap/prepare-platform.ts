@@ -1,6 +1,7 @@
 // Brings the store into the state that the platform works on, at every start.
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
@@ -10,6 +11,9 @@ import { FIRST_USER } from "./first-objects.ts";
 import { ensureRoles, firstStart } from "./first-start.ts";
 
 export type PreparePlatformOptions = {
+  readonly election: LeaderElection;
+  /** Who this server is to others on the same store. */
+  readonly identity: string;
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
   readonly storage: Storage;
@@ -22,12 +26,15 @@ export type PreparePlatformOptions = {
 };
 
 export async function preparePlatform(options: PreparePlatformOptions): Promise<void> {
-  const { core, surface, storage, runtime, dataDir, url, certificateAuthorityPem, signal } = options;
+  const { election, identity, core, surface, storage, runtime, dataDir, url, certificateAuthorityPem, signal } =
+    options;
   const { names } = core;
   const { registry, mint } = surface;
   const { clock } = runtime;
   const file: AdminKubeConfigOptions = { dataDir, server: `${url}${MANAGEMENT_BASE}`, certificateAuthorityPem };
 
+  // Of several servers that start on an empty store, one makes what is in it first.
+  await using _turn = await election.campaign("first-start", identity, signal);
   await ensureRoles({ names, registry, clock }, signal);
   const isFirst = await firstStart(
     { names, registry, storage, clock },

@@ -2,11 +2,12 @@
 
 import type { Option } from "./option.ts";
 import { auditOptions } from "./options/audit-options.ts";
+import { etcdOptions } from "./options/etcd-options.ts";
 import { limitOptions } from "./options/limit-options.ts";
 import { platformOptions } from "./options/platform-options.ts";
 import { serverOptions } from "./options/server-options.ts";
 
-export const CATALOGUE = { ...serverOptions, ...platformOptions, ...auditOptions, ...limitOptions };
+export const CATALOGUE = { ...serverOptions, ...etcdOptions, ...platformOptions, ...auditOptions, ...limitOptions };
 
 type OptionTree = { readonly [key: string]: Option<unknown> | OptionTree };
 

@@ -123,7 +123,14 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
     platform: { ...values.platform, name: values.platform.name || (values.platform.domain.split(".")[0] ?? "") },
     audit: {
       ...values.audit,
+      policyFile: fileOr(values.audit.policyFile, ""),
       logPath: values.audit.logPath === "-" ? "-" : fileOr(values.audit.logPath, resolve(dataDir, "audit.log")),
+    },
+    etcd: {
+      ...values.etcd,
+      caFile: fileOr(values.etcd.caFile, ""),
+      certFile: fileOr(values.etcd.certFile, ""),
+      keyFile: fileOr(values.etcd.keyFile, ""),
     },
     store: completeStore(values.store, dataDir, workingDirectory),
   };

@@ -90,6 +90,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     runtime,
     continueTokens,
     sealedValues,
+    servingAuthority: endpoint.certificateAuthorityPem,
     version: SERVED_VERSION,
     onError,
   });

@@ -1,25 +1,77 @@
 // Opens the store that the configuration names, and words what can be wrong with it for the person who starts the server.
 
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
+import type { HealthCheck } from "@postern/apiserver/health/health-check";
+import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserver/storage/leader-election";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import type { EtcdTls } from "@postern/stores/etcd/etcd-connection";
 import { StoreCorruptError, StoreLockedError, StoreVersionError } from "@postern/stores/sqlite/sqlite-errors";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 
-const DATABASE_FILE = "postern.db";
+export type OpenedStore = {
+  readonly storage: Storage;
+  /** Who of the servers on this store does what must be done once. */
+  readonly election: LeaderElection;
+  /** What `/readyz` asks beside the server itself. */
+  readonly checks: readonly HealthCheck[];
+};
 
 /** Rejects with ConfigurationError: one line that says what is wrong and how to mend it. */
-export async function openStore({ store, dataDir }: Configuration): Promise<Storage> {
+export async function openStore(configuration: Configuration): Promise<OpenedStore> {
+  const { store } = configuration;
   switch (store.kind) {
     case "memory":
-      return createMemoryStorage();
+      return soleStore(createMemoryStorage());
     case "sqlite":
-      return await openSqlite(store.path === "" ? join(dataDir, DATABASE_FILE) : store.path);
+      return soleStore(await openSqlite(store.path));
     case "etcd":
-      throw new ConfigurationError("--store etcd://… is not supported by this release: use sqlite or memory");
+      return await openEtcd(store.endpoints, configuration);
+  }
+}
+
+const soleStore = (storage: Storage): OpenedStore => ({ storage, election: createSoleLeaderElection(), checks: [] });
+
+/** The driver is loaded where it is used: gRPC is large, and most servers do without. */
+async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): Promise<OpenedStore> {
+  const [{ openEtcdStorage }, { createEtcdLeaderElection }] = await Promise.all([
+    import("@postern/stores/etcd/etcd-storage"),
+    import("@postern/stores/etcd/etcd-leader-election"),
+  ]);
+  const tls = await readTls(etcd);
+  try {
+    const storage = await openEtcdStorage({ endpoints, prefix: etcd.prefix, ...(tls === undefined ? {} : { tls }) });
+    return { storage, election: createEtcdLeaderElection({ storage }), checks: [storage.health] };
+  } catch (error) {
+    if (!(error instanceof StorageUnavailableError)) throw error;
+    throw new ConfigurationError(
+      `etcd at ${endpoints.join(", ")} cannot be used (${error.message}): check that it runs, and --etcd-cafile, --etcd-certfile and --etcd-keyfile`,
+      { cause: error },
+    );
+  }
+}
+
+async function readTls({ caFile, certFile, keyFile }: Configuration["etcd"]): Promise<EtcdTls | undefined> {
+  if (caFile === "" && certFile === "" && keyFile === "") return undefined;
+  if ((certFile === "") !== (keyFile === "")) {
+    throw new ConfigurationError("--etcd-certfile and --etcd-keyfile belong together: give both, or neither");
+  }
+  return {
+    ...(caFile === "" ? {} : { ca: await read(caFile, "--etcd-cafile") }),
+    ...(certFile === ""
+      ? {}
+      : { cert: await read(certFile, "--etcd-certfile"), key: await read(keyFile, "--etcd-keyfile") }),
+  };
+}
+
+async function read(path: string, flag: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new ConfigurationError(`${path} cannot be read: correct ${flag}`, { cause: error });
   }
 }
 
@@ -36,7 +88,9 @@ function remedyOf(error: unknown, path: string): string | undefined {
   if (error instanceof StoreLockedError) {
     return `${path} is in use by another server: stop that one, or choose another directory with --data-dir`;
   }
-  if (error instanceof StoreCorruptError) return error.message;
+  if (error instanceof StoreCorruptError) {
+    return `${path} is damaged or no database of Postern (${error.message}): restore it from a backup, or move it away to start anew; it was not changed`;
+  }
   if (error instanceof StoreVersionError) {
     return `${path} was written by a newer release (${error.message}): run that release, or restore a backup of before; it was not changed`;
   }

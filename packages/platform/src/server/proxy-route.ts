@@ -2,9 +2,14 @@
 
 import { notFoundError, resourceNotFoundError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator, Credential } from "@postern/apiserver/authentication/authenticator";
+import {
+  looksLikeServiceAccountToken,
+  SERVICE_ACCOUNT_CREDENTIAL,
+} from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
+import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
 import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request/long-running";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
@@ -20,8 +25,8 @@ type VirtualClusterPath = ProxyPath & { readonly destination: { readonly target:
 const isVirtualCluster = (path: ProxyPath): path is VirtualClusterPath =>
   path.destination.target === "ProjectVirtualCluster";
 
-/** Handles of identities that a virtual cluster's own certificates prove. */
-const CERTIFICATE_PREFIX = "certificate:";
+/** What the handles of identities begin with that a virtual cluster's own certificates and tokens prove. No access key's does. */
+const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
 
 export function createProxyRoute(core: PlatformCore, surface: Pick<ManagementSurface, "lookup" | "backends">): Handler {
   return async (context) => {
@@ -47,21 +52,37 @@ export function createProxyRoute(core: PlatformCore, surface: Pick<ManagementSur
 
 const RETRY_AFTER_SECONDS = 30;
 
+type ProxyAuthenticatorDeps = readonly [Pick<PlatformCore, "names">, Pick<ManagementSurface, "lookup" | "backends">];
+
 /** Accepts the certificates of the virtual cluster that the path names. */
-export function createProxyCertificateAuthenticator(
-  core: Pick<PlatformCore, "names">,
-  surface: Pick<ManagementSurface, "lookup" | "backends">,
-): Authenticator {
+export function createProxyCertificateAuthenticator(...deps: ProxyAuthenticatorDeps): Authenticator {
   return {
     async authenticate(request) {
       if (request.peerCertificate() === undefined) return undefined;
-      const path = parseProxyPath(request.path);
-      if (path === undefined || !isVirtualCluster(path)) return undefined;
-      const instance = instanceOf(path, core, surface);
-      if (instance === undefined) return undefined;
-      return await surface.backends.backendOf(instance).authenticateCertificate(below(request, path));
+      const found = backendAt(request, ...deps);
+      return await found?.backend.authenticateCertificate(below(request, found.path));
     },
   };
+}
+
+/** Accepts the tokens that the virtual cluster which the path names gave to its ServiceAccounts. */
+export function createProxyServiceAccountAuthenticator(...deps: ProxyAuthenticatorDeps): Authenticator {
+  return {
+    async authenticate(request) {
+      const bearer = bearerTokenOf(request);
+      if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
+      const found = backendAt(request, ...deps);
+      return await found?.backend.authenticateServiceAccount?.(below(request, found.path));
+    },
+  };
+}
+
+/** The virtual cluster that a request is for, where there is one. */
+function backendAt(request: ApiRequest, ...[core, surface]: ProxyAuthenticatorDeps) {
+  const path = parseProxyPath(request.path);
+  if (path === undefined || !isVirtualCluster(path)) return undefined;
+  const instance = instanceOf(path, core, surface);
+  return instance === undefined ? undefined : { path, backend: surface.backends.backendOf(instance) };
 }
 
 /**
@@ -85,11 +106,11 @@ export const isLongRunningProxy: LongRunningCheck = (request, info) => {
   return isLongRunning(request, resolveRequestInfo(request.method, path.encodedPath, request.query));
 };
 
-/** A certificate of the virtual cluster opens that cluster alone, and there its own RBAC decides. */
+/** A certificate or token of the virtual cluster opens that cluster alone, and there its own RBAC decides. */
 const isInsideIdentity = ({ credential }: RequestContext): boolean => isInsideCredential(credential);
 
 const isInsideCredential = (credential: Credential | undefined): boolean =>
-  credential?.id.startsWith(CERTIFICATE_PREFIX) === true;
+  credential !== undefined && INSIDE_CREDENTIALS.some((prefix) => credential.id.startsWith(prefix));
 
 function decide(context: RequestContext, path: ProxyPath, { authorizer, names, usage }: PlatformCore): void {
   if (isInsideIdentity(context)) return;

@@ -15,6 +15,14 @@ export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateL
   };
 }
 
+/** How many wrong credentials a source address may send; undefined: any number. */
+export function failedLoginsOf({ rateLimits }: Configuration, clock: Clock): RateLimiter | undefined {
+  const { failedLoginsPerMinute } = rateLimits;
+  return failedLoginsPerMinute === 0
+    ? undefined
+    : createRateLimiter({ qps: failedLoginsPerMinute / 60, burst: failedLoginsPerMinute }, clock);
+}
+
 /** A rate of 0 is no limit, a burst of 0 twice the rate. */
 const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>
   qps === 0 ? undefined : createRateLimiter({ qps, burst: burst === 0 ? 2 * qps : burst }, clock);

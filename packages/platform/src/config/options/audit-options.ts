@@ -14,6 +14,14 @@ export const auditOptions = {
       description: "File that audit events are appended to, one JSON object a line; - for standard output",
       rule: (value) => (value === "" ? undefined : notEmpty(value)),
     }),
+    policyFile: textOption({
+      flag: "audit-policy-file",
+      placeholder: "<file>",
+      default: "",
+      defaultText: "none: every request is recorded without its content",
+      description:
+        "YAML file with an audit.k8s.io/v1 Policy that says how much of which requests is recorded; requests for access keys and kube configs are recorded without their content whatever it says",
+    }),
     logMaxSize: integerOption({
       flag: "audit-log-maxsize",
       placeholder: "<megabytes>",

@@ -31,5 +31,13 @@ export const limitOptions = {
       "source-rate-limit-burst",
       "Requests that one source address may send at once; 0 means twice its rate",
     ),
+    failedLoginsPerMinute: integerOption({
+      flag: "failed-logins-per-minute",
+      default: 30,
+      min: 0,
+      max: 1_000_000,
+      description:
+        "Wrong credentials that one source address may send in a minute before each further refusal is held back for a second; good ones are never slowed down. 0 for no limit",
+    }),
   },
 };

@@ -1,6 +1,6 @@
 // Options of what the server serves: its names, access keys and kube configs.
 
-import { integerOption, switchOption, textOption } from "../option.ts";
+import { choiceOption, integerOption, switchOption, textOption } from "../option.ts";
 import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix } from "../rules.ts";
 
 /** Ten years: beyond it a life in seconds is more likely a slip of units than a wish. */
@@ -49,6 +49,22 @@ export const platformOptions = {
       max: MAX_TTL_SECONDS,
       defaultText: "0 (no end)",
       description: "Life of an access key that is created without spec.ttl",
+    }),
+    maxPerOwner: integerOption({
+      flag: "access-key-max-per-owner",
+      placeholder: "<keys>",
+      default: 0,
+      min: 0,
+      max: 1_000_000,
+      defaultText: "0 (no limit)",
+      description: "Access keys that one user, team or subject may have, those in kube configs among them",
+    }),
+    leaked: choiceOption({
+      flag: "leaked-access-keys",
+      choices: ["disable", "report"],
+      default: "disable",
+      description:
+        "What becomes of an access key that somebody reports as leaked at /leaks: it is disabled, or an Event tells of it and nothing else happens",
     }),
   },
   kubeConfig: {

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type RunningPlatform, startPlatform } from "./testing/running-platform.ts";
+
+const DEMO = "/kubernetes/project/default/virtualcluster/demo";
+const ACCOUNTS = `${DEMO}/api/v1/namespaces/default/serviceaccounts`;
+const MAPS = `${DEMO}/api/v1/namespaces/default/configmaps`;
+const BINDINGS = `${DEMO}/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings`;
+
+let platform: RunningPlatform;
+beforeAll(async () => {
+  platform = await startPlatform();
+  const viewers = {
+    metadata: { name: "robots" },
+    subjects: [{ kind: "ServiceAccount", name: "robot", namespace: "default" }],
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+  };
+  expect((await platform.request({ path: BINDINGS, body: viewers })).status).toBe(201);
+});
+afterAll(() => platform[Symbol.asyncDispose]());
+
+async function robotToken(): Promise<string> {
+  await platform.request({ path: ACCOUNTS, body: { metadata: { name: "robot" } } });
+  const { status, body } = await platform.request({ path: `${ACCOUNTS}/robot/token`, body: { spec: {} } });
+  expect(status).toBe(201);
+  return body.status.token;
+}
+
+describe("the token of a ServiceAccount over the wire", () => {
+  it("opens its own cluster, as far as RBAC there says", async () => {
+    const token = await robotToken();
+    expect((await platform.request({ path: MAPS, token })).status).toBe(200);
+    const { status, body } = await platform.request({ path: MAPS, token, body: { metadata: { name: "x" } } });
+    expect(status).toBe(403);
+    expect(body.message).toContain('User "system:serviceaccount:default:robot" cannot create resource "configmaps"');
+  });
+
+  it("security book 5: opens nothing of the platform, and no other cluster", async () => {
+    const token = await robotToken();
+    await platform.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "other" } });
+    const other = "/kubernetes/project/default/virtualcluster/other/api/v1/namespaces/default/configmaps";
+    await platform.until({ path: other }, ({ status }) => status === 200);
+    for (const path of [other, "/kubernetes/management/apis/management.postern/v1/projects", "/api/v1/secrets"]) {
+      expect((await platform.request({ path, token })).status, path).toBe(401);
+    }
+  });
+
+  it("security book 29: acts as nobody else", async () => {
+    const token = await robotToken();
+    const headers = { "impersonate-user": "admin", "impersonate-group": "postern:role:cluster-admin" };
+    expect((await platform.request({ path: MAPS, token, headers })).status).toBe(403);
+  });
+
+  it("security book 15: has its watches cut when the ServiceAccount goes", async () => {
+    const token = await robotToken();
+    const watching = platform.request({ path: `${MAPS}?watch=1`, token });
+    const probe = platform.request({ path: `${MAPS}?watch=1&timeoutSeconds=1`, token });
+    await probe;
+    await platform.request({ method: "DELETE", path: `${ACCOUNTS}/robot` });
+    // Without the cut this would last for half an hour at least.
+    const { body } = await watching;
+    expect(String(body)).not.toContain("timeout");
+    expect((await platform.request({ path: MAPS, token })).status).toBe(401);
+  });
+});
