@@ -44,10 +44,21 @@ export function createResourceRouter(registry: ResourceRegistry, endpoint: Endpo
     const { apiGroup, apiVersion, resource: plural, subresource } = context.info;
     const resource = registry.find(apiGroup, apiVersion, plural);
     if (resource === undefined) throw resourceNotFoundError();
+    checkRoute(resource.definition, context);
     checkScope(resource.definition, context);
     if (subresource !== "") return await routeSubresource(context, resource, subresource, endpoint);
     return await routeVerb(context, resource, endpoint);
   };
+}
+
+/** Built-in kinds have a route for each thing that can be done and no other: what custom resources refuse later is a 405 here. */
+function checkRoute({ strategicMergePatch, namespaced }: ResourceDefinition, { info, request }: RequestContext): void {
+  if (strategicMergePatch !== true) return;
+  const { verb, name, namespace, subresource } = info;
+  const isRead = verb === "list" || verb === "watch";
+  const isAcrossNamespaces = namespaced && namespace === "" && name === "";
+  const needsName = (verb === "update" || verb === "patch") && name === "" && subresource === "";
+  if (request.method === "HEAD" || needsName || (isAcrossNamespaces && !isRead)) throw methodNotAllowedError();
 }
 
 /** A cluster-scoped resource has no namespace in its path, and a namespaced object has one. */

@@ -1,6 +1,7 @@
 // Compiles what a list or a watch selects into one test of a cached object.
 
-import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { valueAtPath } from "../field-path.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
@@ -36,12 +37,23 @@ export function compileSelection(
 export const isSelective = ({ labelSelector, fieldSelector, visible }: Selection): boolean =>
   labelSelector?.empty === false || fieldSelector?.empty === false || visible !== undefined;
 
+/** Built-in kinds without fields of their own say what there is. */
+const unknownFieldError = (field: string, hasOnlyCommonFields: boolean): ApiError =>
+  badRequestError(
+    hasOnlyCommonFields
+      ? `${quoteGo(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+      : `field label not supported: ${field}`,
+  );
+
 function fieldReader(definition: ResourceDefinition, keys: ResourceKeys, fields: readonly string[]) {
   const selectable = new Set(definition.selectableFields?.map((path) => path.replace(/^\./, "")));
+  const isBuiltIn = definition.strategicMergePatch === true;
   for (const field of fields) {
     const known =
-      field === "metadata.name" || (field === "metadata.namespace" && definition.namespaced) || selectable.has(field);
-    if (!known) throw badRequestError(`field label not supported: ${field}`);
+      field === "metadata.name" ||
+      (field === "metadata.namespace" && (definition.namespaced || isBuiltIn)) ||
+      selectable.has(field);
+    if (!known) throw unknownFieldError(field, isBuiltIn && selectable.size === 0);
   }
   return (object: CachedObject, field: string): string => {
     if (field === "metadata.name") return keys.parse(object.key).name;
