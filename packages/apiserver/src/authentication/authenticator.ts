@@ -11,7 +11,12 @@ export type Credential = {
   onRevoked?(listener: () => void): Disposable;
 };
 
-export type Authentication = { readonly user: UserInfo; readonly credential?: Credential };
+export type Authentication = {
+  readonly user: UserInfo;
+  readonly credential?: Credential;
+  /** Of a token that says for whom it is meant: those of the wanted audiences that are among them. */
+  readonly audiences?: readonly string[];
+};
 
 /**
  * Resolves with who it is, or undefined when the request carries nothing this authenticator understands.
@@ -20,6 +25,18 @@ export type Authentication = { readonly user: UserInfo; readonly credential?: Cr
 export type Authenticator = {
   authenticate(request: ApiRequest): Promise<Authentication | undefined> | Authentication | undefined;
 };
+
+/** Why a credential was refused, as the cause of a 401: for the audit log alone. Holds no secret. */
+export class CredentialRefusedError extends Error {
+  override readonly name: string = "CredentialRefusedError";
+  /** The public handle; undefined where it is not known whose credential it was to be. */
+  readonly credentialId: string | undefined;
+
+  constructor(why: string, credentialId: string | undefined) {
+    super(why);
+    this.credentialId = credentialId;
+  }
+}
 
 /** A list of authenticators is an authenticator: the first that recognises the request decides. */
 export function unionAuthenticator(authenticators: readonly Authenticator[]): Authenticator {

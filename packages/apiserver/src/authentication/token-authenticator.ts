@@ -6,16 +6,20 @@ import type { Authentication } from "./authenticator.ts";
 export type TokenAuthenticator = {
   /**
    * Undefined when the token is not one of this authenticator's. Throws an ApiError 401 when it is, but is not (any longer) good.
+   * `audiences`: one of these at least is wanted, of a token that says for whom it is meant. Default: the server itself.
    */
-  authenticateToken(token: string): Promise<Authentication | undefined> | Authentication | undefined;
+  authenticateToken(
+    token: string,
+    audiences?: readonly string[],
+  ): Promise<Authentication | undefined> | Authentication | undefined;
 };
 
 /** A list of token authenticators is one: the first that knows the token decides. */
 export function unionTokenAuthenticator(authenticators: readonly TokenAuthenticator[]): TokenAuthenticator {
   return {
-    async authenticateToken(token) {
+    async authenticateToken(token, audiences) {
       for (const authenticator of authenticators) {
-        const authentication = await authenticator.authenticateToken(token);
+        const authentication = await authenticator.authenticateToken(token, audiences);
         if (authentication !== undefined) return authentication;
       }
       return undefined;

@@ -5,6 +5,7 @@ import type { Authorizer, RuleResolver } from "../authorization/authorizer.ts";
 import type { RbacSource } from "../authorization/rbac/rbac-source.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { selfSubjectReviews } from "./authentication/self-subject-reviews.ts";
+import type { TokenRequestOptions } from "./authentication/token-requests.ts";
 import { tokenReviews } from "./authentication/token-reviews.ts";
 import { localSubjectAccessReviews } from "./authorization/local-subject-access-reviews.ts";
 import { selfSubjectAccessReviews } from "./authorization/self-subject-access-reviews.ts";
@@ -30,6 +31,8 @@ export type BuiltinOptions = {
   readonly tokens: TokenAuthenticator;
   /** The names this server goes by as the audience of a token. */
   readonly audiences: readonly string[];
+  /** Absent: ServiceAccounts get no tokens. */
+  readonly serviceAccountTokens?: TokenRequestOptions | undefined;
 };
 
 /** Group by group. A server that serves fewer kinds leaves some out, or makes them by their own factories. */
@@ -39,13 +42,14 @@ export function builtinResources({
   rbacSource,
   tokens,
   audiences,
+  serviceAccountTokens,
 }: BuiltinOptions): readonly ResourceDefinition[] {
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbacSource });
   return [
     namespaces,
     configMaps,
     secrets,
-    serviceAccounts,
+    serviceAccounts(serviceAccountTokens),
     events,
     leases,
     roles(escalation),

@@ -10,7 +10,7 @@ export type ControlledResource = Pick<InstalledResource, "definition" | "keys" |
 
 /** What a controller is about to do, for the context it does it under. */
 export type ControllerCall = {
-  readonly verb: "get" | "update" | "delete" | "deletecollection";
+  readonly verb: "create" | "get" | "update" | "delete" | "deletecollection";
   readonly resource: ControlledResource;
   readonly subresource?: string;
   readonly namespace: string;

@@ -4,18 +4,34 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createNamespaceLifecycle, type NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import { createOwnerReferencesAdmission } from "../admission/owner-references.ts";
-import type { TokenAuthenticator } from "../authentication/token-authenticator.ts";
+import type { ServiceAccountKey } from "../authentication/service-account-tokens/service-account-key.ts";
+import {
+  createServiceAccountTokens,
+  SERVICE_ACCOUNT_ISSUER,
+  type ServiceAccountTokens,
+  type TokenSubjects,
+} from "../authentication/service-account-tokens/service-account-tokens.ts";
+import { type TokenAuthenticator, unionTokenAuthenticator } from "../authentication/token-authenticator.ts";
 import { type Authorizer, type RuleResolver, unionAuthorizer, unionRuleResolver } from "../authorization/authorizer.ts";
 import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
 import { createCachedRbacSource, type RbacViews } from "../authorization/rbac/cached-rbac-source.ts";
 import { RBAC_GROUP } from "../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../authorization/rbac/rbac-authorizer.ts";
+import type { TokenRequestOptions } from "../builtin/authentication/token-requests.ts";
 import { builtinResources } from "../builtin/builtin-resources.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from "../builtin/rbac/bootstrap-policy.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
 import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
+import {
+  createNamespaceObjectController,
+  type NamespaceObject,
+} from "../controllers/namespace-objects/namespace-object-controller.ts";
+import {
+  DEFAULT_SERVICE_ACCOUNT,
+  rootCertificateAuthority,
+} from "../controllers/namespace-objects/standard-namespace-objects.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
@@ -27,6 +43,10 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
   /** Whose a bearer token is, for TokenReview. */
   readonly tokens: TokenAuthenticator;
   readonly audiences: readonly string[];
+  /** Signs the tokens of ServiceAccounts. Absent: they get none, and namespaces get no ServiceAccount of their own. */
+  readonly serviceAccountKey?: ServiceAccountKey;
+  /** PEM of what verifies the server, published in every namespace. Absent: nothing is. */
+  readonly rootCertificateAuthority?: string | undefined;
   /** Resources beside the built-in ones. */
   readonly resources?: readonly ResourceDefinition[];
   /** Namespaces that are there from the start. */
@@ -38,6 +58,10 @@ export type StandardSurface = ApiSurface &
   Disposable & {
     readonly authorizer: Authorizer;
     readonly ruleResolver: RuleResolver;
+    /** Knows the tokens of ServiceAccounts; nothing where there is no key for them. */
+    readonly serviceAccountTokens: TokenAuthenticator;
+    /** Resolves when no controller has anything left to do. */
+    idle(): Promise<void>;
     /** Makes the roles, bindings and namespaces that every cluster begins with, where they are missing. */
     bootstrap(signal: AbortSignal): Promise<void>;
   };
@@ -46,12 +70,21 @@ const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-le
 
 /** The cache must be ready. Controllers run until the surface is disposed. */
 export function createStandardSurface(options: StandardSurfaceOptions): StandardSurface {
-  const { composition, cache, runtime, tokens, audiences, onControllerError } = options;
+  const { composition, cache, runtime, tokens, audiences } = options;
   const source = createCachedRbacSource(rbacViews(composition, cache), runtime.scheduler);
   const rbac = createRbacAuthorizer({ source });
   const authorizer = unionAuthorizer([mastersAuthorizer, rbac]);
   const ruleResolver = unionRuleResolver([mastersAuthorizer, rbac]);
-  const builtin = builtinResources({ authorizer, ruleResolver, rbacSource: source, tokens, audiences });
+  const serviceAccountTokens = createTokensOfAccounts(options);
+  const builtin = builtinResources({
+    authorizer,
+    ruleResolver,
+    rbacSource: source,
+    tokens:
+      serviceAccountTokens === undefined ? tokens : unionTokenAuthenticator([serviceAccountTokens.tokens, tokens]),
+    audiences: serviceAccountTokens === undefined ? audiences : [...audiences, SERVICE_ACCOUNT_ISSUER],
+    serviceAccountTokens,
+  });
   const surface = createApiSurface({
     ...options,
     resources: [...builtin, ...(options.resources ?? [])],
@@ -63,12 +96,16 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       }),
     ],
   });
-  const controllers = startControllers(surface.registry, { runtime, onError: onControllerError });
+  const controllers = startControllers(surface.registry, options);
 
   return {
     ...surface,
     authorizer,
     ruleResolver,
+    serviceAccountTokens: serviceAccountTokens?.tokens ?? { authenticateToken: () => undefined },
+    async idle() {
+      for (const controller of controllers) await controller.idle();
+    },
     bootstrap: (signal) => bootstrap(surface.registry, options, signal),
     [Symbol.dispose]() {
       for (const controller of controllers) controller[Symbol.dispose]();
@@ -118,17 +155,44 @@ export function requiredResource(registry: ResourceRegistry, group: string, kind
   return resource;
 }
 
+/** Where the objects are that tokens speak of is known before the resources themselves are made. */
+function createTokensOfAccounts({
+  serviceAccountKey,
+  composition,
+  cache,
+  runtime,
+}: StandardSurfaceOptions): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
+  if (serviceAccountKey === undefined) return undefined;
+  const subjects = (resource: string): TokenSubjects => {
+    const keys = createResourceKeys(composition, { group: "", resource, namespaced: true });
+    return { view: cache.view(keys.prefix), keys };
+  };
+  const [accounts, secrets] = [subjects("serviceaccounts"), subjects("secrets")];
+  return {
+    accounts,
+    secrets,
+    tokens: createServiceAccountTokens({ key: serviceAccountKey, accounts, secrets, runtime }),
+  };
+}
+
 function startControllers(
   registry: ResourceRegistry,
-  { runtime, onError }: Pick<ControllerPort, "runtime" | "onError">,
+  { runtime, onControllerError: onError, serviceAccountKey, rootCertificateAuthority: pem }: StandardSurfaceOptions,
 ): readonly Controller[] {
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
     runtime,
     onError,
   };
+  const namespaces = requiredResource(registry, "", "Namespace");
+  const inNamespaces = (object: NamespaceObject["object"]): Controller => {
+    const resource = requiredResource(registry, "", object.kind);
+    return createNamespaceObjectController(port, { namespaces, resource, object });
+  };
   return [
-    createNamespaceController(port, requiredResource(registry, "", "Namespace")),
+    ...(serviceAccountKey === undefined ? [] : [inNamespaces(DEFAULT_SERVICE_ACCOUNT)]),
+    ...(pem === undefined ? [] : [inNamespaces(rootCertificateAuthority(pem))]),
+    createNamespaceController(port, namespaces),
     createGarbageCollector(port),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];

@@ -3,8 +3,10 @@
 import { forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { untilFirst, untilOver } from "@postern/apiserver/authentication/credential-end";
+import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { presentedToken } from "@postern/apiserver/request/bearer-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import type { PlatformNames } from "../platform-names.ts";
@@ -29,13 +31,16 @@ export type EmbeddedBackendOptions = {
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
   const { clusters, runtime, names, version, serverCertificateAuthority, holders } = options;
+  /** A token of another cluster is nothing here, whoever let it in. */
+  const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
   return {
     endpoint: "platform",
     serverCertificateAuthority,
 
     async proxy(context, user) {
       const cluster = await clusters.open(uid);
-      return await cluster.handle(context, acceptedUser(user));
+      const isOwnAccount = context.credential?.id.startsWith(accountCredential) === true;
+      return await cluster.handle(context, isOwnAccount ? context.user : acceptedUser(user));
     },
 
     async authenticateCertificate(request) {
@@ -50,6 +55,17 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
         if (isApiError(error, "Unauthorized")) return undefined;
         throw error;
       }
+    },
+
+    async authenticateServiceAccount(request) {
+      const token = presentedToken(request);
+      if (token === undefined) return undefined;
+      const { serviceAccountTokens } = await clusters.open(uid);
+      const authentication = await serviceAccountTokens.authenticateToken(token);
+      if (authentication?.credential === undefined) return undefined;
+      const { user, credential } = authentication;
+      const id = `${accountCredential}${credential.id.slice(SERVICE_ACCOUNT_CREDENTIAL.length)}`;
+      return { user, credential: { ...credential, id } };
     },
 
     async issueClientCertificate(request, signal) {

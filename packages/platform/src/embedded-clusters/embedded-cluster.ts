@@ -7,6 +7,8 @@ import {
   createClientCertificateAuthenticator,
 } from "@postern/apiserver/authentication/client-certificate-authenticator";
 import { untilEnd } from "@postern/apiserver/authentication/credential-end";
+import type { ServiceAccountKey } from "@postern/apiserver/authentication/service-account-tokens/service-account-key";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -37,6 +39,10 @@ export type EmbeddedClusterOptions = {
   readonly runtime: Runtime;
   readonly continueTokens: ContinueTokens;
   readonly authority: CertificateAuthority;
+  /** Signs the tokens of its ServiceAccounts. */
+  readonly serviceAccountKey: ServiceAccountKey;
+  /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
+  readonly servingAuthority?: string | undefined;
   readonly version: VersionInfo;
   /** Faults of work that no request waits for. */
   readonly onError: (error: unknown, subject: string) => void;
@@ -46,11 +52,15 @@ export type EmbeddedCluster = Disposable & {
   readonly authority: CertificateAuthority;
   /** Accepts the certificates that this cluster's authority signed, and no others. */
   readonly clientCertificates: Authenticator;
+  /** Knows the tokens of this cluster's ServiceAccounts, and no others. */
+  readonly serviceAccountTokens: TokenAuthenticator;
   readonly signer: RequestSigner;
   /** A kind that every cluster serves. Throws where it does not. */
   resource(group: string, kind: string): InstalledResource;
   /** Answers a request whose path is below the cluster's root, as `user`, once its own RBAC allows it. */
   handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /** Resolves when no controller has anything left to do. */
+  idle(): Promise<void>;
 };
 
 /** Has its first objects when it resolves. The cache must be ready. */
@@ -65,6 +75,7 @@ export async function startEmbeddedCluster(
     storage: stoppableStorage(options.storage, stop.signal),
     tokens: { authenticateToken: () => undefined },
     audiences: [],
+    rootCertificateAuthority: options.servingAuthority,
     nonResource: createNonResource(version),
     nonResourcePaths: [...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
     onHookError: (error) => onError(error, "hook"),
@@ -94,6 +105,7 @@ export async function startEmbeddedCluster(
       clock: runtime.clock,
       identify: (certificate) => identityInside(certificate, runtime),
     }),
+    serviceAccountTokens: surface.serviceAccountTokens,
     signer,
     resource,
     async handle(outer, user) {
@@ -109,6 +121,10 @@ export async function startEmbeddedCluster(
       const { verdict, reason } = await surface.authorizer.authorize(attributes);
       if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
       return await surface.route(context);
+    },
+    async idle() {
+      await surface.idle();
+      await signing.idle();
     },
     [Symbol.dispose]: dispose,
   };

@@ -73,7 +73,7 @@ describe("the life of embedded virtual clusters", () => {
     await expect(host.request("one", { url: "/api" })).rejects.toMatchObject({ code: 503 });
     await host.setUp("one");
     expect((await host.clusters.open("one")).authority.certificatePem).not.toBe(authority.certificatePem);
-    expect((await host.request("one", { url: MAPS })).body.items).toEqual([]);
+    await expect(host.request("one", { url: `${MAPS}/mine` })).rejects.toMatchObject({ code: 404 });
   });
 
   it("takes no write of a request that was under way when it was removed", async () => {

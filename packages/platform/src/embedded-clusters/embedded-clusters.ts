@@ -13,6 +13,7 @@ import {
   type InternalRecords,
   virtualClusterComposition,
 } from "./internal-records.ts";
+import { loadOrCreateServiceAccountKey } from "./service-account-key.ts";
 
 export type EmbeddedClusters = Disposable & {
   /** Makes the authority and the first objects of a cluster, where they are missing, and leaves it running. */
@@ -31,7 +32,10 @@ export type EmbeddedClusters = Disposable & {
   readonly running: number;
 };
 
-export type EmbeddedClustersOptions = Omit<EmbeddedClusterOptions, "composition" | "authority"> & {
+export type EmbeddedClustersOptions = Omit<
+  EmbeddedClusterOptions,
+  "composition" | "authority" | "serviceAccountKey"
+> & {
   /** Seals the private keys of the authorities. */
   readonly sealedValues: SealedValues;
 };
@@ -50,10 +54,12 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
 
   async function start(uid: string): Promise<EmbeddedCluster> {
-    const authority = await loadClusterAuthority(recordsOf(uid));
+    const records = recordsOf(uid);
+    const authority = await loadClusterAuthority(records);
     if (authority === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
+    const serviceAccountKey = await loadOrCreateServiceAccountKey(records);
     return await startEmbeddedCluster(
-      { ...options, composition: virtualClusterComposition(uid), authority },
+      { ...options, composition: virtualClusterComposition(uid), authority, serviceAccountKey },
       lifetime.signal,
     );
   }

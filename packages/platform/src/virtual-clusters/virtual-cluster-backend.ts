@@ -35,6 +35,8 @@ export type VirtualClusterBackend = {
   proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
   /** Whose certificate a request carries that this cluster's authority signed; undefined for any other, or none. */
   authenticateCertificate(request: ApiRequest): Promise<Authentication | undefined>;
+  /** Whose token a request carries that this cluster gave to a ServiceAccount; undefined for any other. Absent: none is known. */
+  authenticateServiceAccount?(request: ApiRequest): Promise<Authentication | undefined>;
   issueClientCertificate(request: ClientCertificateRequest, signal: AbortSignal): Promise<IssuedClientCertificate>;
   /** Makes what the cluster needs where it is missing; for a cluster that others run, nothing. */
   provision(signal: AbortSignal): Promise<void>;

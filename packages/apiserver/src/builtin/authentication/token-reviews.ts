@@ -54,10 +54,12 @@ export const tokenReviews = ({ tokens, audiences }: TokenReviewOptions): Resourc
       // The schema has checked the shape.
       const { token = "", audiences: asked = [] } = (body as TokenReview).spec ?? {};
       if (token === "") throw badRequestError("token is required for TokenReview in authentication");
-      const common = asked.length === 0 ? audiences : audiences.filter((audience) => asked.includes(audience));
-      if (common.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
-      const authentication = await authenticateToken(tokens, token);
+      const wanted = asked.length === 0 ? audiences : asked;
+      const authentication = await authenticateToken(tokens, token, wanted);
       if (authentication === undefined) return answeredReview(body, REFUSED);
+      // A token that does not say for whom it is meant is meant for this server.
+      const common = authentication.audiences ?? audiences.filter((audience) => wanted.includes(audience));
+      if (common.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
       return answeredReview(body, {
         authenticated: true,
         user: userInfoOf(withAuthenticatedGroup(authentication.user)),
@@ -66,9 +68,13 @@ export const tokenReviews = ({ tokens, audiences }: TokenReviewOptions): Resourc
     },
   });
 
-async function authenticateToken(tokens: TokenAuthenticator, token: string): Promise<Authentication | undefined> {
+async function authenticateToken(
+  tokens: TokenAuthenticator,
+  token: string,
+  wanted: readonly string[],
+): Promise<Authentication | undefined> {
   try {
-    return await tokens.authenticateToken(token);
+    return await tokens.authenticateToken(token, wanted);
   } catch (error) {
     if (isApiError(error, "Unauthorized")) return undefined;
     throw error;

@@ -5,6 +5,7 @@ import { isJsonArray } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { type TokenRequestOptions, tokenRequests } from "../authentication/token-requests.ts";
 import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
 import { localObjectReference, objectReference } from "./object-reference.ts";
 
@@ -22,7 +23,7 @@ const serviceAccountFields = s
   })
   .describe("An identity for programs: user system:serviceaccount:<namespace>:<name>.");
 
-export const serviceAccounts: ResourceDefinition = defineBuiltin({
+const definition: ResourceDefinition = {
   group: "",
   version: "v1",
   kind: "ServiceAccount",
@@ -41,4 +42,10 @@ export const serviceAccounts: ResourceDefinition = defineBuiltin({
     ageColumn,
   ],
   strategy: { allowUnconditionalUpdate: true },
-});
+};
+
+const withoutTokens = defineBuiltin(definition);
+
+/** Without `tokens`, no tokens are given out. */
+export const serviceAccounts = (tokens?: TokenRequestOptions): ResourceDefinition =>
+  tokens === undefined ? withoutTokens : defineBuiltin({ ...definition, subresources: [tokenRequests(tokens)] });

@@ -105,6 +105,7 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly KubeObject[] = [
       { apiGroups: [""], resources: CORE_CONTENT, verbs: WRITE },
       { apiGroups: [""], resources: ["secrets"], verbs: READ },
       { apiGroups: [""], resources: ["serviceaccounts"], verbs: ["impersonate"] },
+      { apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"] },
       { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [...WRITE, ...READ] },
     ],
     aggregates("edit"),

@@ -1,5 +1,6 @@
 // Embedded virtual clusters over a store in memory: real surfaces, authorities and controllers, without the platform around them.
 
+import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
@@ -16,16 +17,18 @@ export const { signal } = new AbortController();
 
 export type EmbeddedHost = Awaited<ReturnType<typeof createEmbeddedHost>>;
 
-const rulesOf = (role: any): readonly unknown[] => role?.rules ?? [];
-
 export async function createEmbeddedHost(storage = createMemoryStorage(), serverKey = 7) {
+  let skipped = 0;
+  const clock = { now: () => Date.now() + skipped };
+  const runtime = { ...systemRuntime, clock };
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
   const errors: unknown[] = [];
   const clusters = createEmbeddedClusters({
     storage,
     cache,
-    runtime: systemRuntime,
+    runtime,
+    servingAuthority: "the authority\n",
     continueTokens: createContinueTokens(),
     sealedValues: createSealedValues([new Uint8Array(32).fill(serverKey)], systemRuntime.random),
     version: TEST_VERSION,
@@ -33,9 +36,33 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
   });
   const backend = (uid: string) =>
     createEmbeddedBackend(
-      { clusters, names, runtime: systemRuntime, version: TEST_VERSION, serverCertificateAuthority: undefined },
+      { clusters, names, runtime, version: TEST_VERSION, serverCertificateAuthority: undefined },
       uid,
     );
+  /** Runs until no controller of the cluster has anything left to do. */
+  async function settled(uid: string): Promise<void> {
+    const cluster = await clusters.open(uid);
+    for (let round = 0; round < 5; round++) {
+      await cluster.idle();
+      await cache.refresh();
+    }
+  }
+
+  /** With the credential that let the user in, where there is one. */
+  async function requestAs(uid: string, call: TestRequest & { readonly credential?: Credential }) {
+    const context = createTestContext({
+      ...call,
+      headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
+    });
+    const { status, body } = await backend(uid).proxy(
+      { ...context, credential: call.credential, receivedAt: clock.now() },
+      call.user ?? root,
+    );
+    if (body.type !== "bytes") throw new Error("the answer is a stream");
+    const text = Buffer.from(body.bytes).toString();
+    return { status, body: text.startsWith("{") ? JSON.parse(text) : text };
+  }
+
   return {
     storage,
     clusters,
@@ -44,23 +71,14 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     async setUp(uid: string) {
       await backend(uid).provision(signal);
       await backend(uid).bindRoles(["cluster-admin", "edit", "view"], signal);
-      // Aggregated roles fill in a moment later.
-      const { view, keys } = (await clusters.open(uid)).resource("rbac.authorization.k8s.io", "ClusterRole");
-      const filled = () => ["edit", "view"].every((role) => rulesOf(view.get(keys.of("", role))?.decode()).length > 0);
-      while (!filled()) await new Promise((resolve) => setImmediate(resolve));
+      // Aggregated roles, and what every namespace has, fill in a moment later.
+      await settled(uid);
     },
-    async request(uid: string, call: TestRequest) {
-      const context = createTestContext({
-        ...call,
-        headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
-      });
-      const { status, body } = await backend(uid).proxy(
-        { ...context, receivedAt: systemRuntime.clock.now() },
-        call.user ?? root,
-      );
-      if (body.type !== "bytes") throw new Error("the answer is a stream");
-      const text = Buffer.from(body.bytes).toString();
-      return { status, body: text.startsWith("{") ? JSON.parse(text) : text };
+    request: (uid: string, call: TestRequest) => requestAs(uid, call),
+    requestAs,
+    settled,
+    moveTime(ms: number) {
+      skipped += ms;
     },
     async keysOf(prefix: string) {
       return (await storage.list(prefix)).entries.map(({ key }) => key);

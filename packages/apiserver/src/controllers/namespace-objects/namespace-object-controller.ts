@@ -1,0 +1,95 @@
+// Keeps one object of a given name in every namespace.
+// Source: k8s.io/kubernetes/pkg/controller/serviceaccount/serviceaccounts_controller.go, pkg/controller/certificates/rootcacertpublisher/publisher.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { followView } from "../../cache/follow-view.ts";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "../controller-port.ts";
+import { WorkQueue } from "../work-queue.ts";
+
+export type NamespaceObject = {
+  readonly namespaces: ControlledResource;
+  /** The resource of the object. */
+  readonly resource: ControlledResource;
+  /** As it is created. `data`, where it has one, is put back when it is changed. */
+  readonly object: KubeObject & { readonly metadata: { readonly name: string } };
+};
+
+export function createNamespaceObjectController(
+  port: Omit<ControllerPort, "resources">,
+  { namespaces, resource, object }: NamespaceObject,
+): Controller {
+  const { scheduler } = port.runtime;
+  const { name } = object.metadata;
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(namespace: string, signal: AbortSignal): Promise<void> {
+    const holder = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
+    if (holder === undefined || isTerminating(holder)) return;
+    const current = resource.view.get(resource.keys.of(namespace, name))?.decode();
+    try {
+      if (current === undefined) await create(namespace, signal);
+      else if (hasChanged(current)) await restore(namespace, signal);
+    } catch (error) {
+      // Somebody else was faster, or the namespace goes: the change is on the way here.
+      const isOutpaced = ["AlreadyExists", "Conflict", "NotFound", "Forbidden"] as const;
+      if (!isOutpaced.some((reason) => isApiError(error, reason))) throw error;
+    }
+  }
+
+  async function create(namespace: string, signal: AbortSignal): Promise<void> {
+    const context = contextOf(port, { verb: "create", resource, namespace, name }, signal);
+    const created = { ...object, metadata: { ...object.metadata, namespace } };
+    await resource.store.create(context, namespace, created, CONTROLLER_WRITE);
+  }
+
+  async function restore(namespace: string, signal: AbortSignal): Promise<void> {
+    const context = contextOf(port, { verb: "update", resource, namespace, name }, signal);
+    const transform = (current: KubeObject): KubeObject => ({ ...current, data: object["data"] });
+    await resource.store.update(context, namespace, name, { transform, subresource: "" }, CONTROLLER_WRITE);
+  }
+
+  const hasChanged = (current: KubeObject): boolean =>
+    object["data"] !== undefined && !equalJson(current["data"], object["data"]);
+
+  const addNamespaceOf = ({ key }: CachedObject): void => {
+    const parsed = resource.keys.parse(key);
+    if (parsed.name === name) queue.add(parsed.namespace);
+  };
+  const addNamespace = ({ key }: CachedObject): void => queue.add(namespaces.keys.parse(key).name);
+  const following = [
+    followView({ view: namespaces.view, prefix: namespaces.keys.prefix }, scheduler, {
+      replace(objects) {
+        for (const each of objects) addNamespace(each);
+      },
+      put: addNamespace,
+      delete() {},
+    }),
+    followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
+      // What is missing is found through the namespaces.
+      replace() {
+        for (const each of namespaces.view.list(namespaces.keys.prefix)) addNamespace(each);
+      },
+      put: addNamespaceOf,
+      delete: addNamespaceOf,
+    }),
+  ];
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const handle of following) handle[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+const isTerminating = ({ metadata }: KubeObject): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;
