@@ -1,0 +1,76 @@
+// Keeps one binding inside a cluster for each group that stands for a ClusterRole: in the whole cluster, or in one namespace of it.
+
+import { isDeepStrictEqual } from "node:util";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { ApiClient } from "@postern/client/api-client";
+import { createResourceClient, listAll } from "@postern/client/resource-client";
+import type { PlatformNames } from "../../platform-names.ts";
+import { asOwnRequest } from "./own-request.ts";
+
+const MANAGED_BY = "app.kubernetes.io/managed-by";
+
+export type BindRolesOptions = {
+  readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
+  /** Absent: in the whole cluster. */
+  readonly namespace?: string;
+};
+
+type Binding = KubeObject & { readonly roleRef?: unknown; readonly subjects?: unknown };
+
+/** The binding has the name of the group it is for. Those that somebody else made are left alone, ours are put right. */
+export async function bindRoles(
+  client: ApiClient,
+  clusterRoles: readonly string[],
+  { names, namespace }: BindRolesOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const resource = namespace === undefined ? "clusterrolebindings" : "rolebindings";
+  const address = { group: RBAC_GROUP, version: "v1", resource, ...(namespace === undefined ? {} : { namespace }) };
+  const bindings = createResourceClient<Binding>(client, address);
+  const ask = <T>(work: Promise<T>): Promise<T> => asOwnRequest("bind roles", work);
+
+  const { items } = await ask(listAll(bindings, { labelSelector: `${MANAGED_BY}=${names.name}`, signal }));
+  const kept = new Map(items.map((binding) => [binding.metadata.name ?? "", binding]));
+  const wanted = new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), role]));
+  for (const [name, { metadata }] of kept) {
+    const role = wanted.get(name);
+    // A roleRef cannot be changed: what does not fit is made anew.
+    if (role !== undefined && isAsWanted(kept.get(name), name, role)) continue;
+    const { uid } = metadata;
+    await ask(
+      ignoring("NotFound", bindings.delete(name, { signal, ...(uid === undefined ? {} : { preconditions: { uid } }) })),
+    );
+    kept.delete(name);
+  }
+  for (const [group, role] of wanted) {
+    if (kept.has(group)) continue;
+    const binding = bindingOf(group, role, namespace, names.name);
+    await ask(ignoring("AlreadyExists", bindings.create(binding, { signal })));
+  }
+}
+
+const roleRefOf = (clusterRole: string) => ({ apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole });
+const subjectsOf = (group: string) => [{ apiGroup: RBAC_GROUP, kind: "Group", name: group }];
+
+const bindingOf = (group: string, role: string, namespace: string | undefined, manager: string): JsonObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: namespace === undefined ? "ClusterRoleBinding" : "RoleBinding",
+  metadata: { name: group, labels: { [MANAGED_BY]: manager } },
+  subjects: subjectsOf(group),
+  roleRef: roleRefOf(role),
+});
+
+const isAsWanted = (binding: Binding | undefined, group: string, role: string): boolean =>
+  isDeepStrictEqual({ ...roleRefOf(role) }, binding?.roleRef) &&
+  isDeepStrictEqual(subjectsOf(group), binding?.subjects);
+
+async function ignoring(reason: "NotFound" | "AlreadyExists", work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isApiError(error, reason)) throw error;
+  }
+}

@@ -1,0 +1,55 @@
+// Reaches a virtual cluster that others run, at its own Kubernetes API, with the credential that the platform was given for it.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { PlatformNames } from "../../platform-names.ts";
+import { faultOf } from "../../proxy/upstream-failure.ts";
+import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
+import { bindRoles } from "./bind-roles.ts";
+import type { ClusterSource } from "./cluster-source.ts";
+import { issueClientCertificate } from "./issue-client-certificate.ts";
+import { probeHealth } from "./probe-health.ts";
+
+export type KubernetesBackendOptions = {
+  readonly source: ClusterSource;
+  readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
+  readonly scheduler: Scheduler;
+  /** How long the cluster's signer may take. */
+  readonly signingTimeoutMs?: number;
+};
+
+export function createKubernetesBackend(options: KubernetesBackendOptions): VirtualClusterBackend {
+  const { source, names, scheduler } = options;
+
+  /** A credential that is refused may have been renewed in the meantime. */
+  async function withSource<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (isApiError(error) && faultOf(error).reason === "CredentialRefused") source.invalidate();
+      throw error;
+    }
+  }
+
+  return {
+    endpoint: "ingress",
+    /** Throws ApiError 503 until the cluster has been found. */
+    get serverCertificateAuthority() {
+      return source.current().target.certificateAuthorityPem;
+    },
+    proxy: (context, user) =>
+      withSource(source.connect(context.signal).then((connection) => connection.proxy(context, user))),
+    /** It is the cluster itself that knows its own certificates, at its own endpoint. */
+    authenticateCertificate: async () => undefined,
+    issueClientCertificate: (request, signal) =>
+      withSource(source.connect(signal).then(({ client }) => issueClientCertificate(client, request, options, signal))),
+    async provision() {},
+    bindRoles: (clusterRoles, signal) =>
+      withSource(source.connect(signal).then(({ client }) => bindRoles(client, clusterRoles, { names }, signal))),
+    async health(signal) {
+      const health = await probeHealth((bounded) => source.connect(bounded), { scheduler }, signal);
+      if (!health.ready && health.reason === "CredentialRefused") source.invalidate();
+      return health;
+    },
+  };
+}

@@ -1,0 +1,67 @@
+// Asks a cluster whether it is ready, and which version it is.
+
+import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { ApiClient } from "@postern/client/api-client";
+import { faultOf, unreachableError } from "../../proxy/upstream-failure.ts";
+import type { VirtualClusterHealth } from "../virtual-cluster-backend.ts";
+import { asOwnRequest } from "./own-request.ts";
+import { deadline } from "./pause.ts";
+
+const PROBE_TIMEOUT_MS = 10_000;
+/** Clusters older than Kubernetes 1.16 have no /readyz. */
+const ENDPOINTS = ["/readyz", "/healthz"] as const;
+
+/** Rejects only when the signal aborts. */
+export async function probeHealth(
+  connect: (signal: AbortSignal) => Promise<{ readonly client: ApiClient }>,
+  { scheduler, timeoutMs = PROBE_TIMEOUT_MS }: { readonly scheduler: Scheduler; readonly timeoutMs?: number },
+  signal: AbortSignal,
+): Promise<VirtualClusterHealth> {
+  using time = deadline(scheduler, timeoutMs, noAnswer, signal);
+  try {
+    const { client } = await connect(time.signal);
+    await checkReady(client, time.signal);
+    const version = await asOwnRequest(
+      "read its version",
+      client.request({ method: "GET", path: "/version", signal: time.signal }),
+    );
+    return { ready: true, version: versionOf(version) };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof ApiError)) throw error;
+    return { ready: false, ...faultOf(error) };
+  }
+}
+
+async function checkReady(client: ApiClient, signal: AbortSignal): Promise<void> {
+  for (const path of ENDPOINTS) {
+    try {
+      const { body } = await client.stream({ method: "GET", path, accept: "*/*", signal });
+      // Read to its end, so that the connection may be used again.
+      for await (const _ of body);
+      return;
+    } catch (error) {
+      // Whether it may be asked is for the cluster to say; that it answers is known then.
+      if (isApiError(error, "Forbidden")) return;
+      if (!isApiError(error, "NotFound")) throw notReady(error);
+    }
+  }
+}
+
+/** Its own 500 is how it says that it is not ready; what we could not reach has its words already. */
+function notReady(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.details?.causes !== undefined || error.code === 504) return error;
+  return unreachableError({
+    reason: "NotReady",
+    message: `it answers with code ${error.code} when asked if it is ready`,
+  });
+}
+
+function versionOf(answer: unknown): string {
+  const version =
+    typeof answer === "object" && answer !== null && "gitVersion" in answer ? answer.gitVersion : undefined;
+  // It goes into a status that others read.
+  return typeof version === "string" && /^v\d[\w.+-]{0,63}$/.test(version) ? version : "unknown";
+}
+
+const noAnswer = () => unreachableError({ reason: "ConnectTimeout", message: "it does not answer" });

@@ -1,0 +1,104 @@
+// Finds a vcluster in a connected cluster: its Secret vc-<name> there holds the kube config by which it is reached.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { collectionPath } from "@postern/client/resource-client";
+import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
+import type { ClusterConnection } from "./cluster-connection.ts";
+import type { ClusterConnections } from "./cluster-connections.ts";
+import { type ClusterSource, kubeConfigIn } from "./cluster-source.ts";
+import { unlessAborted } from "./pause.ts";
+
+export type VclusterSourceOptions = {
+  readonly connections: ClusterConnections;
+  /** Names the virtual cluster among the connections: the uid of the instance. */
+  readonly key: string;
+  /** The connected cluster that it lives in. */
+  readonly host: ClusterSource;
+  /** Namespace there. */
+  readonly namespace: string;
+  /** Of the vcluster there. */
+  readonly name: string;
+  /**
+   * Where it is reached when its kube config says localhost, which it does unless its exportKubeConfig names a server. Absent: its
+   * Service, by the name it has inside the connected cluster.
+   */
+  readonly loopbackServer?: string;
+  readonly clock: Clock;
+};
+
+/** How long what the Secret said is taken for true: after that the next request reads it again. */
+const FRESH_MS = 60_000;
+
+export function createVclusterSource(options: VclusterSourceOptions): ClusterSource {
+  const { connections, key, host, namespace, name, clock } = options;
+  const { loopbackServer = `https://${name}.${namespace}.svc` } = options;
+  let readAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<ClusterConnection> | undefined;
+
+  async function read(signal: AbortSignal): Promise<ClusterConnection> {
+    const secret = await readSecret(await host.connect(signal), namespace, `vc-${name}`, signal);
+    const connection = connections.connectionOf(key, kubeConfigIn(secret), loopbackServer);
+    readAt = clock.now();
+    return connection;
+  }
+
+  /** Who comes while it is being read waits for that. The first one's signal is not everybody's: reading has a deadline of its own. */
+  function readOnce(): Promise<ClusterConnection> {
+    reading ??= read(new AbortController().signal).finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  }
+
+  return {
+    async connect(signal) {
+      const known = connections.known(key);
+      if (known !== undefined && clock.now() - readAt < FRESH_MS) return known;
+      try {
+        return await unlessAborted(readOnce(), signal);
+      } catch (error) {
+        // The host may be down while the virtual cluster is not.
+        if (known !== undefined && isApiError(error, "ServiceUnavailable")) return known;
+        throw error;
+      }
+    },
+    current() {
+      const known = connections.known(key);
+      if (known !== undefined) return known;
+      // Whoever asks again finds it.
+      readOnce().catch(() => undefined);
+      throw unreachableError({ reason: "NotConnectedYet", message: "it is being looked for" });
+    },
+    invalidate() {
+      readAt = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+async function readSecret(
+  { client }: ClusterConnection,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<KubeObject> {
+  const collection = collectionPath({ group: "", version: "v1", resource: "secrets", namespace });
+  try {
+    // The path answers with a Secret, or with an error.
+    return (await client.request({
+      method: "GET",
+      path: `${collection}/${encodeURIComponent(name)}`,
+      signal,
+    })) as KubeObject;
+  } catch (error) {
+    if (isApiError(error, "NotFound")) {
+      throw unreachableError({ reason: "VirtualClusterNotFound", message: `it has no Secret ${name}` }, error);
+    }
+    if (isApiError(error, "Forbidden")) {
+      const message = "the cluster it lives in does not let the platform read its Secret";
+      throw badGatewayError({ reason: "CredentialNotAllowed", message }, error);
+    }
+    throw error;
+  }
+}
