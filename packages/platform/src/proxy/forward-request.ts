@@ -7,7 +7,7 @@ import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
 import { relayResponse } from "./relay-response.ts";
 import { bodyOf, pipeBody } from "./request-body.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
-import type { UpstreamConnections } from "./upstream-connections.ts";
+import type { UpstreamConnections, UpstreamRequest } from "./upstream-connections.ts";
 import { credentialRefusedError, unaskedUpgradeError } from "./upstream-failure.ts";
 
 /** A request as the target is to get it. */
@@ -23,7 +23,7 @@ export type ForwardedRequest = {
 /** Nothing of either body is kept. Throws ApiErrors. */
 export async function forwardRequest(
   { request, path, headers, signal }: ForwardedRequest,
-  lasts: boolean,
+  expected: Pick<UpstreamRequest, "lasts" | "answersAtOnce">,
   connections: UpstreamConnections,
 ): Promise<ApiResponse> {
   const body = await bodyOf(request);
@@ -31,8 +31,8 @@ export async function forwardRequest(
     method: request.method,
     path,
     headers: body === undefined ? headers : { ...headers, ...bodyHeaders(request) },
-    lasts,
     signal,
+    ...expected,
     ...(body === undefined ? {} : { writeBody: (upstream) => pipeBody(body, upstream) }),
   });
   if (answer.type === "response") return respondWith(answer.response, request, path, connections);

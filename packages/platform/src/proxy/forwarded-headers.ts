@@ -6,6 +6,7 @@ import { webSocketProtocols } from "@postern/apiserver/request/bearer-token";
 import { type ApiRequest, headerOf, type RequestHeaders } from "@postern/apiserver/transport/api-request";
 import { impersonationHeaders } from "./impersonation-headers.ts";
 import type { ProxyCredential } from "./proxy-target.ts";
+import { badGatewayError } from "./upstream-failure.ts";
 
 export type HeaderValues = { [name: string]: string | string[] };
 
@@ -43,6 +44,10 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   "x-api-key",
   "x-real-ip",
 ]);
+
+/** Every proxy on the way adds itself to Via; a target that leads back to its own proxy would fill it without end. */
+const MAX_HOPS = 8;
+const PSEUDONYM = "1.1 kubernetes-proxy";
 
 /** Families by which some server takes an identity, an address or another request line from a header. */
 const NOT_FORWARDED_PREFIXES: readonly string[] = [
@@ -86,7 +91,18 @@ export function forwardedHeaders(
     ...impersonationHeaders(user),
     ...(bearerToken === undefined ? {} : { authorization: `Bearer ${bearerToken}` }),
     ...(auditId === "" ? {} : { "audit-id": auditId }),
+    via: viaHeader(headers["via"]),
   };
+}
+
+function viaHeader(given: string | readonly string[] | undefined): string {
+  const hops = [given ?? []]
+    .flat()
+    .join(",")
+    .split(",")
+    .filter((hop) => hop.trim() === PSEUDONYM);
+  if (hops.length >= MAX_HOPS) throw badGatewayError({ reason: "ProxyLoop", message: "it leads back to this proxy" });
+  return [...hops, PSEUDONYM].join(",");
 }
 
 function callersHeaders(headers: RequestHeaders): HeaderValues {

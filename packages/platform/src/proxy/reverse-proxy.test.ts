@@ -233,6 +233,7 @@ describe("who the caller is", () => {
       "impersonate-group",
       "impersonate-group",
       "impersonate-user",
+      "via",
     ]);
     expect(valuesOf(raw, "authorization")).toEqual([`Bearer ${TOKEN}`]);
     expect(valuesOf(raw, "impersonate-user")).toEqual(["alice"]);
@@ -428,6 +429,22 @@ describe("redirects", () => {
     const { headers } = await http1({ port, path: `${BASE}/api/v1` });
     expect(headers["location"]).toBe(`${BASE}/evil.example.com/`);
   });
+});
+
+test("a target that leads back to its own proxy ends in 502, and holds nothing", async () => {
+  let front = 0;
+  const { target, seen } = await serveCanary(async (request, response) => {
+    const { via = "" } = request.headers;
+    const { status, body } = await http1({ port: front, path: `${BASE}/version`, headers: { via } });
+    response.writeHead(status).end(body);
+  });
+  const { port, connections } = await serveProxy(target);
+  front = port;
+  const response = await http1({ port, path: `${BASE}/version` });
+  expect(response.status).toBe(502);
+  expect(JSON.parse(response.body).details.causes[0].reason).toBe("ProxyLoop");
+  expect(seen).toHaveLength(8);
+  await expect.poll(() => connections.active).toBe(0);
 });
 
 test("plain HTTP targets are reached where they are registered so", async () => {

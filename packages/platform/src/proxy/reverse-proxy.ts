@@ -41,7 +41,9 @@ export function createReverseProxy(connections: UpstreamConnections, options: Re
       };
       const upgrade = forwardableUpgrade(request);
       if (upgrade !== undefined) return await forwardUpgrade(forwarded, upgrade, connections, upgrades);
-      return await forwardRequest(forwarded, isLongRunning(request, info), connections);
+      // A log may be silent for long before it has anything to answer with; a watch answers when it has begun.
+      const expected = { lasts: isLongRunning(request, info), answersAtOnce: info.verb === "watch" };
+      return await forwardRequest(forwarded, expected, connections);
     },
   };
 }

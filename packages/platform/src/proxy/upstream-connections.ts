@@ -7,7 +7,7 @@ import { createSecureContext } from "node:tls";
 import { timeoutError } from "@postern/apimachinery/meta/api-error";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AddressRules } from "./address-rules.ts";
-import { createGuardedLookup, type ResolveHost, refuseLiteral } from "./guarded-lookup.ts";
+import { AddressRefusedError, createGuardedLookup, type ResolveHost, refuseLiteral } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
 import { busyError, ConnectTimeoutError, codeOf, upstreamError } from "./upstream-failure.ts";
 
@@ -17,7 +17,7 @@ export type UpstreamLimits = {
   readonly maxUpgrades: number;
   /** Name resolution, TCP and TLS together. */
   readonly connectTimeoutMs: number;
-  /** From the request to the end of the response, for requests that do not last; for upgrades, to its head. */
+  /** From the request to the end of the response, for requests that do not last; for upgrades and watches, to its head. */
   readonly responseTimeoutMs: number;
   /** How long an unused connection is kept: less than Kubernetes' API servers do, so that we are the one who closes it. */
   readonly idleTimeoutMs: number;
@@ -49,6 +49,8 @@ export type UpstreamRequest = {
   readonly upgrade?: boolean;
   /** Whether it may take as long as it likes. */
   readonly lasts?: boolean;
+  /** Of what lasts: whether at least the head of the response is due as soon as any other. */
+  readonly answersAtOnce?: boolean;
   readonly signal: AbortSignal;
   /** Writes the body and ends the request. Absent: there is none, and a request on a stale connection may be sent again. */
   readonly writeBody?: (request: ClientRequest) => void;
@@ -127,7 +129,7 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
   }
 
   function sendOnce(asked: UpstreamRequest): Promise<UpstreamAnswer> {
-    const { signal, upgrade = false, lasts = false, writeBody } = asked;
+    const { signal, upgrade = false, lasts = false, answersAtOnce = upgrade, writeBody } = asked;
     signal.throwIfAborted();
     const release = takeSlot(upgrade);
     return new Promise<UpstreamAnswer>((resolve, reject) => {
@@ -135,7 +137,7 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
       const onAbort = (): void => void request.destroy(asError(signal.reason));
       signal.addEventListener("abort", onAbort);
       const timer =
-        lasts && !upgrade
+        lasts && !answersAtOnce
           ? undefined
           : scheduler.schedule(limits.responseTimeoutMs, () => request.destroy(noResponse()));
       const connected = watchConnect(request, isSecure, scheduler, limits.connectTimeoutMs);
@@ -190,8 +192,8 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
         try {
           return await sendOnce(request);
         } catch (error) {
-          if (!(error instanceof FailedRequest))
-            throw error === request.signal.reason ? error : upstreamError(error, false);
+          if (error instanceof AddressRefusedError) throw upstreamError(error, false);
+          if (!(error instanceof FailedRequest)) throw error;
           // Each attempt uses one stale connection up, so that this ends.
           if (!(mayRepeat && error.stale)) throw upstreamError(error.cause, error.sent && !mayRepeat);
         }

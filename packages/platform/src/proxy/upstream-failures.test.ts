@@ -1,8 +1,10 @@
 // What a caller is told when a target is down, misbehaves, or is not where the platform may go.
 
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -57,6 +59,20 @@ test("a target that takes a request and never answers is 504", async () => {
   const limits = { responseTimeoutMs: 30 };
   const answer = await askThrough({ ...upstream, server: upstream.url, credential: {} }, { limits });
   expect(answer.status).toBe(504);
+});
+
+test("a watch that does not even begin is 504, a log may be silent for as long as it likes", async () => {
+  const asked = deferred<ServerResponse>();
+  const upstream = await serveUpstream((request, response) => {
+    if (request.url?.includes("log")) asked.resolve(response);
+  });
+  const limits = { responseTimeoutMs: 30 };
+  const { port } = await serveProxy({ ...upstream, server: upstream.url, credential: {} }, { limits });
+  const log = http1({ port, path: `${BASE}/api/v1/namespaces/a/pods/b/log?follow=1` });
+  const silent = await asked.promise;
+  expect((await http1({ port, path: `${BASE}/api/v1/pods?watch=1` })).status).toBe(504);
+  silent.end("at last");
+  expect((await log).body).toBe("at last");
 });
 
 test("a name that does not resolve is 503", async () => {
