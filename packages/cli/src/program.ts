@@ -1,6 +1,7 @@
 // The tree of commands.
 
 import { Command } from "commander";
+import { createAuditCommand } from "./audit.ts";
 import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { createKeyCommand } from "./key.ts";
@@ -13,6 +14,7 @@ export async function createProgram(context: CommandContext): Promise<Command> {
   program.addCommand(await createServeCommand(context));
   program.addCommand(createKeyCommand(context));
   program.addCommand(createKubeConfigCommand(context));
+  program.addCommand(createAuditCommand(context));
   program.addCommand(createVersionCommand(context));
   program.addCommand(createCompletionCommand(context, program));
   return program;

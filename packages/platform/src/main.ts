@@ -10,6 +10,7 @@ import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/h
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
@@ -22,6 +23,7 @@ import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
 import { openAuditLog } from "./server/audit-log.ts";
 import { createFrontDoor } from "./server/front-door.ts";
+import { createLeakReports, leakReporters, leakReportLimits } from "./server/leak-reports.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { openStore } from "./server/open-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
@@ -154,6 +156,15 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),
   };
+  const leakOptions = {
+    ...core,
+    policy: configuration.accessKeys.leaked,
+    accessKeys: () => requiredResource(surface.registry, core.names.managementGroup, "OwnedAccessKey"),
+    recordEvent: surface.recordKeyEvent,
+    runtime,
+    onError: surface.onError,
+    signal: lifetime.signal,
+  };
   const proxyAuthenticators = [
     // Before that of access keys, which refuses every token that is none.
     createProxyServiceAccountAuthenticator(core, surface),
@@ -169,6 +180,12 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     handler: createFrontDoor({
       management: createHandlerChain(surface.route, chain),
+      leaks: createHandlerChain(createLeakReports(leakOptions), {
+        ...chain,
+        authenticator: leakReporters,
+        authorizer: { authorize: () => ({ verdict: "allow", reason: "leak reports are open to everybody" }) },
+        rateLimits: leakReportLimits(clock),
+      }),
       proxy: createHandlerChain(createProxyRoute(core, surface), {
         ...chain,
         authenticator: unionAuthenticator(proxyAuthenticators),

@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { AuditEvent } from "./audit-event.ts";
 import { createFileAuditSink } from "./file-audit-sink.ts";
@@ -57,7 +58,8 @@ it("goes on behind what is there, on a line of its own", async () => {
 });
 
 it("begins a new file before one grows too large, and keeps as many as asked", async () => {
-  const size = Buffer.byteLength(`${JSON.stringify(event("0"))}\n`);
+  const chained = { annotations: { [PREVIOUS_LINE_ANNOTATION]: CHAIN_START } };
+  const size = Buffer.byteLength(`${JSON.stringify(event("0", chained))}\n`);
   const sink = await createFileAuditSink({ path, maxBytes: 2 * size, maxBackups: 2 });
   for (const id of "123456789") await sink.write(event(id));
   await sink[Symbol.asyncDispose]();

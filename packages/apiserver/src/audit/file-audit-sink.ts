@@ -1,9 +1,10 @@
-// Writes audit events to a file, one JSON line each.
+// Writes audit events to a file, one JSON line each, each line chained to the one before it.
 
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { CHAIN_START } from "@postern/apimachinery/audit/audit-chain";
+import { type AuditChain, createAuditChain, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
 
@@ -25,6 +26,9 @@ type Line = { readonly event: AuditEvent; readonly resolve: () => void; readonly
 class FileAuditSink implements AuditSink {
   readonly #options: FileAuditSinkOptions;
   #file: OpenFile;
+  #chain: AuditChain;
+  /** The last write failed: what the file ends with has to be looked at. */
+  #isTorn = false;
   #waiting: Line[] = [];
   #writing: Promise<void> | undefined;
   #closed = false;
@@ -32,6 +36,7 @@ class FileAuditSink implements AuditSink {
   constructor(options: FileAuditSinkOptions, file: OpenFile) {
     this.#options = options;
     this.#file = file;
+    this.#chain = createAuditChain(file.head);
   }
 
   /** Resolves when the line has been handed to the operating system. */
@@ -50,7 +55,7 @@ class FileAuditSink implements AuditSink {
       const lines = this.#waiting;
       this.#waiting = [];
       try {
-        await this.#append(lines.map(({ event }) => `${stringifyJson(event)}\n`).join(""));
+        await this.#append(lines.map(({ event }) => event));
         for (const { resolve } of lines) resolve();
       } catch (error) {
         for (const { reject } of lines) reject(error);
@@ -59,12 +64,26 @@ class FileAuditSink implements AuditSink {
     this.#writing = undefined;
   }
 
-  async #append(text: string): Promise<void> {
+  async #append(events: readonly AuditEvent[]): Promise<void> {
+    if (this.#isTorn) await this.#mend();
+    const { text, head } = this.#chain.linesOf(events);
     const bytes = Buffer.from(text);
     const { maxBytes = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#file.size > 0 && this.#file.size + bytes.length > maxBytes) await this.#rotate();
+    this.#isTorn = true;
     await writeWhole(this.#file.handle, bytes);
+    this.#isTorn = false;
     this.#file.size += bytes.length;
+    this.#chain.written(head);
+  }
+
+  /** Goes on from what really is in the file. */
+  async #mend(): Promise<void> {
+    const previous = this.#file.handle;
+    this.#file = await openForAppend(this.#options.path);
+    this.#chain = createAuditChain(this.#file.head);
+    this.#isTorn = false;
+    await previous.close();
   }
 
   async #rotate(): Promise<void> {
@@ -74,6 +93,7 @@ class FileAuditSink implements AuditSink {
       await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
     await renameIfThere(path, `${path}.1`);
     const previous = this.#file.handle;
+    // The chain goes on across files.
     this.#file = await openForAppend(path);
     await previous.close();
   }
@@ -86,14 +106,17 @@ class FileAuditSink implements AuditSink {
   }
 }
 
-type OpenFile = { readonly handle: FileHandle; size: number };
+/** `head` is the hash of the last line. */
+type OpenFile = { readonly handle: FileHandle; readonly head: string; size: number };
 
 async function openForAppend(path: string): Promise<OpenFile> {
   const handle = await open(path, constants.O_APPEND | constants.O_CREAT | constants.O_RDWR, 0o600);
   try {
     await handle.chmod(0o600);
     const { size } = await handle.stat();
-    return { handle, size: size + (await endLine(handle, size)) };
+    const added = await endLine(handle, size);
+    const head = size === 0 ? await headOfRotated(`${path}.1`) : await lastLineHash(handle, size + added);
+    return { handle, size: size + added, head };
   } catch (error) {
     await handle.close();
     throw error;
@@ -112,6 +135,36 @@ async function endLine(handle: FileHandle, size: number): Promise<number> {
 /** FileHandle.appendFile does the same with more around it. */
 async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let written = 0; written < bytes.length; ) written += (await handle.write(bytes, written)).bytesWritten;
+}
+
+const CHUNK_BYTES = 64 * 1024;
+
+/** Of a file that is not empty and ends with a line break. Reads from its end. */
+async function lastLineHash(handle: FileHandle, size: number): Promise<string> {
+  let tail: Uint8Array = new Uint8Array(0);
+  for (let end = size - 1; end > 0; ) {
+    const start = Math.max(0, end - CHUNK_BYTES);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - start), 0, end - start, start);
+    tail = Buffer.concat([buffer.subarray(0, bytesRead), tail]);
+    const lineBreak = tail.lastIndexOf(LINE_BREAK);
+    if (lineBreak >= 0) return sha256(tail.subarray(lineBreak + 1));
+    end = start;
+  }
+  return sha256(tail);
+}
+
+const LINE_BREAK = 0x0a;
+
+/** An empty log goes on from the file that it was before. */
+async function headOfRotated(path: string): Promise<string> {
+  try {
+    await using handle = await open(path, "r");
+    const { size } = await handle.stat();
+    return size === 0 ? CHAIN_START : await lastLineHash(handle, size);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return CHAIN_START;
+  }
 }
 
 async function renameIfThere(from: string, to: string): Promise<void> {

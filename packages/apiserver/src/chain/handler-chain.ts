@@ -17,6 +17,7 @@ import type { Runtime } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { Handler } from "./handler.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
 import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
@@ -47,6 +48,8 @@ export type HandlerChainDeps = {
   /** Absent: browsers may not call from other origins. */
   readonly cors?: CorsOptions;
   readonly flowControl?: FlowControlLimits;
+  /** Wrong credentials that a source address may send before its refusals are held back. Absent: any number. */
+  readonly failedLogins?: RateLimiter | undefined;
   /** Absent: nobody is limited. */
   readonly rateLimits?: RateLimits;
   /** Default 60 seconds. */

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authentication.go
 
 import { isApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
-import type { Authentication, Authenticator } from "../authentication/authenticator.ts";
+import { type Authentication, type Authenticator, CredentialRefusedError } from "../authentication/authenticator.ts";
 import {
   anonymousUser,
   GROUP_AUTHENTICATED,
@@ -11,9 +11,10 @@ import {
 } from "../authentication/user-info.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/bearer-token.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { Clock, Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import type { Handler } from "./handler.ts";
+import type { Handler, RequestContext } from "./handler.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
 
 export type WithAuthenticationDeps = {
   readonly authenticator: Authenticator;
@@ -21,7 +22,18 @@ export type WithAuthenticationDeps = {
   readonly allowAnonymous: boolean;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** Wrong credentials that a source address may send; each one more is answered late. Absent: all are answered at once. */
+  readonly failedLogins?: RateLimiter | undefined;
 };
+
+/** Handles of credentials in audit events. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go */
+export const AUDIT_CREDENTIAL = "authentication.kubernetes.io/credential-id";
+/** Why nobody was let in. */
+export const AUDIT_REFUSAL = "authentication.kubernetes.io/refusal";
+
+/** How long a refusal is held back from who guesses. */
+const HOLD_MS = 1_000;
 
 export function withAuthentication(next: Handler, deps: WithAuthenticationDeps): Handler {
   const { metrics, clock } = deps;
@@ -34,14 +46,46 @@ export function withAuthentication(next: Handler, deps: WithAuthenticationDeps):
       authentication = await authenticate(context.request, deps);
     } catch (error) {
       metrics.authentication(isApiError(error) ? "failure" : "error", seconds());
+      annotateRefusal(context, error);
+      await holdBack(context, error, deps);
       throw error;
     }
     metrics.authentication("success", seconds());
     const user = withGroups(authentication.user);
     context.audit.setUser(user);
+    if (authentication.credential !== undefined) context.audit.annotate(AUDIT_CREDENTIAL, authentication.credential.id);
     const request = withoutTokenProtocol(context.request);
     return next({ ...context, request, user, credential: authentication.credential });
   };
+}
+
+function annotateRefusal({ audit }: RequestContext, error: unknown): void {
+  if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
+  const { message, credentialId } = error.cause;
+  audit.annotate(AUDIT_REFUSAL, message);
+  if (credentialId !== undefined) audit.annotate(AUDIT_CREDENTIAL, credentialId);
+}
+
+/**
+ * Slows down who guesses, and nobody else: whoever has a good credential never waits, also behind the address of one who guesses,
+ * and no header tells whose guesses are counted.
+ */
+async function holdBack(
+  { request, signal }: RequestContext,
+  error: unknown,
+  { failedLogins, scheduler }: WithAuthenticationDeps,
+): Promise<void> {
+  if (failedLogins === undefined || !isApiError(error) || error.code !== 401 || request.remoteAddress === "") return;
+  if (failedLogins.delayOf(request.remoteAddress) === undefined) return;
+  await new Promise<void>((resolve) => {
+    const timer = scheduler.schedule(HOLD_MS, done);
+    signal.addEventListener("abort", done, { once: true });
+    function done(): void {
+      timer[Symbol.dispose]();
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+  });
 }
 
 /** Throws ApiError 401. */

@@ -23,6 +23,8 @@ export type AccessKeyFormat = {
   idOf(value: string): string | undefined;
   /** Whether a key of this format stands somewhere in a text. */
   find(text: string): boolean;
+  /** All of them, in their order. */
+  all(text: string): readonly string[];
 };
 
 export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
@@ -35,6 +37,9 @@ export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
     if (id === undefined) return undefined;
     return value.endsWith(checksumOf(value.slice(0, -CHECKSUM_LENGTH))) ? id : undefined;
   };
+  const all = (text: string): readonly string[] =>
+    [...text.matchAll(anywhere)].map(([value]) => value).filter((value) => idOf(value) !== undefined);
+
   return {
     prefix,
     generate(random) {
@@ -43,7 +48,8 @@ export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
       return { id, value: body + checksumOf(body) };
     },
     idOf,
-    find: (text) => [...text.matchAll(anywhere)].some(([value]) => idOf(value) !== undefined),
+    find: (text) => all(text).length > 0,
+    all,
   };
 }
 

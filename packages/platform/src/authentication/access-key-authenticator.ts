@@ -1,7 +1,11 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
 import { ApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
-import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
+import {
+  type Authentication,
+  type Authenticator,
+  CredentialRefusedError,
+} from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer-token";
@@ -16,15 +20,8 @@ import { accessKeyIdentity, type IdentityDependencies } from "./access-key-ident
 export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
 
 /** Why a key was refused, for the audit log alone: the cause of the 401. */
-export class AccessKeyRefusedError extends Error {
+export class AccessKeyRefusedError extends CredentialRefusedError {
   override readonly name = "AccessKeyRefusedError";
-  /** The public handle; undefined where no key was found. */
-  readonly keyId: string | undefined;
-
-  constructor(why: string, keyId: string | undefined) {
-    super(why);
-    this.keyId = keyId;
-  }
 }
 
 export type AccessKeyAuthenticatorOptions = IdentityDependencies & {

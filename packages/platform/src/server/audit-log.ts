@@ -1,12 +1,17 @@
 // Opens the audit log that the configuration asks for.
 
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
-import { metadataForAll } from "@postern/apiserver/audit/audit-policy";
+import { createAuditChain } from "@postern/apiserver/audit/audit-chain";
+import { type AuditPolicy, metadataForAll } from "@postern/apiserver/audit/audit-policy";
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
+import { parseAuditPolicy } from "../audit/audit-policy-file.ts";
+import { alwaysRecordingCredentials, bearsSecrets } from "../audit/credential-requests.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { createPlatformNames } from "../platform-names.ts";
 
 const AUDIT_FILE = "audit.log";
 const MEGABYTE = 1024 * 1024;
@@ -14,14 +19,30 @@ const MEGABYTE = 1024 * 1024;
 export type AuditLog = { readonly options: AuditOptions; readonly sink: AuditSink };
 
 /** Rejects with ConfigurationError where the file cannot be written. */
-export async function openAuditLog({ audit, dataDir }: Configuration): Promise<AuditLog> {
+export async function openAuditLog({ audit, dataDir, platform }: Configuration): Promise<AuditLog> {
+  const names = createPlatformNames(platform);
+  const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile), names);
   const { logPath, logMaxSize, logMaxBackup, mode } = audit;
   const sink =
     logPath === "-"
       ? standardOutputSink()
       : await openFile(logPath === "" ? join(dataDir, AUDIT_FILE) : logPath, logMaxSize, logMaxBackup);
-  // Every request is recorded, key creation and kube configs among them; bodies never are.
-  return { sink, options: { policy: metadataForAll, sink, failureMode: mode === "blocking" ? "blocking" : "ignore" } };
+  const failureMode = mode === "blocking" ? "blocking" : "ignore";
+  return { sink, options: { policy, sink, failureMode, bearsSecrets: bearsSecrets(names) } };
+}
+
+async function readPolicy(path: string): Promise<AuditPolicy> {
+  if (path === "") return metadataForAll;
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new ConfigurationError(
+      `the audit policy ${path} cannot be read: name a readable file in --audit-policy-file, or none`,
+      { cause: error },
+    );
+  }
+  return parseAuditPolicy(path, text);
 }
 
 async function openFile(path: string, maxSize: number, maxBackups: number): Promise<AuditSink> {
@@ -40,10 +61,13 @@ async function openFile(path: string, maxSize: number, maxBackups: number): Prom
 }
 
 function standardOutputSink(): AuditSink {
+  const chain = createAuditChain();
   return {
     write: (event) =>
       new Promise((resolve, reject) => {
-        process.stdout.write(`${JSON.stringify(event)}\n`, (error) => (error ? reject(error) : resolve()));
+        const { text, head } = chain.linesOf([event]);
+        chain.written(head);
+        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
     [Symbol.asyncDispose]: async () => {},
   };

@@ -1,4 +1,5 @@
-// Where a request goes: to the management API, at the root or below its base path, or through the proxy to a virtual cluster.
+// Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, or to the
+// reports of leaked keys.
 
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -9,14 +10,19 @@ type RequestHandler = (request: ApiRequest) => Promise<ApiResponse>;
 /** The base path of existing clients; the same API answers at the root. */
 export const MANAGEMENT_BASE = "/kubernetes/management";
 
+/** Where anybody reports keys that they found. */
+export const LEAKS_PATH = "/leaks";
+
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
 
 export function createFrontDoor(handlers: {
   readonly management: RequestHandler;
   readonly proxy: RequestHandler;
+  readonly leaks: RequestHandler;
 }): RequestHandler {
   return async (request) => {
     const { path } = request;
+    if (path === LEAKS_PATH) return await handlers.leaks(request);
     if (!path.startsWith("/kubernetes")) return await handlers.management(request);
     if (PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`))) return await handlers.proxy(request);
     return await handlers.management(mountRequest(request, MANAGEMENT_BASE) ?? request);

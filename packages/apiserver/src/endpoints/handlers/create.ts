@@ -34,6 +34,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
 
   const object = await readObject(context, definition, endpoint, options.fieldValidation);
   addDeprecationWarnings(resource, object, context.warnings);
+  context.audit.setRequestObject(object);
   const manager = fieldManagerOf(options.fieldManager, context.request);
   const owned = fieldManager.update({
     live: undefined,

@@ -28,6 +28,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
   const object = await readObject(context, definition, endpoint, options.fieldValidation);
   checkNameOfPath(object, context);
   addDeprecationWarnings(resource, object, context.warnings);
+  context.audit.setRequestObject(object);
   const manager = fieldManagerOf(options.fieldManager, context.request);
   const now = formatTimestamp(endpoint.runtime.clock.now());
   const allowsCreate = definition.strategy?.allowCreateOnUpdate === true && subresource === "";

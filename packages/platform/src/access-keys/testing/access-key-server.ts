@@ -78,7 +78,11 @@ export function createTestClock(start = Date.parse("2026-01-01T00:00:00Z")) {
 
 export type AccessKeyServerOptions = {
   readonly domain?: string;
-  readonly accessKeys?: { readonly maxTTLSeconds?: number; readonly defaultTTLSeconds?: number };
+  readonly accessKeys?: {
+    readonly maxTTLSeconds?: number;
+    readonly defaultTTLSeconds?: number;
+    readonly maxPerOwner?: number;
+  };
   /** What may be done beside what members of system:masters may, which is everything. */
   readonly allows?: (attributes: AuthorizationAttributes) => boolean;
 };

@@ -12,6 +12,7 @@ import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
 import type { PlatformContext } from "../../platform-context.ts";
 import { checkCreator, narrowedKeyOf } from "./creator-limits.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "./issued-credential.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { isAccessKey } from "./sealed-fields.ts";
@@ -68,7 +69,11 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     validate: (object) => validateAccessKey(object, undefined, { names, directory, secrets, requiresKey: true }),
     validateUpdate: (object, old) => validateAccessKey(object, old, { names, directory, secrets, requiresKey: false }),
 
-    afterCreate: (object) => recordEvent(keyEvent(object, "Created")),
+    afterCreate(object, { audit }) {
+      const id = keys.byName(object.metadata.name ?? "")?.id;
+      if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      recordEvent(keyEvent(object, "Created"));
+    },
     afterUpdate(object, old) {
       const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];
       if (is !== was) recordEvent(keyEvent(object, is ? "Disabled" : "Enabled"));

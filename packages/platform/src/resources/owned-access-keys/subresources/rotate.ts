@@ -14,18 +14,19 @@ import { isRepeated, rotateValue } from "../../../access-keys/rotation/rotate-va
 import type { SealedRecordWriter } from "../../../access-keys/rotation/sealed-record-writer.ts";
 import type { PlatformContext } from "../../../platform-context.ts";
 import { checkCreator } from "../creator-limits.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../key-events.ts";
 import type { OwnedAccessKey } from "../owned-access-key.ts";
 import { specOf, withKey } from "../secret-fields.ts";
-
-/** Of an audit event: the public handle of the key that was made. Source: k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage/token.go */
-export const AUDIT_ISSUED_CREDENTIAL = "authentication.kubernetes.io/issued-credential-id";
 
 /** A week: a grace is for passing the new value on, not for living with two. */
 export const MAX_GRACE_SECONDS = 7 * 86_400;
 const MAX_NONCE_LENGTH = 128;
 
-export type RotateDependencies = Pick<PlatformContext, "names" | "runtime" | "keys" | "directory" | "authorizer"> & {
+export type RotateDependencies = Pick<
+  PlatformContext,
+  "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
+> & {
   readonly secrets: AccessKeySecrets;
   readonly recordEvent: RecordKeyEvent;
   /** `ownedaccesskeys` as callers reach it. */

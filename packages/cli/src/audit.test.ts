@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { runCommand } from "./testing/run-command.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "audit-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+function chain(ids: readonly string[], from = CHAIN_START): string[] {
+  let previous = from;
+  return ids.map((auditID) => {
+    const line = JSON.stringify({ auditID, annotations: { [PREVIOUS_LINE_ANNOTATION]: previous } });
+    previous = sha256(line);
+    return line;
+  });
+}
+
+async function fileOf(name: string, lines: readonly string[]): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, lines.map((line) => `${line}\n`).join(""));
+  return path;
+}
+
+it("follows the chain through several files", async () => {
+  const lines = chain(["1", "2", "3"]);
+  const files = [await fileOf("audit.log.1", lines.slice(0, 2)), await fileOf("audit.log", lines.slice(2))];
+  const { code, stdout } = await runCommand(["audit", "verify", ...files]);
+  expect(code).toBe(0);
+  expect(stdout).toContain(`${files[0]}: 2 lines, from the first line of all`);
+  expect(stdout).toContain(`last ${sha256(lines[2] ?? "")}`);
+  const other = await runCommand(["audit", "verify", ...files.toReversed()]);
+  expect(other.code).not.toBe(0);
+});
+
+it("names the line that does not fit", async () => {
+  const lines = chain(["1", "2", "3"]);
+  const path = await fileOf("audit.log", lines.with(1, (lines[1] ?? "").replace('"2"', '"x"')));
+  const { code, stdout, stderr } = await runCommand(["audit", "verify", path]);
+  expect(code).not.toBe(0);
+  expect(stdout).toContain(`${path}:3 does not follow`);
+  expect(stderr).toContain("1 of 3 lines");
+});
+
+it("checks the beginning of what is left against a hash that is known", async () => {
+  const path = await fileOf("audit.log", chain(["1"], sha256("before")));
+  expect((await runCommand(["audit", "verify", "--from", sha256("before"), path])).code).toBe(0);
+  expect((await runCommand(["audit", "verify", "--from", sha256("other"), path])).code).not.toBe(0);
+});
+
+it("says that a file cannot be read", async () => {
+  const { code, stderr } = await runCommand(["audit", "verify", join(folder, "none")]);
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("cannot be read (ENOENT)");
+});

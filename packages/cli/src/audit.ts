@@ -1,0 +1,55 @@
+// `postern audit`: looks at the audit log of a server.
+
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
+import { Command } from "commander";
+import type { CommandContext } from "./command-context.ts";
+import { UsageError } from "./usage-error.ts";
+
+const FAULTS = {
+  "not-json": "is not complete: the server was stopped in the middle of it, or somebody cut it",
+  "not-chained": "carries no hash of the line before it",
+  broken: "does not follow the line before it: something between the two was changed, put in or taken out",
+} as const;
+
+export function createAuditCommand({ stdout }: CommandContext): Command {
+  const verify = new Command("verify")
+    .description("check that no line of an audit log was changed or is missing")
+    .argument("<file...>", "the log; of several, the oldest first, such as audit.log.2 audit.log.1 audit.log")
+    .option(
+      "--from <sha256>",
+      "hash that the first line must carry, as an earlier check of what is before it printed it",
+    )
+    .action(async (files: readonly string[], { from }: { readonly from?: string }) => {
+      let head = from;
+      let total = 0;
+      let faulty = 0;
+      for (const file of files) {
+        const reader = createChainReader(sha256, head);
+        for await (const line of linesOf(file)) reader.read(line);
+        const { lines, faults, startsAfter, endsWith } = reader.report();
+        for (const { line, fault } of faults) stdout.write(`${file}:${line} ${FAULTS[fault]}\n`);
+        const start = startsAfter === CHAIN_START ? "from the first line of all" : `after ${startsAfter}`;
+        stdout.write(`${file}: ${lines} lines, ${start}, last ${endsWith}\n`);
+        head = endsWith;
+        total += lines;
+        faulty += faults.length;
+      }
+      if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
+    });
+  return new Command("audit").description("look at the audit log of a server").addCommand(verify);
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
+
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const input = createReadStream(path, "utf8");
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) yield line;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    throw new UsageError(`${path} cannot be read (${code})`);
+  }
+}

@@ -1,0 +1,78 @@
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+
+const format = createAccessKeyFormat("postern");
+
+const create = async (platform: RunningPlatform, name: string): Promise<string> =>
+  (await platform.send({ method: "POST", path: "ownedaccesskeys", body: { metadata: { name }, spec: {} } })).body.spec
+    .key;
+const report = (platform: RunningPlatform, body: string, headers = {}) =>
+  platform.send({ method: "POST", path: "/leaks", key: "", body, headers });
+const isDisabled = async (platform: RunningPlatform, name: string): Promise<boolean> =>
+  (await platform.send({ path: `ownedaccesskeys/${name}` })).body.spec.disabled === true;
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const eventsAbout = async (platform: RunningPlatform, reason: string) =>
+  (await platform.send({ path: "/api/v1/namespaces/default/events" })).body.items.filter(
+    (event: any) => event.reason === reason,
+  );
+
+describe("POST /leaks", () => {
+  let platform: RunningPlatform;
+  beforeAll(async () => {
+    platform = await startPlatform();
+  });
+  afterAll(() => platform[Symbol.asyncDispose]());
+
+  it("disables a key that is found in any text, and says so to nobody but its owner", async () => {
+    const key = await create(platform, "leaked");
+    await create(platform, "kept");
+    const answer = await report(platform, `https://paste.example/x: token=${key}&more`);
+    expect(answer.status).toBe(202);
+    await until(() => isDisabled(platform, "leaked"));
+    expect((await platform.send({ path: "selves", key })).status).toBe(401);
+    expect(await isDisabled(platform, "kept")).toBe(false);
+    await until(async () => (await eventsAbout(platform, "Leaked")).length === 1);
+    expect(JSON.stringify(await eventsAbout(platform, "Leaked"))).not.toContain(key);
+  });
+
+  it("security book 42: answers the same, whether or not there is such a key", async () => {
+    const real = await create(platform, "real");
+    const answers = [];
+    for (const body of [real, format.generate(systemRuntime.random).value, "noise", `${real.slice(0, -1)}x`, "{}"]) {
+      answers.push(await report(platform, body));
+    }
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  });
+
+  it("is not moved by a handle with another secret, nor by who the sender says to be", async () => {
+    const key = await create(platform, "victim");
+    const guess = `${key.slice(0, 15)}${"A".repeat(43)}`;
+    await report(platform, guess);
+    await create(platform, "marker").then((marker) => report(platform, marker, { authorization: "Bearer wrong" }));
+    await until(() => isDisabled(platform, "marker"));
+    expect(await isDisabled(platform, "victim")).toBe(false);
+  });
+
+  it("security book 50: takes small bodies, and few in a row", async () => {
+    expect((await platform.send({ path: "/leaks", key: "" })).status).toBe(405);
+    const statuses: number[] = [];
+    for (let at = 0; at < 12; at++) statuses.push((await report(platform, "x".repeat(70_000))).status);
+    expect(statuses.filter((status) => status === 413 || status === 429)).toHaveLength(12);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await platform.send({ path: "projects" })).status).toBe(200);
+  });
+});
+
+it("only tells of a leaked key where the setting says so", async () => {
+  await using platform = await startPlatform({ "leaked-access-keys": "report" });
+  const key = await create(platform, "leaked");
+  await report(platform, key);
+  await until(async () => (await eventsAbout(platform, "Leaked")).length === 1);
+  expect((await platform.send({ path: "projects", key })).status).toBe(200);
+});

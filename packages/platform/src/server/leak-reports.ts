@@ -1,0 +1,101 @@
+// POST /leaks: anybody reports access keys that they found where none should be. The answer never tells whether there is such a key.
+
+import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import { anonymousUser } from "@postern/apiserver/authentication/user-info";
+import type { Handler } from "@postern/apiserver/chain/handler";
+import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
+import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import { jsonResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { Configuration } from "../config/configuration.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { eventOfKey, type RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
+import { specOf } from "../resources/owned-access-keys/secret-fields.ts";
+
+const MAX_BODY_BYTES = 64 * 1024;
+/** More in one report are not looked at. */
+const MAX_KEYS = 100;
+/** Reports come from scanners, one at a time. */
+const REPORTS_PER_SECOND = 1;
+const REPORTS_AT_ONCE = 10;
+
+/** The same for every report. */
+const ACCEPTED = JSON.stringify({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Success",
+  message: "thank you: what is an access key of this server will be dealt with",
+  code: 202,
+});
+
+export type LeakReportOptions = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "find" | "byUid">;
+  readonly secrets: Pick<AccessKeySecrets, "format">;
+  readonly policy: Configuration["accessKeys"]["leaked"];
+  /** The installed `ownedaccesskeys`. */
+  readonly accessKeys: () => InstalledResource;
+  readonly recordEvent: RecordKeyEvent;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  readonly onError: (error: unknown, subject: string) => void;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+/** Reporters are nobody, whatever they send along. */
+export const leakReporters: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
+
+/** Applies whatever the configuration says of other requests. */
+export const leakReportLimits = (clock: Clock): RateLimits => ({
+  perSource: createRateLimiter({ qps: REPORTS_PER_SECOND, burst: REPORTS_AT_ONCE }, clock),
+});
+
+/** The body is any text with keys in it. The checksum in a key tells it from noise before anything is looked up. */
+export function createLeakReports(options: LeakReportOptions): Handler {
+  const { names, keys, secrets, policy, accessKeys, recordEvent, runtime, onError, signal } = options;
+
+  async function deal(key: AccessKeyState): Promise<void> {
+    if (keys.byUid(key.uid)?.disabled !== false) return;
+    recordEvent(eventOfKey(names, key, "Leaked"));
+    if (policy !== "disable") return;
+    const { definition, store } = accessKeys();
+    const context = createSystemContext(
+      {
+        verb: "update",
+        apiGroup: definition.group,
+        apiVersion: definition.version,
+        resource: definition.plural,
+        name: key.name,
+      },
+      { clock: runtime.clock, signal },
+    );
+    await store.update(
+      context,
+      "",
+      key.name,
+      { uid: key.uid, subresource: "", transform: disabled },
+      { dryRun: false },
+    );
+  }
+
+  return async ({ request }) => {
+    if (request.method !== "POST") throw methodNotAllowedError();
+    const text = Buffer.from(await request.body(MAX_BODY_BYTES)).toString("utf8");
+    const found = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS).flatMap((value) => keys.find(value) ?? []);
+    // After the answer, which is so no later for a key that there is.
+    runtime.scheduler.schedule(0, () => {
+      for (const key of found) deal(key).catch((error: unknown) => onError(error, key.name));
+    });
+    return jsonResponse(202, ACCEPTED);
+  };
+}
+
+const disabled = (current: KubeObject): KubeObject => ({ ...current, spec: { ...specOf(current), disabled: true } });
