@@ -16,8 +16,19 @@ const kindNameSchema = s
   .string()
   .describe("The kind of this object, in CamelCase. The server may infer it from the endpoint.").schema;
 
+/** Whatever is compiled from a schema is kept by the schema itself, so the same fields give the same one. */
+const kindSchemas = new WeakMap<StructuralSchema, StructuralSchema>();
+
 /** `fields` is the schema of `spec`, `status` and whatever else the kind has beside apiVersion, kind and metadata. */
 export function kindSchema(fields: StructuralSchema): StructuralSchema {
+  const known = kindSchemas.get(fields);
+  if (known !== undefined) return known;
+  const schema = completed(fields);
+  kindSchemas.set(fields, schema);
+  return schema;
+}
+
+function completed(fields: StructuralSchema): StructuralSchema {
   return {
     ...fields,
     type: "object",

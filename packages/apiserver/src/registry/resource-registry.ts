@@ -1,14 +1,13 @@
 // The resources that one API surface serves. They can be added and removed while it runs.
 
 import type { FieldManager } from "@postern/apimachinery/managedfields/field-manager";
-import { createFieldManager } from "@postern/apimachinery/managedfields/field-manager";
-import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
+import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { createSchemaValidator } from "@postern/apimachinery/schema/validate-schema";
 import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
+import { compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
 import { createGenericStore } from "./generic-store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
@@ -96,13 +95,14 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
   const { storedAs } = definition;
   const { group, plural } = storedAs ?? definition;
   const keys = createResourceKeys(composition, { group, resource: plural, namespaced: definition.namespaced });
+  const { validator, fieldManager } = compiledSchemaOf(definition);
   const records = cache.view(keys.prefix);
   const view = storedAs === undefined ? records : presentView(records, definition, storedAs);
   const store = createGenericStore({
     definition,
     strategy: definition.strategy ?? {},
     keys,
-    validator: createSchemaValidator(definition.schema),
+    validator,
     storage,
     cache,
     view,
@@ -118,28 +118,7 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     store,
     storage: definition.submit === undefined ? (definition.decorate?.(store) ?? store) : {},
     view,
-    deprecationsOf: rememberDeprecations(),
-    fieldManager: createFieldManager({
-      schema: definition.schema,
-      groupVersion: { group: definition.group, version: definition.version },
-      hasStatus: definition.hasStatus ?? false,
-      untrackedPaths: definition.sealed?.paths ?? [],
-      structs: definition.strategicMergePatch === true ? structsOf(definition) : [],
-    }),
-  };
-}
-
-/** The members that objects of a kind with a Go type always have: its structs, not its maps. */
-const structsOf = ({ schema }: ResourceDefinition): readonly string[] =>
-  Object.entries(schema.properties ?? {})
-    .filter(([name, property]) => name !== "metadata" && property.properties !== undefined)
-    .map(([name]) => name);
-
-function rememberDeprecations(): InstalledResource["deprecationsOf"] {
-  const known = new WeakMap<StructuralSchema, readonly Deprecation[]>();
-  return (schema) => {
-    const deprecations = known.get(schema) ?? collectDeprecations(schema);
-    known.set(schema, deprecations);
-    return deprecations;
+    deprecationsOf,
+    fieldManager,
   };
 }

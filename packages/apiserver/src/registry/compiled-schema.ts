@@ -1,0 +1,50 @@
+// What follows from a resource's schema alone, compiled once per process: API surfaces that serve the same kinds share it.
+
+import { createFieldManager, type FieldManager } from "@postern/apimachinery/managedfields/field-manager";
+import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { createSchemaValidator, type SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+export type CompiledSchema = {
+  readonly validator: SchemaValidator;
+  readonly fieldManager: FieldManager;
+};
+
+/** By schema, and by what else of a definition counts: kinds of one schema can differ in that. Schemas never change. */
+const compiledSchemas = new WeakMap<StructuralSchema, Map<string, CompiledSchema>>();
+
+export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema {
+  const { schema, group, version, hasStatus = false, sealed, strategicMergePatch = false } = definition;
+  const variant = JSON.stringify([group, version, hasStatus, sealed?.paths ?? [], strategicMergePatch]);
+  const variants = compiledSchemas.get(schema) ?? new Map<string, CompiledSchema>();
+  const known = variants.get(variant);
+  if (known !== undefined) return known;
+  const compiled: CompiledSchema = {
+    validator: createSchemaValidator(schema),
+    fieldManager: createFieldManager({
+      schema,
+      groupVersion: { group, version },
+      hasStatus,
+      untrackedPaths: sealed?.paths ?? [],
+      structs: strategicMergePatch ? structsOf(schema) : [],
+    }),
+  };
+  compiledSchemas.set(schema, variants.set(variant, compiled));
+  return compiled;
+}
+
+/** The members that objects of a kind with a Go type always have: its structs, not its maps. */
+const structsOf = ({ properties = {} }: StructuralSchema): readonly string[] =>
+  Object.entries(properties)
+    .filter(([name, property]) => name !== "metadata" && property.properties !== undefined)
+    .map(([name]) => name);
+
+const deprecations = new WeakMap<StructuralSchema, readonly Deprecation[]>();
+
+/** The deprecated fields of a resource's schema or of a subresource's, found once. */
+export function deprecationsOf(schema: StructuralSchema): readonly Deprecation[] {
+  const known = deprecations.get(schema) ?? collectDeprecations(schema);
+  deprecations.set(schema, known);
+  return known;
+}
