@@ -1,0 +1,69 @@
+// Sends single requests the way programs do that know nothing of Kubernetes: a path, a method, a body.
+
+import { readFile } from "node:fs/promises";
+import type { IncomingHttpHeaders } from "node:http";
+import { request } from "node:https";
+import type { PosternProcess } from "./postern-process.ts";
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** What the text says as JSON; undefined where it is none. */
+  readonly body: any;
+};
+
+export type HttpRequest = {
+  readonly method?: string;
+  readonly key?: string | undefined;
+  /** An object is sent as JSON, a text as it is. */
+  readonly body?: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+export type HttpClient = (path: string, options?: HttpRequest) => Promise<Answer>;
+
+/** The key that the administrator's kube config holds. */
+export async function adminKey(server: PosternProcess): Promise<string> {
+  const key = /token: (\S+)/.exec(await readFile(server.adminKubeConfig, "utf8"))?.[1];
+  if (key === undefined) throw new Error("the administrator's kube config holds no key");
+  return key;
+}
+
+export async function httpClient(server: PosternProcess): Promise<HttpClient> {
+  const ca = await readFile(server.caFile);
+  return (path, { method, key, body, headers = {} } = {}) =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        `${server.url}${path}`,
+        {
+          ca,
+          agent: false,
+          method: method ?? (body === undefined ? "GET" : "POST"),
+          headers: {
+            ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            ...headers,
+          },
+        },
+        (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) });
+          });
+        },
+      );
+      sent.on("error", reject);
+      sent.end(typeof body === "object" ? `${JSON.stringify(body)}\n` : body);
+    });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
