@@ -13,9 +13,16 @@ const next = randomNumbers(Number(seed));
 const storage = await openSqliteStorage({ path });
 const revisions = new Map((await storage.list("/")).entries.map((entry) => [entry.key, entry.revision]));
 
-// Synchronous: what has been said survives the end of the process.
+// Synchronous: what has been said survives the end of the process. The pipe takes nothing while the reader is slow.
 function say(acknowledged: Acknowledged): void {
-  writeSync(1, `${JSON.stringify(acknowledged)}\n`);
+  let rest = Buffer.from(`${JSON.stringify(acknowledged)}\n`);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) throw error;
+    }
+  }
 }
 
 async function write(writer: number): Promise<void> {
