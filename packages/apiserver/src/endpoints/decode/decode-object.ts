@@ -14,6 +14,7 @@ import { invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
+import { findTypeFault, goKindOf } from "./find-type-fault.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
@@ -26,7 +27,7 @@ export type BodyKind = GroupVersionKind & {
 
 export type Body = { readonly bytes: Uint8Array; readonly format: InputFormat };
 
-const STRICT_REFUSAL = (kind: BodyKind) => (why: string) =>
+const refusalOf = (kind: BodyKind) => (why: string) =>
   badRequestError(`${kind.kind} in version ${quoteGo(kind.version)} cannot be handled as a ${kind.kind}: ${why}`);
 
 /** Throws 400 or 422 with the texts of Kubernetes. */
@@ -40,11 +41,13 @@ export function decodeObject(
   // To Go, null is an object without members.
   const typed = withKind(value ?? {}, kind, body.bytes);
   const { object, unknown } = conform(typed, kind);
+  const fault = kind.strategicMergePatch === true ? findTypeFault(object, kind.schema, kind.kind) : undefined;
+  if (fault !== undefined) throw refusalOf(kind)(fault);
   applyFieldValidation(
     directive,
     { warnings: [...duplicates, ...unknown], errors: [...strictTexts, ...unknown] },
     context.warnings,
-    STRICT_REFUSAL(kind),
+    refusalOf(kind),
   );
   return object;
 }
@@ -120,13 +123,6 @@ const notAnObject = (value: JsonValue): string =>
 const notAString = (member: string, value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go struct field ` +
   `.${member} of type string`;
-
-/** What Go's decoder calls a JSON value. */
-export function goKindOf(value: JsonValue): string {
-  if (Array.isArray(value)) return "array";
-  if (typeof value === "boolean") return "bool";
-  return typeof value === "bigint" ? "number" : typeof value;
-}
 
 /** Upstream shows the first 30 bytes of what it could not read: as text when they begin an object, anything else in hex. */
 export function unrecognizedError({ kind }: { readonly kind: string }, bytes: Uint8Array, why: string) {

@@ -28,6 +28,7 @@ import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { conform } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
+import { findTypeFault } from "../decode/find-type-fault.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
@@ -146,6 +147,9 @@ function asObject(
   const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
   const { object, unknown } = conform(typed as unknown as KubeObject, definition);
+  const misfit =
+    definition.strategicMergePatch === true ? findTypeFault(object, definition.schema, definition.kind) : undefined;
+  if (misfit !== undefined) throw patchError(patched, () => misfit);
   const faults = [...strictErrors, ...unknown];
   const directive = fieldValidationOf(fieldValidation);
   applyFieldValidation(directive, { warnings: faults, errors: faults }, context.warnings, (why) =>

@@ -1,0 +1,35 @@
+// The words are those of Go's encoding/json, as kube-apiserver shows them for built-in kinds.
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { expect, it } from "vitest";
+import { findTypeFault } from "./find-type-fault.ts";
+
+const schema: StructuralSchema = {
+  type: "object",
+  properties: {
+    data: { type: "object", additionalProperties: { type: "string" } },
+    immutable: { type: "boolean" },
+    seconds: { type: "integer", format: "int32" },
+    rules: {
+      type: "array",
+      items: { type: "object", properties: { verbs: { type: "array", items: { type: "string" } } } },
+    },
+    port: { "x-kubernetes-int-or-string": true },
+  },
+};
+const inField = (value: string, field: string, type: string): string =>
+  `json: cannot unmarshal ${value} into Go struct field ConfigMap.${field} of type ${type}`;
+
+it.each<[JsonValue, string | undefined]>([
+  [{ data: { a: "b" }, immutable: null, seconds: 5, rules: [{ verbs: ["get"] }], port: "x", unknown: [] }, undefined],
+  [{ data: { a: 1 } }, inField("number", "data", "string")],
+  [{ data: "x" }, inField("string", "data", "map[string]string")],
+  [{ immutable: "yes" }, inField("string", "immutable", "bool")],
+  [{ seconds: 1.5 }, inField("number 1.5", "seconds", "int32")],
+  [{ rules: [{ verbs: "get" }] }, inField("string", "rules.verbs", "[]string")],
+  [{ rules: [{ verbs: [true] }] }, inField("bool", "rules.verbs", "string")],
+  [[], "json: cannot unmarshal array into Go value of type v1.ConfigMap"],
+])("finds in %j the fault %j", (value, fault) => {
+  expect(findTypeFault(value, schema, "ConfigMap")).toBe(fault);
+});
