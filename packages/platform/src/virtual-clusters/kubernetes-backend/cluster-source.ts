@@ -20,18 +20,19 @@ export type SecretSourceOptions = {
   readonly connections: ClusterConnections;
   /** Names the cluster among the connections: its uid. */
   readonly key: string;
-  /** The Secret as it is now. Undefined when there is none. */
-  readonly secret: () => KubeObject | undefined;
-  /** The entry of the Secret. Absent: config. */
-  readonly entry?: string | undefined;
+  /** The Secret as it is now, undefined when there is none, and its entry, undefined for the usual one. May throw ApiErrors. */
+  readonly find: () => { readonly object: KubeObject | undefined; readonly entry?: string | undefined };
 };
 
 /** Entries that kube configs are kept under, by convention. */
 const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 
 /** The kube config is in a Secret of the platform, and is looked at for every request, so that a change counts at once. */
-export function createSecretSource({ connections, key, secret, entry }: SecretSourceOptions): ClusterSource {
-  const current = (): ClusterConnection => connections.connectionOf(key, kubeConfigIn(secret(), entry));
+export function createSecretSource({ connections, key, find }: SecretSourceOptions): ClusterSource {
+  const current = (): ClusterConnection => {
+    const { object, entry } = find();
+    return connections.connectionOf(key, kubeConfigIn(object, entry));
+  };
   return { current, connect: async () => current(), invalidate() {} };
 }
 

@@ -39,7 +39,11 @@ const secretWith = (kubeConfig: string, entry = "config"): KubeObject => ({
 async function connectCluster(options: ServeClusterOptions = {}, signingTimeoutMs = 10_000) {
   const cluster = await serveCluster(options);
   const state = { secret: secretWith(cluster.kubeConfig) as KubeObject | undefined };
-  const source = createSecretSource({ connections: openConnections(), key: "uid", secret: () => state.secret });
+  const source = createSecretSource({
+    connections: openConnections(),
+    key: "uid",
+    find: () => ({ object: state.secret }),
+  });
   const backend = createKubernetesBackend({ source, names, scheduler, signingTimeoutMs });
   return { cluster, state, source, backend };
 }
@@ -320,10 +324,15 @@ describe("a vcluster in a connected cluster", () => {
       namespace: "default",
       name: "web",
       loopbackServer: inner.url,
+      isOwn: ({ metadata }) => metadata.labels?.["owner"] !== "another",
       clock: { now: () => now.value },
     });
     const backend = createKubernetesBackend({ source, names, scheduler });
-    const put = () => outer.cluster.admin("POST", "/api/v1/namespaces/default/secrets", secret);
+    const put = (labels = {}) =>
+      outer.cluster.admin("POST", "/api/v1/namespaces/default/secrets", {
+        ...secret,
+        metadata: { ...secret.metadata, labels },
+      });
     return { inner, outer, backend, source, put, now };
   }
 
@@ -347,6 +356,16 @@ describe("a vcluster in a connected cluster", () => {
     });
     await put();
     expect((await ask(backend, { url: "/version" })).status).toBe(200);
+  });
+
+  test("of another instance is not reached", async () => {
+    const { backend, put, inner } = await connectVcluster();
+    await put({ owner: "another" });
+    await expect(ask(backend, { url: "/version" })).rejects.toMatchObject({
+      code: 502,
+      details: { causes: [{ reason: "NotOfThisInstance" }] },
+    });
+    expect(inner.requests).toEqual([]);
   });
 
   test("is not waited for longer than the caller waits", async () => {

@@ -11,7 +11,7 @@ import { createSpaceBackend } from "./space-backend.ts";
 import { serveCluster } from "./testing/serve-cluster.ts";
 
 const { signal } = new AbortController();
-const { scheduler } = systemRuntime;
+const { clock, scheduler } = systemRuntime;
 const names = {
   name: "example",
   insideRoleGroup: (role: string) => `example:role:${role}`,
@@ -25,8 +25,8 @@ async function createHost() {
   onTestFinished(() => connections[Symbol.dispose]());
   const data = { config: Buffer.from(cluster.kubeConfig).toString("base64") };
   const secret: KubeObject = { apiVersion: "v1", kind: "Secret", metadata: { name: "a" }, data };
-  const host = createSecretSource({ connections, key: "host", secret: () => secret });
-  const space = (uid: string) => createSpaceBackend({ host, namespace: "team-a", uid, names, scheduler });
+  const host = createSecretSource({ connections, key: "host", find: () => ({ object: secret }) });
+  const space = (uid: string) => createSpaceBackend({ host, namespace: "team-a", uid, names, clock, scheduler });
   return { cluster, space };
 }
 
@@ -51,6 +51,9 @@ test("a namespace of somebody else is neither taken nor removed", async () => {
   await expect(space("two").provision({}, signal)).rejects.toMatchObject({ code: 409 });
   expect(await space("two").remove(signal)).toBe(true);
   expect(await cluster.admin("GET", "/api/v1/namespaces/team-a")).toMatchObject({ kind: "Namespace" });
+  const reach = space("two").proxy(createTestContext({ url: "/api/v1/namespaces/team-a/secrets" }), alice);
+  await expect(reach).rejects.toMatchObject({ code: 409 });
+  await expect(space("two").bindRoles(["admin"], signal)).rejects.toMatchObject({ code: 409 });
 });
 
 test("callers have their roles in the namespace, and reach nothing else", async () => {

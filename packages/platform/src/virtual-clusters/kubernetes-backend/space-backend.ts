@@ -3,9 +3,10 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { conflictError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { createResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
+import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
@@ -38,10 +39,21 @@ export type SpaceBackendOptions = {
   /** Of the instance: a namespace carries it as a label, and is never taken from another. */
   readonly uid: string;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key">;
+  readonly clock: Clock;
   readonly scheduler: Scheduler;
 };
 
-export function createSpaceBackend({ host, namespace, uid, names, scheduler }: SpaceBackendOptions): SpaceBackend {
+/** How long a namespace that was this space's is taken to be still. */
+const OWNED_MS = 10_000;
+
+export function createSpaceBackend({
+  host,
+  namespace,
+  uid,
+  names,
+  clock,
+  scheduler,
+}: SpaceBackendOptions): SpaceBackend {
   const ownerLabel = names.key("space-instance-uid");
   const isOurs = ({ metadata }: KubeObject): boolean => metadata.labels?.[ownerLabel] === uid;
   const namespacesOf = ({ client }: ClusterConnection) =>
@@ -66,9 +78,21 @@ export function createSpaceBackend({ host, namespace, uid, names, scheduler }: S
     return asOwnRequest("create the namespace", namespacesOf(connection).create(object, { signal }));
   };
 
+  let ownedAt = Number.NEGATIVE_INFINITY;
+
+  /** Whoever makes an instance chooses the namespace that it points at. */
+  async function mustBeOurs(connection: ClusterConnection, signal: AbortSignal): Promise<void> {
+    if (clock.now() - ownedAt < OWNED_MS) return;
+    const found = await find(connection, signal);
+    if (found === undefined) throw unreachableError(NOT_PROVISIONED);
+    if (!isOurs(found)) throw taken(namespace);
+    ownedAt = clock.now();
+  }
+
   return {
     async proxy(context, user) {
       const connection = await host.connect(context.signal);
+      await mustBeOurs(connection, context.signal);
       return await namespacedProxy(connection.proxy, namespace)(context, user);
     },
     async provision(metadata, signal) {
@@ -89,11 +113,13 @@ export function createSpaceBackend({ host, namespace, uid, names, scheduler }: S
       }
     },
     async bindRoles(clusterRoles, signal) {
-      const { client } = await host.connect(signal);
-      await bindRoles(client, clusterRoles, { names, namespace }, signal);
+      const connection = await host.connect(signal);
+      await mustBeOurs(connection, signal);
+      await bindRoles(connection.client, clusterRoles, { names, namespace }, signal);
     },
     async remove(signal) {
       const connection = await host.connect(signal);
+      ownedAt = Number.NEGATIVE_INFINITY;
       const found = await find(connection, signal);
       if (found === undefined || !isOurs(found)) return true;
       if (found.metadata.deletionTimestamp !== undefined) return false;
@@ -110,10 +136,12 @@ export function createSpaceBackend({ host, namespace, uid, names, scheduler }: S
       if (!health.ready) return health;
       const found = await find(await host.connect(signal), signal);
       if (found !== undefined && isOurs(found)) return health;
-      return { ready: false, reason: "NotProvisioned", message: "the namespace has not been made yet" };
+      return { ready: false, ...NOT_PROVISIONED };
     },
   };
 }
+
+const NOT_PROVISIONED = { reason: "NotProvisioned", message: "the namespace has not been made yet" };
 
 const taken = (namespace: string) =>
   conflictError({ group: "", resource: "namespaces" }, namespace, "it is there already, and is not this space's");

@@ -25,6 +25,11 @@ export type VclusterSourceOptions = {
    * Service, by the name it has inside the connected cluster.
    */
   readonly loopbackServer?: string;
+  /**
+   * Whether the Secret there is this instance's. Whoever makes an instance chooses what it points at, and gets all rights in what it
+   * reaches.
+   */
+  readonly isOwn: (secret: KubeObject) => boolean;
   readonly clock: Clock;
 };
 
@@ -32,13 +37,18 @@ export type VclusterSourceOptions = {
 const FRESH_MS = 60_000;
 
 export function createVclusterSource(options: VclusterSourceOptions): ClusterSource {
-  const { connections, key, host, namespace, name, clock } = options;
+  const { connections, key, host, namespace, name, isOwn, clock } = options;
   const { loopbackServer = `https://${name}.${namespace}.svc` } = options;
   let readAt = Number.NEGATIVE_INFINITY;
   let reading: Promise<ClusterConnection> | undefined;
 
   async function read(signal: AbortSignal): Promise<ClusterConnection> {
     const secret = await readSecret(await host.connect(signal), namespace, `vc-${name}`, signal);
+    if (!isOwn(secret)) {
+      connections.remove(key);
+      const message = "it belongs to another instance: its Secret is not labelled for this one";
+      throw badGatewayError({ reason: "NotOfThisInstance", message });
+    }
     const connection = connections.connectionOf(key, kubeConfigIn(secret), loopbackServer);
     readAt = clock.now();
     return connection;

@@ -1,0 +1,131 @@
+// Finds what the platform reaches by a kube config: connected clusters, the virtual clusters and spaces in them, and external ones.
+
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { PlatformNames } from "../../platform-names.ts";
+import { unreachableError } from "../../proxy/upstream-failure.ts";
+import type { Cluster } from "../../resources/clusters/cluster.ts";
+import type { ObjectLookup } from "../../resources/object-lookup.ts";
+import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
+import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
+import type { ClusterConnections } from "./cluster-connections.ts";
+import { type ClusterSource, createSecretSource } from "./cluster-source.ts";
+import { createKubernetesBackend } from "./kubernetes-backend.ts";
+import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
+import { createVclusterSource } from "./vcluster-source.ts";
+
+export type KubernetesBackends = {
+  /** A connected cluster as a whole. */
+  ofCluster(cluster: Cluster): VirtualClusterBackend;
+  /** A virtual cluster that is external, standalone or in a connected cluster. */
+  ofVirtualCluster(instance: VirtualClusterInstance): VirtualClusterBackend;
+  /** A space in a connected cluster. */
+  ofSpace(instance: SpaceInstance): SpaceBackend;
+  /** Cuts the connections of an object that is gone, by its uid. */
+  remove(uid: string): void;
+};
+
+export type KubernetesBackendsOptions = {
+  readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key" | "projectOf">;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  /** A Secret of the platform. Undefined when there is none. */
+  readonly secret: (namespace: string, name: string) => KubeObject | undefined;
+  /** To what administrators have registered. */
+  readonly connected: ClusterConnections;
+  /** To what tenants have registered; to be made with address rules that keep them out of the platform's own network. */
+  readonly external: ClusterConnections;
+};
+
+export function createKubernetesBackends(options: KubernetesBackendsOptions): KubernetesBackends {
+  const { names, runtime, lookup, secret, connected, external } = options;
+  const { clock, scheduler } = runtime;
+  const backends = new Map<string, VirtualClusterBackend>();
+  const spaces = new Map<string, SpaceBackend>();
+
+  /** The cluster is looked up each time: where its kube config lies may change, and one of its name may take its place. */
+  function sourceOfCluster({ metadata: { name = "", uid = "" } }: Cluster): ClusterSource {
+    const kubeConfigRef = () => {
+      const cluster = lookup.cluster(name);
+      if (cluster === undefined || cluster.metadata.uid !== uid) throw clusterNotFound(name);
+      return { ...cluster.spec?.kubeConfigRef, managementNamespace: cluster.spec?.managementNamespace };
+    };
+    const find = (): { readonly object: KubeObject | undefined; readonly entry: string | undefined } => {
+      const { secretNamespace = "", secretName = "", key, managementNamespace = "" } = kubeConfigRef();
+      const namespace = secretNamespace === "" ? managementNamespace : secretNamespace;
+      return { object: secretName === "" ? undefined : secret(namespace, secretName), entry: key };
+    };
+    return createSecretSource({ connections: connected, key: uid, find });
+  }
+
+  function hostOf(name: string): ClusterSource {
+    const cluster = lookup.cluster(name);
+    if (cluster === undefined) throw clusterNotFound(name);
+    return sourceOfCluster(cluster);
+  }
+
+  function sourceOfVirtualCluster(instance: VirtualClusterInstance): ClusterSource {
+    const { metadata, spec } = instance;
+    const { namespace = "", name = "", uid = "" } = metadata;
+    if (isExternal(instance)) {
+      const find = () => ({ object: secret(namespace, `vc-${name}`), entry: undefined });
+      return createSecretSource({ connections: external, key: uid, find });
+    }
+    const { cluster = "", namespace: hostNamespace = "", virtualCluster = "" } = spec?.clusterRef ?? {};
+    const isPlacedByName = hostNamespace === namespace && virtualCluster === name;
+    const project = names.projectOf(namespace) ?? "";
+    return createVclusterSource({
+      connections: connected,
+      key: uid,
+      host: hostOf(cluster),
+      namespace: hostNamespace,
+      name: virtualCluster,
+      isOwn: ({ metadata: { labels = {} } }) =>
+        isPlacedByName || (labels[names.key("project")] === project && labels[names.key("virtual-cluster")] === name),
+      clock,
+    });
+  }
+
+  return {
+    ofCluster(cluster) {
+      const make = () => createKubernetesBackend({ source: sourceOfCluster(cluster), names, scheduler });
+      return kept(backends, cluster.metadata.uid ?? "", make);
+    },
+    ofVirtualCluster(instance) {
+      const make = () => createKubernetesBackend({ source: sourceOfVirtualCluster(instance), names, scheduler });
+      const { uid = "" } = instance.metadata;
+      return kept(backends, isExternal(instance) ? `${uid}${EXTERNAL}` : uid, make);
+    },
+    ofSpace({ metadata: { uid = "" }, spec }) {
+      const { cluster = "", namespace = "" } = spec?.clusterRef ?? {};
+      return kept(spaces, uid, () =>
+        createSpaceBackend({ host: hostOf(cluster), namespace, uid, names, clock, scheduler }),
+      );
+    },
+    remove(uid) {
+      for (const key of [uid, `${uid}${EXTERNAL}`]) backends.delete(key);
+      spaces.delete(uid);
+      connected.remove(uid);
+      external.remove(uid);
+    },
+  };
+}
+
+/** An instance may become external, or cease to be. */
+const EXTERNAL = "/external";
+
+const isExternal = ({ spec }: VirtualClusterInstance): boolean => spec?.external === true || spec?.standalone === true;
+
+/** What else an instance points at cannot be changed, so that one is good for as long as the object lives. */
+function kept<T>(known: Map<string, T>, key: string, make: () => T): T {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  known.set(key, made);
+  return made;
+}
+
+const clusterNotFound = (name: string): ApiError =>
+  unreachableError({ reason: "ClusterNotFound", message: `cluster ${JSON.stringify(name)} does not exist` });
