@@ -1,0 +1,20 @@
+// The process that makes the load: apart from the servers, so that neither takes time from the other unseen.
+
+import type { Answer, LoadReport, Order } from "./order.ts";
+import { runFanOut } from "./run-fan-out.ts";
+import { runLoad } from "./run-load.ts";
+
+const tell = (answer: Answer): void => void process.send?.(answer);
+
+async function run(order: Order): Promise<LoadReport> {
+  const onStarted = (): void => tell({ type: "started" });
+  return order.kind === "load" ? await runLoad(order, onStarted) : await runFanOut(order, onStarted);
+}
+
+// Orders come from the one process that started this one.
+process.on("message", (order: Order) => {
+  run(order).then(
+    (report) => tell({ type: "report", report }),
+    (error: unknown) => tell({ type: "failed", message: String(error) }),
+  );
+});

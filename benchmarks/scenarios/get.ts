@@ -1,0 +1,26 @@
+// Reads of single objects.
+
+import type { Protocol } from "../load/order.ts";
+import { COLLECTION, OBJECT_BYTES } from "../servers/access-key-object.ts";
+import type { Scenario } from "./scenario.ts";
+
+const get = (name: string, protocol: Protocol): Scenario => ({
+  name,
+  order: ({ kind, target, objects, seconds }) => ({
+    kind: "load",
+    target,
+    protocol,
+    inFlight: 32,
+    seconds,
+    request: {
+      method: "GET",
+      path: kind === "bare" ? `/bytes/${OBJECT_BYTES}` : `${COLLECTION}/key-{n}`,
+      numbers: objects,
+    },
+  }),
+});
+
+export const GETS: readonly Scenario[] = [
+  get("GET by name, HTTP/1.1, 32 connections", "h1"),
+  get("GET by name, HTTP/2, 32 streams", "h2"),
+];

@@ -1,0 +1,70 @@
+// Makes a kube-apiserver serve objects of the same shape, by a custom resource definition.
+
+import { connect } from "node:http2";
+import type { Target } from "../load/order.ts";
+import { COLLECTION, GROUP } from "./access-key-object.ts";
+
+const CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const ESTABLISHING_MS = 200;
+const ATTEMPTS = 100;
+
+const DEFINITION = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: `ownedaccesskeys.${GROUP}` },
+  spec: {
+    group: GROUP,
+    scope: "Cluster",
+    names: { kind: "OwnedAccessKey", plural: "ownedaccesskeys", singular: "ownedaccesskey" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: {
+                type: "object",
+                properties: {
+                  displayName: { type: "string" },
+                  description: { type: "string" },
+                  ttl: { type: "integer", format: "int64" },
+                },
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** Resolves when the resource is served. Rejects when the peer refuses the definition. */
+export async function preparePeer(target: Target): Promise<void> {
+  const created = await ask(target, "POST", CRD_PATH, JSON.stringify(DEFINITION));
+  if (created !== 201 && created !== 409) throw new Error(`the peer refused the definition: ${created}`);
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if ((await ask(target, "GET", `${COLLECTION}?limit=1`)) === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, ESTABLISHING_MS));
+  }
+  throw new Error("the peer does not serve the resource");
+}
+
+function ask({ url, ca, token }: Target, method: string, path: string, body?: string): Promise<number> {
+  const session = connect(url, ca === undefined ? { rejectUnauthorized: false } : { ca });
+  return new Promise<number>((resolve, reject) => {
+    session.on("error", reject);
+    const stream = session.request({
+      ":method": method,
+      ":path": path,
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+    });
+    stream.on("response", (headers) => resolve(headers[":status"] ?? 0));
+    stream.on("error", reject);
+    stream.resume();
+    stream.end(body);
+  }).finally(() => session.close());
+}

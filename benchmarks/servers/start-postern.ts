@@ -1,0 +1,31 @@
+// Starts Postern as its users do, on a data directory of its own.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import type { MeasuredServer } from "./measured-server.ts";
+import { startProcess } from "./start-process.ts";
+
+export type Postern = MeasuredServer & AsyncDisposable & { readonly startMilliseconds: number };
+
+/** `main` is the built command; `nodeOptions` such as `--cpu-prof`. */
+export async function startPostern(
+  dataDir: string,
+  main: string,
+  nodeOptions: readonly string[] = [],
+): Promise<Postern> {
+  const startedAt = performance.now();
+  const server = await startProcess([...nodeOptions, main, "serve", "--data-dir", dataDir, "--secure-port", "0"]);
+  const startMilliseconds = performance.now() - startedAt;
+  const kubeConfig = readFileSync(join(dataDir, "admin.kubeconfig"), "utf8");
+  return {
+    target: {
+      url: server.url,
+      ca: readFileSync(join(dataDir, "ca.crt"), "utf8"),
+      token: /token: (\S+)/.exec(kubeConfig)?.[1] ?? "",
+    },
+    pid: server.pid,
+    startMilliseconds,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
