@@ -32,8 +32,9 @@ export async function adminKey(server: PosternProcess): Promise<string> {
 
 export async function httpClient(server: PosternProcess): Promise<HttpClient> {
   const ca = await readFile(server.caFile);
-  return (path, { method, key, body, headers = {} } = {}) =>
-    new Promise((resolve, reject) => {
+  return (path, { method, key, body, headers = {} } = {}) => {
+    const content = typeof body === "object" ? `${JSON.stringify(body)}\n` : body;
+    return new Promise((resolve, reject) => {
       const sent = request(
         `${server.url}${path}`,
         {
@@ -42,7 +43,10 @@ export async function httpClient(server: PosternProcess): Promise<HttpClient> {
           method: method ?? (body === undefined ? "GET" : "POST"),
           headers: {
             ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-            ...(body === undefined ? {} : { "content-type": "application/json" }),
+            // Not every method gets a length from Node by itself.
+            ...(content === undefined
+              ? {}
+              : { "content-type": "application/json", "content-length": String(Buffer.byteLength(content)) }),
             ...headers,
           },
         },
@@ -56,8 +60,9 @@ export async function httpClient(server: PosternProcess): Promise<HttpClient> {
         },
       );
       sent.on("error", reject);
-      sent.end(typeof body === "object" ? `${JSON.stringify(body)}\n` : body);
+      sent.end(content);
     });
+  };
 }
 
 function parsed(text: string): unknown {

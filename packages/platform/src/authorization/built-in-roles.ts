@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { GROUP_AUTHENTICATED } from "@postern/apiserver/authentication/user-info";
+import { GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { PlatformNames } from "../platform-names.ts";
 import { alwaysOpenRules } from "./always-open.ts";
@@ -10,6 +10,9 @@ import { alwaysOpenRules } from "./always-open.ts";
 const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 const INSTANCES = ["virtualclusterinstances", "spaceinstances"];
+
+/** What load balancers probe, and clients read before they have a key; as `system:public-info-viewer` in Kubernetes. */
+const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /** Suffixes of the roles' names; see `PlatformNames.role`. */
 export const PROJECT_ADMIN = "project-admin";
@@ -22,6 +25,7 @@ export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[]
     { verbs: ["*"], nonResourceURLs: ["*"] },
   ]),
   clusterRole(names.role("authenticated"), authenticatedRules(names)),
+  clusterRole(names.role("public-info-viewer"), [{ verbs: ["get", "head"], nonResourceURLs: PUBLIC_PATHS }]),
   clusterRole(names.role(PROJECT_ADMIN), projectAdminRules(names)),
   clusterRole(names.role(PROJECT_USER), projectUserRules(names)),
   clusterRole(names.role(PROJECT_VIEWER), projectViewerRules(names)),
@@ -31,6 +35,7 @@ export const builtInClusterRoles = (names: PlatformNames): readonly KubeObject[]
 export const builtInClusterRoleBindings = (names: PlatformNames): readonly KubeObject[] => [
   groupBinding(names.role("admin"), names.adminsGroup),
   groupBinding(names.role("authenticated"), GROUP_AUTHENTICATED),
+  groupBinding(names.role("public-info-viewer"), GROUP_UNAUTHENTICATED),
 ];
 
 /** Own user and own teams are not among them: RBAC cannot say "own". */

@@ -34,6 +34,7 @@ import type { ObjectLookup } from "./object-lookup.ts";
 import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "./owned-access-keys/key-events.ts";
 import { projects } from "./projects/index.ts";
+import { ownSelfSubjectAccessReviews } from "./self-subject-access-reviews/index.ts";
 import { type SelvesDependencies, selves } from "./selves/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { teams } from "./teams/index.ts";
@@ -78,6 +79,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     virtualClusterInstances({ ...deps, proxyFallback, onlyVisible: onlyVisible("virtualclusterinstances") }),
     spaceInstances({ ...deps, onlyVisible: onlyVisible("spaceinstances") }),
     selves({ ...deps, identityOf }),
+    ownSelfSubjectAccessReviews(deps),
     accessKeys(deps),
 
     namespaces,
