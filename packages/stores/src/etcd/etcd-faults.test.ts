@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Storage } from "@postern/apiserver/storage/storage";
-import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import type { Revision, Storage } from "@postern/apiserver/storage/storage";
+import { KeyExistsError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEtcdStorage } from "./etcd-storage.ts";
@@ -25,6 +25,16 @@ async function insist<Result>(attempt: () => Promise<Result>): Promise<Result> {
       await nextTurn();
     }
   }
+}
+
+/** An attempt without an answer may have been the one that worked. */
+function insistOnCreating(storage: Storage, key: string): Promise<Revision> {
+  return insist(() =>
+    storage.create(key, value).catch((error: unknown) => {
+      if (error instanceof KeyExistsError && error.current !== undefined) return error.current.revision;
+      throw error;
+    }),
+  );
 }
 
 describe.skipIf(missing)("three members", () => {
@@ -59,7 +69,7 @@ describe.skipIf(missing)("three members", () => {
       await storage.create("/before", value);
       await fail(0);
       expect((await storage.get("/before"))?.value).toEqual(value);
-      const last = await insist(() => storage.create("/after", value));
+      const last = await insistOnCreating(storage, "/after");
       await watch.reached(last);
       expect(watch.events.map((event) => event.type === "put" && event.entry.key)).toEqual(["/before", "/after"]);
       await mend(0);
@@ -137,9 +147,51 @@ describe.skipIf(missing)("one member", () => {
     await storage.create("/a", value);
     await etcd.members[0]!.kill();
     await etcd.members[0]!.restart();
-    const last = await insist(() => storage.create("/b", value));
+    const last = await insistOnCreating(storage, "/b");
     await watch.reached(last);
     expect(watch.log.map((line) => line.split("@")[0])).toEqual(["put /a", "put /b"]);
+  });
+
+  test("a list larger than one message of etcd is that of one revision, while writes go on", async () => {
+    await using storage = await open("/large");
+    const { connection, keys } = storage;
+    const names = Array.from({ length: 2_500 }, (_, index) => `/n${String(index).padStart(4, "0")}`);
+    for (let start = 0; start < names.length; start += 100) {
+      const success = names
+        .slice(start, start + 100)
+        .map((name) => ({ request_put: { key: keys.encode(name), value } }));
+      await connection.call(connection.methods.txn, { compare: [], success }, { repeatable: false });
+    }
+    const before = await storage.currentRevision();
+    const listing = storage.list("/");
+    const writes = Array.from({ length: 50 }, (_, index) => storage.create(`/zz${index}`, value));
+    const list = await listing;
+    await Promise.all(writes);
+    expect(list.revision).toBeGreaterThanOrEqual(before);
+    expect(list).toEqual(await storage.list("/", { revision: list.revision }));
+    expect(list.entries.slice(0, names.length).map(({ key }) => key)).toEqual(names);
+    const page = await storage.list("/", { limit: 1_700, revision: before });
+    expect(page).toMatchObject({ remaining: 800 });
+    expect(page.entries).toHaveLength(1_700);
+  });
+
+  test("an etcd that swallows everything: watches end, health says so, and all is well once it answers again", async () => {
+    await using storage = await openEtcdStorage({
+      endpoints: etcd.endpoints,
+      prefix: "/swallowed",
+      requestTimeoutMs: 1_000,
+    });
+    using watch = WatchRecorder.start(storage, "/", await storage.currentRevision());
+    etcd.members[0]!.pause();
+    expect(await watch.ended()).toBeInstanceOf(StorageUnavailableError);
+    await expect(storage.health.check()).rejects.toBeInstanceOf(StorageUnavailableError);
+    using late = WatchRecorder.start(storage, "/", 1);
+    expect(await late.ended()).toBeInstanceOf(StorageUnavailableError);
+    etcd.members[0]!.resume();
+    await insist(() => storage.health.check());
+    using again = WatchRecorder.start(storage, "/", await storage.currentRevision());
+    await again.reached(await insistOnCreating(storage, "/a"));
+    expect(again.events).toHaveLength(1);
   });
 
   test("keys that do not begin with a slash are a mistake of the caller", async () => {

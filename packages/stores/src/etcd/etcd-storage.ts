@@ -44,7 +44,10 @@ export type EtcdStorageOptions = {
 };
 
 export type EtcdStorage = Storage & {
-  /** For `/readyz`: rejects with StorageUnavailableError when etcd has no quorum within reach, or watches are cut off from it. */
+  /**
+   * For `/readyz`: rejects with StorageUnavailableError when etcd has no quorum within reach, or when watches have been cut off from
+   * it for longer than CUT_OFF_BOUND_MS of watch-feed.ts.
+   */
   readonly health: { readonly name: "etcd"; check(): Promise<void> };
   /** The connection and the keys, for what shares them, such as the election of leaders. */
   readonly connection: EtcdConnection;
@@ -54,8 +57,8 @@ export type EtcdStorage = Storage & {
 const DEFAULT_PREFIX = "/postern";
 const DEFAULT_TIMEOUT_MS = 5_000;
 const DEFAULT_MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
-/** Entries in one message. */
-const PAGE_SIZE = 500;
+/** Entries in one message: etcd looks at the keys of the whole rest of the range for each. */
+const PAGE_SIZE = 1_000;
 
 /** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials. */
 export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {

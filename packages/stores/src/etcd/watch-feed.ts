@@ -34,6 +34,8 @@ const HEARTBEAT_MS = 1_000;
 const SILENT_HEARTBEATS = 3;
 /** Without a feed for so long, watches are told that the store is out of reach. */
 const CUT_OFF_MS = 2_000;
+/** A server that is cut off from etcd knows it, and ends its watches, within so many milliseconds. */
+export const CUT_OFF_BOUND_MS = (SILENT_HEARTBEATS + 1) * HEARTBEAT_MS + CUT_OFF_MS;
 const FIRST_RETRY_MS = 20;
 const LAST_RETRY_MS = 1_000;
 /** Events that are on their way need no hurrying; etcd sends the past to its watches ten times a second. */
