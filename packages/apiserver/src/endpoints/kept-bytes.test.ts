@@ -1,0 +1,165 @@
+// Reads answer with the bytes that are kept: what is parsed and encoded for each request is counted here, so that nobody undoes it unseen.
+
+import { setImmediate } from "node:timers/promises";
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { admissionChain } from "../admission/admission-plugin.ts";
+import { CachedObject } from "../cache/cached-object.ts";
+import { createWatchCache } from "../cache/create-watch-cache.ts";
+import type { WatchCache } from "../cache/watch-cache.ts";
+import type { Handler } from "../chain/handler.ts";
+import { defineResource } from "../registry/resource-definition.ts";
+import { createResourceRegistry } from "../registry/resource-registry.ts";
+import { createContinueTokens } from "../registry/store/continue-token.ts";
+import { systemRuntime } from "../runtime/system-runtime.ts";
+import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
+import type { Storage } from "../storage/storage.ts";
+import { createTestContext, type TestRequest } from "../testing/test-context.ts";
+import type { ByteSink } from "../transport/api-response.ts";
+import { DEFAULT_LIMITS } from "./endpoint-context.ts";
+import { createEventLines } from "./handlers/watch-encoder.ts";
+import { createResourceRouter } from "./resource-router.ts";
+
+const boats = defineResource({
+  group: "harbour.test",
+  version: "v1",
+  kind: "Boat",
+  plural: "boats",
+  singular: "boat",
+  namespaced: false,
+  schema: kindSchema(s.object({ spec: s.object({ owner: s.string() }) }).schema),
+});
+const COLLECTION = "/apis/harbour.test/v1/boats";
+const BOATS = 20;
+
+let storage: Storage;
+let cache: WatchCache;
+let handler: Handler;
+let decoded: MockInstance;
+let parsed: MockInstance;
+let encoded: MockInstance;
+
+beforeEach(async () => {
+  storage = createMemoryStorage();
+  cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
+  await cache.ready();
+  const registry = createResourceRegistry({
+    composition: "test",
+    storage,
+    cache,
+    admission: admissionChain([]),
+    continueTokens: createContinueTokens(Buffer.from("key")),
+    runtime: systemRuntime,
+    onHookError: (error) => {
+      throw error;
+    },
+  });
+  registry.install(boats);
+  handler = createResourceRouter(registry, {
+    runtime: systemRuntime,
+    limits: DEFAULT_LIMITS,
+    eventLines: createEventLines(),
+  });
+  for (let index = 0; index < BOATS; index++) await send(create(index));
+  decoded = vi.spyOn(CachedObject.prototype, "decode");
+  parsed = vi.spyOn(JSON, "parse");
+  encoded = vi.spyOn(JSON, "stringify");
+});
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await cache[Symbol.asyncDispose]();
+  await storage[Symbol.asyncDispose]();
+});
+
+const create = (index: number): TestRequest => ({
+  method: "POST",
+  url: COLLECTION,
+  body: {
+    apiVersion: "harbour.test/v1",
+    kind: "Boat",
+    metadata: { name: `b-${index}`, labels: { side: index % 2 === 0 ? "port" : "starboard" } },
+    spec: { owner: "ada" },
+  },
+});
+
+/** The request's own texts are made before anything is counted. */
+async function send(request: TestRequest) {
+  const context = createTestContext(request);
+  vi.clearAllMocks();
+  return await handler(context);
+}
+
+const counts = () => ({
+  decoded: decoded.mock.calls.length,
+  parsed: parsed.mock.calls.length,
+  encoded: encoded.mock.calls.length,
+});
+
+describe("what a request costs in JSON", () => {
+  it("is nothing for a GET", async () => {
+    const { body } = await send({ url: `${COLLECTION}/b-1` });
+    expect(counts()).toEqual({ decoded: 0, parsed: 0, encoded: 0 });
+    expect(body.type === "bytes" && Buffer.from(body.bytes as Uint8Array).toString()).toContain('"name":"b-1"');
+  });
+
+  it.each(["", "?limit=5", "?fieldSelector=metadata.name%3Db-3"])(
+    "is the head of a LIST, and no object: %j",
+    async (query) => {
+      await send({ url: COLLECTION + query });
+      const { encoded: heads, ...rest } = counts();
+      expect(rest).toEqual({ decoded: 0, parsed: 0 });
+      // One for the head, one for the continue token.
+      expect(heads).toBeLessThanOrEqual(2);
+    },
+  );
+
+  it("is one look at each object for the first LIST by label, and none for those after it", async () => {
+    await send({ url: `${COLLECTION}?labelSelector=side%3Dport` });
+    expect(counts().decoded).toBeLessThanOrEqual(BOATS);
+    await send({ url: `${COLLECTION}?labelSelector=side%3Dstarboard` });
+    expect(counts().decoded).toBe(0);
+  });
+
+  it("is one parse and one encoding of the object for a create, which is answered with what the cache keeps", async () => {
+    await send(create(BOATS));
+    expect(decoded).not.toHaveBeenCalled();
+    expect(parsed.mock.calls.filter(([text]) => String(text).includes('"kind":"Boat"'))).toHaveLength(1);
+    expect(encoded.mock.calls.filter(([value]) => value?.kind === "Boat")).toHaveLength(1);
+  });
+
+  it("is one parse of what is there for a patch", async () => {
+    await send({
+      method: "PATCH",
+      url: `${COLLECTION}/b-1`,
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { spec: { owner: "bob" } },
+    });
+    expect(decoded.mock.calls).toHaveLength(1);
+    expect(encoded.mock.calls.filter(([value]) => value?.kind === "Boat")).toHaveLength(1);
+  });
+
+  it("is nothing for the events of a watch: all watchers are given the same bytes", async () => {
+    const controller = new AbortController();
+    const received: unknown[][] = [];
+    const ends: Promise<void>[] = [];
+    for (let watcher = 0; watcher < 10; watcher++) {
+      const { body } = await send({ url: `${COLLECTION}?watch=1&resourceVersion=${cache.revision}` });
+      if (body.type !== "stream") throw new Error("not a stream");
+      const lines: unknown[] = [];
+      received.push(lines);
+      const sink: ByteSink = { bufferedBytes: 0, write: (chunk) => lines.push(chunk) > 0 };
+      ends.push(body.run(sink, controller.signal));
+    }
+    await setImmediate();
+    await send(create(BOATS));
+    await expect.poll(() => received.every((lines) => lines.length > 0)).toBe(true);
+    // The write itself encodes its object once, and no watch does.
+    expect(encoded.mock.calls.filter(([value]) => value?.kind === "Boat")).toHaveLength(1);
+    expect(decoded).not.toHaveBeenCalled();
+    expect(new Set(received.flat()).size).toBe(1);
+    controller.abort();
+    await Promise.all(ends);
+  });
+});
