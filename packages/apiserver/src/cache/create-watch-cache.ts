@@ -109,6 +109,12 @@ class StoreWatchCache implements WatchCache {
     return this.#view(prefix);
   }
 
+  forget(prefix: string): void {
+    for (const [viewPrefix, view] of this.#views) {
+      if (viewPrefix.startsWith(prefix) && view.retire()) this.#views.delete(viewPrefix);
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closing.abort(closedError());

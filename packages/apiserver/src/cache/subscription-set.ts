@@ -12,6 +12,10 @@ export class SubscriptionSet {
   /** By prefix: all others, such as the key of one object. */
   readonly #others = new Map<string, Group>();
 
+  get isEmpty(): boolean {
+    return this.#folders.size === 0 && this.#others.size === 0;
+  }
+
   add(subscription: Subscription): void {
     const { prefix } = subscription;
     const groups = this.#groupsFor(prefix);

@@ -24,6 +24,7 @@ export class ViewState implements CacheView {
   readonly #subscriptions = new SubscriptionSet();
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
+  #isRetired = false;
   /** Applied, but not yet told to the subscriptions. */
   #batch: CacheEvent[] = [];
 
@@ -60,7 +61,7 @@ export class ViewState implements CacheView {
   subscribe(prefix: string, fromRevision: Revision, observer: CacheObserver): Disposable {
     const subscription = new Subscription(prefix, fromRevision, observer);
     let replay: Disposable | undefined;
-    if (this.#dependencies.closed()) queueMicrotask(() => subscription.fail(closedError()));
+    if (this.#isRetired || this.#dependencies.closed()) queueMicrotask(() => subscription.fail(closedError()));
     else if (fromRevision >= this.#history.floor) this.#replayFromMemory(subscription);
     else replay = this.#replayFromStorage(subscription, fromRevision);
     return {
@@ -97,6 +98,12 @@ export class ViewState implements CacheView {
     this.#changedRevision = revision;
     this.#history.reset(revision);
     this.#subscriptions.failAll(error);
+  }
+
+  /** Ends a view that nobody needs: false where it holds something, or somebody follows it. */
+  retire(): boolean {
+    this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty;
+    return this.#isRetired;
   }
 
   close(): void {

@@ -60,6 +60,24 @@ describe("content", () => {
     expect(view.revision).toBe(changed + 1);
   });
 
+  test("forgets views that hold nothing and that nobody follows, and no others", async () => {
+    const { storage, cache, view } = await start();
+    const created = await storage.create(`${VIEW}a`, value("a"));
+    cache.forget(VIEW);
+    expect(cache.view(VIEW)).toBe(view);
+    await storage.delete(`${VIEW}a`, created);
+    const subscription = view.subscribe(VIEW, view.revision, { events: () => {}, error: () => {} });
+    cache.forget("/registry/");
+    expect(cache.view(VIEW)).toBe(view);
+    subscription[Symbol.dispose]();
+    cache.forget("/registry/");
+    expect(cache.view(VIEW)).not.toBe(view);
+    await storage.create(`${VIEW}b`, value("b"));
+    expect(names(cache.view(VIEW), VIEW)).toEqual(["b"]);
+    const failed = new Promise((resolve) => view.subscribe(VIEW, view.revision, { events: () => {}, error: resolve }));
+    expect(await failed).toBeInstanceOf(StorageUnavailableError);
+  });
+
   test("a view is the same for the same prefix, and only for prefixes of a resource", async () => {
     const { cache, view } = await start();
     expect(cache.view(VIEW)).toBe(view);

@@ -60,4 +60,9 @@ export interface WatchCache extends AsyncDisposable {
   refresh(signal?: AbortSignal): Promise<Revision>;
   /** The view of a prefix such as `/registry/<composition>/<group>/<resource>/`; the same one for the same prefix. */
   view(prefix: string): CacheView;
+  /**
+   * Lets go of the views below `prefix` that hold no object and have no subscription, with what they remember of the past. A view that
+   * is asked for again is a new one; whoever keeps one from before sees it empty, and cannot subscribe to it.
+   */
+  forget(prefix: string): void;
 }

@@ -1,5 +1,6 @@
 // Keeps one ClusterRoleBinding inside a cluster for each group that stands for a ClusterRole.
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -12,21 +13,24 @@ import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 
-/** The binding has the name of the group it is for. Bindings that somebody else made are left alone. */
+type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
+
+/**
+ * The binding has the name of the group it is for. One of that name which says anything else is made anew, whoever made it: the group is
+ * the platform's. Other bindings of other people are left alone.
+ */
 export async function bindRoles(
   cluster: EmbeddedCluster,
   clusterRoles: readonly string[],
-  { clock, names }: Pick<Runtime, "clock"> & { readonly names: Pick<PlatformNames, "name" | "insideRoleGroup"> },
+  { clock, names }: Pick<Runtime, "clock"> & { readonly names: BindingNames },
   signal: AbortSignal,
 ): Promise<void> {
   const bindings = cluster.resource(RBAC_GROUP, "ClusterRoleBinding");
-  const wanted = new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), bindingOf(role, names)]));
-  for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
-
+  const wanted = bindingsByName(clusterRoles, names);
   for (const object of bindings.view.list(bindings.keys.prefix)) {
-    if (object.labels[MANAGED_BY] !== names.name) continue;
-    const { name = "", uid = "" } = object.decode().metadata;
-    if (wanted.has(name)) continue;
+    const binding = object.decode();
+    if (isAsWanted(binding, wanted, names)) continue;
+    const { name = "", uid = "" } = binding.metadata;
     const call = { verb: "delete", apiGroup: RBAC_GROUP, apiVersion: "v1", resource: "clusterrolebindings", name };
     try {
       const options = { dryRun: false, preconditions: { uid } };
@@ -35,20 +39,38 @@ export async function bindRoles(
       if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
     }
   }
+  for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
 }
 
 /** Whether `bindings`, all there are in a cluster, are what `bindRoles` would leave behind. */
 export function areRolesBound(
   bindings: readonly CachedObject[],
   clusterRoles: readonly string[],
-  names: Pick<PlatformNames, "name" | "insideRoleGroup">,
+  names: BindingNames,
 ): boolean {
-  const managed = bindings.filter(({ labels }) => labels[MANAGED_BY] === names.name);
-  const wanted = new Set(clusterRoles.map((role) => names.insideRoleGroup(role)));
-  return managed.length === wanted.size && managed.every((object) => wanted.has(object.decode().metadata.name ?? ""));
+  const wanted = bindingsByName(clusterRoles, names);
+  const objects = bindings.map((object) => object.decode());
+  const found = objects.filter(({ metadata }) => wanted.has(metadata.name ?? ""));
+  return found.length === wanted.size && objects.every((binding) => isAsWanted(binding, wanted, names));
 }
 
-const bindingOf = (clusterRole: string, names: Pick<PlatformNames, "name" | "insideRoleGroup">): KubeObject => ({
+function isAsWanted(
+  binding: KubeObject,
+  wanted: ReadonlyMap<string, KubeObject>,
+  { name: managedBy }: BindingNames,
+): boolean {
+  const same = wanted.get(binding.metadata.name ?? "");
+  const isManaged = binding.metadata.labels?.[MANAGED_BY] === managedBy;
+  if (same === undefined) return !isManaged;
+  return (
+    isManaged && equalJson(binding["subjects"], same["subjects"]) && equalJson(binding["roleRef"], same["roleRef"])
+  );
+}
+
+const bindingsByName = (clusterRoles: readonly string[], names: BindingNames): ReadonlyMap<string, KubeObject> =>
+  new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), bindingOf(role, names)]));
+
+const bindingOf = (clusterRole: string, names: BindingNames): KubeObject => ({
   apiVersion: `${RBAC_GROUP}/v1`,
   kind: "ClusterRoleBinding",
   metadata: { name: names.insideRoleGroup(clusterRole), labels: { [MANAGED_BY]: names.name } },

@@ -87,6 +87,8 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
     },
 
+    followRoles: (listener) => clusters.follow(uid, CLUSTER_ROLE_BINDINGS, listener),
+
     async health() {
       if (await clusters.exists(uid)) return { ready: true, version: version.gitVersion };
       return { ready: false, reason: "NotProvisioned", message: "the virtual cluster has not been set up yet" };

@@ -12,6 +12,7 @@ import type { TokenAuthenticator } from "@postern/apiserver/authentication/token
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { afterResponse } from "@postern/apiserver/chain/after-response";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
@@ -59,6 +60,8 @@ export type EmbeddedCluster = Disposable & {
   resource(group: string, kind: string): InstalledResource;
   /** Answers a request whose path is below the cluster's root, as `user`, once its own RBAC allows it. */
   handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /** Milliseconds for which no request has been under way; 0 while one is. */
+  idleFor(): number;
   /** Resolves when no controller has anything left to do. */
   idle(): Promise<void>;
 };
@@ -85,6 +88,7 @@ export async function startEmbeddedCluster(
   const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
   const signer = createRequestSigner({ runtime, requests, authority });
   const signing = createCertificateSigningController({ runtime, onError }, requests, signer);
+  const usage = createUsage(runtime);
   const dispose = (): void => {
     stop.abort();
     signing[Symbol.dispose]();
@@ -120,13 +124,37 @@ export async function startEmbeddedCluster(
       const attributes = authorizationAttributesOf(context);
       const { verdict, reason } = await surface.authorizer.authorize(attributes);
       if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
-      return await surface.route(context);
+      return await usage.during(() => surface.route(context));
     },
+    idleFor: () => usage.idleFor(),
     async idle() {
       await surface.idle();
       await signing.idle();
     },
     [Symbol.dispose]: dispose,
+  };
+}
+
+/** Notes when something was last under way. */
+function createUsage({ clock }: Pick<Runtime, "clock">) {
+  let underWay = 0;
+  let lastUsedAt = clock.now();
+  const end = (): void => {
+    underWay--;
+    lastUsedAt = clock.now();
+  };
+  return {
+    /** A stream or an upgraded connection is under way until it is over. */
+    async during(answer: () => Promise<ApiResponse>): Promise<ApiResponse> {
+      underWay++;
+      try {
+        return afterResponse(await answer(), end);
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    idleFor: () => (underWay > 0 ? 0 : clock.now() - lastUsedAt),
   };
 }
 

@@ -97,4 +97,72 @@ describe("the life of embedded virtual clusters", () => {
     await host.clusters.stop("one");
     await over;
   });
+
+  it("counts as many keys after the removal of a cluster as before it was made, also with tokens and certificates", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("other");
+    const before = await host.keysOf("/");
+    await host.setUp("one");
+    await host.request("one", { method: "POST", url: MAPS, body: configMap("mine") });
+    const token = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    await host.request("one", { method: "POST", url: token, body: {} });
+    const request = { commonName: "dev", organizations: [], expirationSeconds: 600 };
+    await host.backend("one").issueClientCertificate(request, signal);
+    expect((await host.keysOf("/")).length).toBeGreaterThan(before.length);
+    const views = host.cache.view("/registry/vc-one/core/configmaps/");
+    await host.clusters.remove("one", signal);
+    expect(await host.keysOf("/")).toEqual(before);
+    // What the cache knew of it is gone as well.
+    expect(host.cache.view("/registry/vc-one/core/configmaps/")).not.toBe(views);
+  });
+
+  it("cuts the watches of a cluster that is removed, and runs nothing more for it", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const { body } = await host.backend("one").proxy(createTestContext({ url: `${MAPS}?watch=1` }), root);
+    if (body.type !== "stream") throw new Error("a watch is a stream");
+    const over = body.run({ write: () => true, bufferedBytes: 0 }, signal);
+    await host.clusters.remove("one", signal);
+    await over;
+    expect(host.clusters.running).toBe(0);
+    expect(host.errors).toEqual([]);
+  });
+});
+
+describe("a cluster that nobody uses", () => {
+  const TEN_MINUTES = 10 * 60_000;
+
+  it("is stopped after ten minutes, and starts again with the next request", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    host.moveTime(TEN_MINUTES - 1_000);
+    host.runPlanned();
+    await host.request("one", { url: MAPS });
+    expect(host.clusters.running).toBe(1);
+    host.moveTime(TEN_MINUTES);
+    host.runPlanned();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(host.clusters.running).toBe(0);
+    expect((await host.request("one", { url: MAPS })).status).toBe(200);
+    expect(host.clusters.running).toBe(1);
+  });
+
+  it("goes on while somebody watches", async () => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const leave = new AbortController();
+    const { body } = await host.backend("one").proxy(createTestContext({ url: `${MAPS}?watch=1` }), root);
+    if (body.type !== "stream") throw new Error("a watch is a stream");
+    const over = body.run({ write: () => true, bufferedBytes: 0 }, leave.signal);
+    host.moveTime(TEN_MINUTES);
+    host.runPlanned();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(host.clusters.running).toBe(1);
+    leave.abort();
+    await over;
+    host.moveTime(TEN_MINUTES);
+    host.runPlanned();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(host.clusters.running).toBe(0);
+  });
 });

@@ -2,12 +2,13 @@
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/registry/resource-keys";
 import type { SealedValues } from "../access-keys/sealed-value.ts";
 import { createClusterAuthority, hasClusterAuthority, loadClusterAuthority } from "./cluster-authority.ts";
 import { type EmbeddedCluster, type EmbeddedClusterOptions, startEmbeddedCluster } from "./embedded-cluster.ts";
 import {
+  compositionPrefix,
   createInternalRecords,
   eraseComposition,
   type InternalRecords,
@@ -24,6 +25,8 @@ export type EmbeddedClusters = Disposable & {
   exists(uid: string): Promise<boolean>;
   /** What one of its resources holds, as far as this can be read without starting it. */
   viewOf(uid: string, location: ResourceLocation): readonly CachedObject[];
+  /** Calls back after every change of what `viewOf` gives, until disposed; starts nothing. */
+  follow(uid: string, location: ResourceLocation, listener: () => void): Disposable;
   /** Cuts its requests, and frees its memory. It starts again when it is used. */
   stop(uid: string): Promise<void>;
   /** Stops it, and removes all that it has in the store. */
@@ -40,15 +43,21 @@ export type EmbeddedClustersOptions = Omit<
   readonly sealedValues: SealedValues;
 };
 
-function viewOf(cache: WatchCache, composition: string, location: ResourceLocation): readonly CachedObject[] {
-  const { prefix } = createResourceKeys(composition, location);
-  return cache.view(prefix).list(prefix);
-}
+type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
+
+/** A cluster that nobody uses for this long is stopped. Starting it again takes some milliseconds. */
+const IDLE_MS = 10 * 60_000;
+const IDLE_CHECK_MS = 60_000;
 
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = options;
-  const started = new Map<string, Promise<EmbeddedCluster>>();
+  const started = new Map<string, Started>();
   const lifetime = new AbortController();
+
+  const viewAt = (uid: string, location: ResourceLocation): ViewPrefix => {
+    const { prefix } = createResourceKeys(virtualClusterComposition(uid), location);
+    return { view: cache.view(prefix), prefix };
+  };
 
   const recordsOf = (uid: string): InternalRecords =>
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
@@ -65,13 +74,17 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
   }
 
   function open(uid: string): Promise<EmbeddedCluster> {
-    const running = started.get(uid);
-    if (running !== undefined) return running;
+    const known = started.get(uid);
+    if (known !== undefined) {
+      known.openedAt = runtime.clock.now();
+      return known.cluster;
+    }
     const starting = start(uid);
-    started.set(uid, starting);
+    started.set(uid, { cluster: starting, openedAt: runtime.clock.now() });
+    planCheck();
     // A failed start is tried again by whoever comes next.
     starting.catch(() => {
-      if (started.get(uid) === starting) started.delete(uid);
+      if (started.get(uid)?.cluster === starting) started.delete(uid);
     });
     return starting;
   }
@@ -81,10 +94,28 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     if (running === undefined) return;
     started.delete(uid);
     try {
-      (await running)[Symbol.dispose]();
+      (await running.cluster)[Symbol.dispose]();
     } catch {
       // It never started, which its opener has been told.
     }
+  }
+
+  let nextCheck: Disposable | undefined;
+  const planCheck = (): void => {
+    nextCheck ??= runtime.scheduler.schedule(IDLE_CHECK_MS, () => {
+      nextCheck = undefined;
+      void stopIdle();
+    });
+  };
+
+  async function stopIdle(): Promise<void> {
+    for (const [uid, known] of started) {
+      // One that does not start is forgotten by `open`.
+      const cluster = await known.cluster.catch(() => undefined);
+      const sinceOpened = runtime.clock.now() - known.openedAt;
+      if (cluster !== undefined && Math.min(sinceOpened, cluster.idleFor()) >= IDLE_MS) await stop(uid);
+    }
+    if (started.size > 0 && !lifetime.signal.aborted) planCheck();
   }
 
   return {
@@ -96,16 +127,25 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
       await open(uid);
     },
     exists: (uid) => hasClusterAuthority(recordsOf(uid)),
-    viewOf: (uid, location) => viewOf(cache, virtualClusterComposition(uid), location),
+    viewOf(uid, location) {
+      const { view, prefix } = viewAt(uid, location);
+      return view.list(prefix);
+    },
+    follow: (uid, location, listener) =>
+      followView(viewAt(uid, location), runtime.scheduler, { replace: listener, put: listener, delete: listener }),
     async remove(uid, signal) {
       await stop(uid);
-      await eraseComposition(storage, virtualClusterComposition(uid), signal);
+      const composition = virtualClusterComposition(uid);
+      await eraseComposition(storage, composition, signal);
+      await cache.refresh(signal);
+      cache.forget(compositionPrefix(composition));
     },
     get running() {
       return started.size;
     },
     [Symbol.dispose]() {
       lifetime.abort();
+      nextCheck?.[Symbol.dispose]();
       for (const uid of [...started.keys()]) void stop(uid);
     },
   };

@@ -7,6 +7,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { isBeingDeleted } from "../../resources/finalizers.ts";
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
+import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
 
 export type InsideBindingsOptions = {
   readonly instances: ControlledResource;
@@ -16,32 +17,72 @@ export type InsideBindingsOptions = {
 /** For owners and administrators, users and viewers of the project. */
 const STANDARD_ROLES = ["cluster-admin", "edit", "view"];
 
+/** Bindings inside clusters that do not tell of changes are looked at again after this. */
+const LOOK_AGAIN_MS = 5 * 60_000;
+
+/** What is kept for one instance, so that a change of something else costs nothing. */
+type Kept = {
+  readonly state: string;
+  readonly backend: VirtualClusterBackend;
+  /** True when it has to be looked at once more. */
+  isStale: boolean;
+  watch: Disposable | undefined;
+};
+
 export function createInsideBindingsController(
   port: Omit<ControllerPort, "resources">,
   { instances: { view, keys }, backends }: InsideBindingsOptions,
 ): Controller {
   const { scheduler } = port.runtime;
-  /** What was kept last, by key, so that a change of something else costs nothing. */
-  const kept = new Map<string, string>();
+  const keptOf = new Map<string, Kept>();
   const queue = new WorkQueue({ scheduler, onError: port.onError, process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
     const instance = view.get(key)?.decode() as VirtualClusterInstance | undefined;
-    if (instance === undefined || isBeingDeleted(instance) || instance.status?.phase !== "Ready") {
-      kept.delete(key);
-      return;
-    }
+    if (instance === undefined || isBeingDeleted(instance) || instance.status?.phase !== "Ready") return release(key);
     const roles = insideRoles(instance);
     const state = JSON.stringify([instance.metadata.uid, roles]);
-    if (kept.get(key) === state) return;
+    const known = keptOf.get(key);
+    if (known?.state === state && !known.isStale) return;
     try {
-      await backends.backendOf(instance).bindRoles(roles, signal);
-      kept.set(key, state);
+      const kept = known?.state === state ? known : keep(key, state, backends.backendOf(instance));
+      kept.isStale = false;
+      await kept.backend.bindRoles(roles, signal);
     } catch (error) {
+      release(key);
       // It is not ready any more; its status will say so, and this runs again when it is.
       if (!isApiError(error, "ServiceUnavailable")) throw error;
     }
+  }
+
+  function keep(key: string, state: string, backend: VirtualClusterBackend): Kept {
+    release(key);
+    const look = (): void => {
+      kept.isStale = true;
+      queue.add(key);
+    };
+    const kept: Kept = { state, backend, isStale: true, watch: undefined };
+    kept.watch = backend.followRoles === undefined ? lookAgain(look) : backend.followRoles(look);
+    keptOf.set(key, kept);
+    return kept;
+  }
+
+  function lookAgain(look: () => void): Disposable {
+    let next: Disposable | undefined;
+    const plan = (): void => {
+      next = scheduler.schedule(LOOK_AGAIN_MS, () => {
+        look();
+        plan();
+      });
+    };
+    plan();
+    return { [Symbol.dispose]: () => next?.[Symbol.dispose]() };
+  }
+
+  function release(key: string): void {
+    keptOf.get(key)?.watch?.[Symbol.dispose]();
+    keptOf.delete(key);
   }
 
   const following = followView({ view, prefix: keys.prefix }, scheduler, {
@@ -55,6 +96,7 @@ export function createInsideBindingsController(
     idle: () => queue.idle(),
     [Symbol.dispose]() {
       following[Symbol.dispose]();
+      for (const key of [...keptOf.keys()]) release(key);
       queue[Symbol.dispose]();
     },
   };

@@ -3,6 +3,7 @@
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
@@ -20,7 +21,16 @@ export type EmbeddedHost = Awaited<ReturnType<typeof createEmbeddedHost>>;
 export async function createEmbeddedHost(storage = createMemoryStorage(), serverKey = 7) {
   let skipped = 0;
   const clock = { now: () => Date.now() + skipped };
-  const runtime = { ...systemRuntime, clock };
+  const planned = new Set<() => void>();
+  /** Real timers for what is soon; what is a minute away or more happens when the test says so. */
+  const scheduler: Scheduler = {
+    schedule(delayMs, task) {
+      if (delayMs < 60_000) return systemRuntime.scheduler.schedule(delayMs, task);
+      planned.add(task);
+      return { [Symbol.dispose]: () => void planned.delete(task) };
+    },
+  };
+  const runtime = { ...systemRuntime, clock, scheduler };
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
   const errors: unknown[] = [];
@@ -65,6 +75,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
 
   return {
     storage,
+    cache,
     clusters,
     errors,
     backend,
@@ -79,6 +90,13 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     settled,
     moveTime(ms: number) {
       skipped += ms;
+    },
+    /** Runs everything that was planned for a minute from now or later. */
+    runPlanned() {
+      for (const task of [...planned]) {
+        planned.delete(task);
+        task();
+      }
     },
     async keysOf(prefix: string) {
       return (await storage.list(prefix)).entries.map(({ key }) => key);
