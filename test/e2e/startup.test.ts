@@ -7,6 +7,7 @@ import { request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adminKey } from "./testing/http-client.ts";
 import {
   kubectlWith,
   type PosternProcess,
@@ -247,9 +248,16 @@ describe("a running server", () => {
 
   it("ends at once on a second signal, though a request is still under way", async () => {
     const ca = await readFile(server.caFile);
-    const post = request(`${server.url}/apis`, { method: "POST", ca, headers: { "content-length": 1000 } });
-    post.on("error", () => {}).write("{");
-    await once(post, "socket").then(([socket]) => once(socket, "secureConnect"));
+    const headers = {
+      authorization: `Bearer ${await adminKey(server)}`,
+      "content-type": "application/json",
+      "content-length": 1000,
+      expect: "100-continue",
+    };
+    const post = request(`${server.url}/api/v1/namespaces`, { method: "POST", ca, headers, agent: false });
+    post.on("error", () => {}).flushHeaders();
+    await once(post, "continue");
+    post.write("{");
     const ending = { isOver: false };
     const ended = server.stop("SIGTERM").finally(() => {
       ending.isOver = true;

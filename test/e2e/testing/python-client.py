@@ -1,0 +1,117 @@
+"""Drives a server with the Python client of Kubernetes; prints one JSON line of what it saw."""
+
+import json
+import sys
+import threading
+
+from kubernetes import client, config, dynamic, watch
+from kubernetes.client.rest import ApiException
+
+API = "management.postern/v1"
+api_client = config.new_client_from_config(sys.argv[1])
+seen = {}
+
+
+def status_of(call):
+    try:
+        call()
+    except ApiException as error:
+        return [error.status, json.loads(error.body)["reason"]]
+    return None
+
+
+# Discovery by the dynamic client: /version, /api, /apis and each group by itself.
+found = dynamic.DynamicClient(api_client)
+keys = found.resources.get(api_version=API, kind="OwnedAccessKey")
+instances = found.resources.get(api_version=API, kind="VirtualClusterInstance")
+seen["discovered"] = {
+    "plural": keys.name,
+    "namespaced": [keys.namespaced, instances.namespaced],
+    "verbs": sorted(keys.verbs),
+    "subresources": sorted(instances.subresources),
+    "version": found.version["kubernetes"]["gitVersion"],
+}
+
+
+def key(name, **spec):
+    return {"apiVersion": API, "kind": "OwnedAccessKey", "metadata": {"name": name, "labels": {"by": "python"}}, "spec": spec}
+
+
+created = keys.create(body=key("python", displayName="one", ttl=3600))
+seen["created"] = [created.metadata.name, created.spec.displayName, bool(created.spec.key)]
+seen["exists"] = status_of(lambda: keys.create(body=key("python")))
+seen["read"] = [keys.get(name="python").spec.displayName, keys.get(name="python").spec.key]
+merged = keys.patch(name="python", body={"spec": {"displayName": "two"}}, content_type="application/merge-patch+json")
+seen["merged"] = merged.spec.displayName
+operations = [{"op": "replace", "path": "/spec/displayName", "value": "three"}]
+patched = keys.patch(name="python", body=operations, content_type="application/json-patch+json")
+seen["patched"] = patched.spec.displayName
+stale = merged.to_dict()
+seen["stale"] = status_of(lambda: keys.replace(body=stale))
+# The client of Debian 12 knows no `server_side_apply`: what newer ones send.
+headers = {"Content-Type": "application/apply-patch+yaml", "Accept": "application/json"}
+
+
+def apply(manager, display_name, force):
+    query = [("fieldManager", manager), ("force", str(force).lower())]
+    answer, code, _ = api_client.call_api(
+        f"/apis/{API}/ownedaccesskeys/python",
+        "PATCH",
+        query_params=query,
+        header_params=headers,
+        body=key("python", displayName=display_name),
+        auth_settings=["BearerToken"],
+        response_type="object",
+    )
+    return [code, answer["spec"]["displayName"]]
+
+
+seen["applied"] = apply("python", "four", True)
+seen["conflict"] = status_of(lambda: apply("other", "five", False))
+listed = keys.get(label_selector="by=python")
+seen["listed"] = [item.metadata.name for item in listed.items]
+
+# A watch from the listed version, as informers do it, with writes from another thread.
+events = []
+
+
+def write():
+    keys.create(body=key("watched"))
+    keys.patch(name="watched", body={"spec": {"disabled": True}}, content_type="application/merge-patch+json")
+    keys.delete(name="watched")
+
+
+writer = threading.Thread(target=write)
+writer.start()
+for event in keys.watch(resource_version=listed.metadata.resourceVersion, label_selector="by=python", timeout=30):
+    events.append([event["type"], event["object"].metadata.name])
+    if event["type"] == "DELETED":
+        break
+writer.join()
+seen["watched"] = events
+
+# The typed clients.
+custom = client.CustomObjectsApi(api_client)
+group = {"group": "management.postern", "version": "v1"}
+seen["custom"] = custom.get_cluster_custom_object(**group, plural="ownedaccesskeys", name="python")["metadata"]["name"]
+core = client.CoreV1Api(api_client)
+seen["namespaces"] = sorted(namespace.metadata.name for namespace in core.list_namespace().items)
+stream = watch.Watch()
+first = next(iter(stream.stream(core.list_namespace, timeout_seconds=10)))
+stream.stop()
+seen["streamed"] = [first["type"], type(first["object"]).__name__]
+rbac = client.RbacAuthorizationV1Api(api_client)
+seen["roles"] = "postern:admin" in [role.metadata.name for role in rbac.list_cluster_role().items]
+review = client.V1SelfSubjectAccessReview(
+    spec=client.V1SelfSubjectAccessReviewSpec(
+        resource_attributes=client.V1ResourceAttributes(verb="create", group="management.postern", resource="projects")
+    )
+)
+seen["allowed"] = client.AuthorizationV1Api(api_client).create_self_subject_access_review(review).status.allowed
+seen["expired"] = status_of(
+    lambda: core.list_namespace(resource_version="1", resource_version_match="Exact")
+)
+deleted = keys.delete(name="python")
+seen["deleted"] = [deleted.status, deleted.details.name]
+seen["gone"] = status_of(lambda: keys.get(name="python"))
+print(json.dumps(seen))
