@@ -10,34 +10,15 @@ import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers
 import { type EtcdStorage, openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { type EtcdMember, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
-import { expect, test } from "vitest";
-import { checkLinearizable } from "./testing/linearizability.ts";
-import { type History, recordHistory } from "./testing/record-history.ts";
+import { test } from "vitest";
+import { expectLinearizable } from "./testing/expect-linearizable.ts";
+import { recordHistory } from "./testing/record-history.ts";
 
 const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 4_000);
 const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const named = `(CRASH_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`;
 const CLIENTS = 10;
 const KEYS = 6;
-
-function expectLinearizable({ byKey, writes, counts }: History): void {
-  expect(counts.done).toBeGreaterThan(OPERATIONS / 4);
-  for (const [key, operations] of byKey) {
-    const verdict = checkLinearizable(operations);
-    if (!verdict.linearizable) expect.fail(`${key}: no order explains ${JSON.stringify(verdict.stuckAt)}`);
-  }
-  // Revisions are one sequence for all keys: what began after another write had ended has a greater one.
-  let highest = 0;
-  const byReturn = writes.toSorted((a, b) => a.return - b.return);
-  let ended = 0;
-  for (const { call, revision } of writes.toSorted((a, b) => a.call - b.call)) {
-    for (; byReturn[ended] !== undefined && byReturn[ended]!.return < call; ended++) {
-      highest = Math.max(highest, byReturn[ended]!.revision);
-    }
-    expect(revision).toBeGreaterThan(highest);
-  }
-  expect(new Set(writes.map(({ revision }) => revision)).size).toBe(writes.length);
-}
 
 test(`SQLite is linearizable, also when it is closed and opened again under its clients ${named}`, async () => {
   const next = randomNumbers(seed);
@@ -67,7 +48,7 @@ test(`SQLite is linearizable, also when it is closed and opened again under its 
   await reopening;
   await storage[Symbol.asyncDispose]();
   await rm(folder, { recursive: true });
-  expectLinearizable(history);
+  expectLinearizable(history, OPERATIONS / 4);
 });
 
 const missing = whyNoEtcd();
@@ -75,7 +56,7 @@ test.skipIf(missing !== undefined)(
   `etcd is linearizable through two stores while its members stand still and die ${named}${missing === undefined ? "" : `: ${missing}`}`,
   async () => {
     const next = randomNumbers(seed);
-    const etcd = await startEtcd({ size: 3 });
+    await using etcd = await startEtcd({ size: 3 });
     const options = { requestTimeoutMs: 2_000 };
     const stores: EtcdStorage[] = [
       await openEtcdStorage({ ...options, endpoints: etcd.endpoints }),
@@ -100,8 +81,7 @@ test.skipIf(missing !== undefined)(
     });
     await running;
     for (const store of stores) await store[Symbol.asyncDispose]();
-    await etcd[Symbol.asyncDispose]();
-    expectLinearizable(history);
+    expectLinearizable(history, OPERATIONS / 4);
   },
 );
 

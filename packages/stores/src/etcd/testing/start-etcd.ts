@@ -37,23 +37,36 @@ export type StartEtcdOptions = {
   /** Further flags of every member. */
   readonly flags?: readonly string[];
   readonly scheme?: "http" | "https";
+  /** Where the members run, one each; all on this machine when absent. */
+  readonly hosts?: readonly EtcdHost[];
+};
+
+export type EtcdHost = {
+  readonly address: string;
+  /** What a command line begins with to be run there, such as `ip netns exec n1`. */
+  readonly run: readonly string[];
 };
 
 export async function startEtcd(options: StartEtcdOptions = {}): Promise<EtcdCluster> {
-  const { size = 1, flags = [], scheme = "http" } = options;
+  const { flags = [], scheme = "http", hosts } = options;
+  const size = hosts?.length ?? options.size ?? 1;
   // In memory where that is possible: tests are about what etcd says, not about the disk.
   const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "postern-etcd-"));
+  // A host of its own has all ports free that this machine has.
   const ports = await freePorts(2 * size);
+  const address = (index: number) => hosts?.[index]?.address ?? "127.0.0.1";
   const names = Array.from({ length: size }, (_, index) => `m${index}`);
-  const peer = (index: number) => `http://127.0.0.1:${ports[size + index]}`;
+  const peer = (index: number) => `http://${address(index)}:${ports[size + index]}`;
   const cluster = names.map((name, index) => `${name}=${peer(index)}`).join(",");
   const processes: ChildProcess[] = [];
 
   const launch = async (index: number) => {
-    const client = `${scheme}://127.0.0.1:${ports[index]}`;
+    const client = `${scheme}://${address(index)}:${ports[index]}`;
+    const [program = "etcd", ...before] = [...(hosts?.[index]?.run ?? []), "etcd"];
     const child = spawn(
-      "etcd",
+      program,
       [
+        ...before,
         ...["--name", names[index]!, "--data-dir", join(folder, names[index]!)],
         ...["--listen-client-urls", client, "--advertise-client-urls", client],
         ...["--listen-peer-urls", peer(index), "--initial-advertise-peer-urls", peer(index)],
@@ -71,7 +84,7 @@ export async function startEtcd(options: StartEtcdOptions = {}): Promise<EtcdClu
 
   const members = names.map(
     (_, index): EtcdMember => ({
-      endpoint: `127.0.0.1:${ports[index]}`,
+      endpoint: `${address(index)}:${ports[index]}`,
       pause: () => void processes[index]!.kill("SIGSTOP"),
       resume: () => void processes[index]!.kill("SIGCONT"),
       kill: () => end(processes[index]!),

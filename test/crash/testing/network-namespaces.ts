@@ -1,0 +1,65 @@
+// Hosts of their own on this machine: network namespaces on one bridge, any of which can be cut off from the others.
+
+import { spawnSync } from "node:child_process";
+import type { EtcdHost } from "@postern/stores/etcd/testing/start-etcd";
+
+export type Network = {
+  readonly hosts: readonly EtcdHost[];
+  /** Nothing goes from this host to the others any more, nor from them to it; this machine still reaches it. */
+  readonly isolate: (index: number) => void;
+  readonly join: (index: number) => void;
+  [Symbol.dispose](): void;
+};
+
+function ip(...args: string[]): void {
+  const { status, stderr, error } = spawnSync("ip", args);
+  if (status !== 0) throw new Error(`ip ${args.join(" ")}: ${error?.message ?? stderr.toString()}`);
+}
+
+/** Undefined where this user may not make networks, or `ip` is not installed. */
+export function createNetwork(size: number): Network | undefined {
+  const id = process.pid % 100_000;
+  const bridge = `pb${id}`;
+  const subnet = `10.231.${id % 250}`;
+  const name = (index: number) => `pn${id}-${index}`;
+  const address = (index: number) => `${subnet}.${index + 10}`;
+  const indices = Array.from({ length: size }, (_, index) => index);
+  const dispose = () => {
+    for (const index of indices) spawnSync("ip", ["netns", "delete", name(index)]);
+    spawnSync("ip", ["link", "delete", bridge]);
+  };
+  try {
+    ip("link", "add", bridge, "type", "bridge");
+    ip("address", "add", `${subnet}.1/24`, "dev", bridge);
+    ip("link", "set", bridge, "up");
+    for (const index of indices) {
+      const [outside, inside] = [`pv${id}-${index}`, "eth0"];
+      ip("netns", "add", name(index));
+      ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", name(index));
+      ip("link", "set", outside, "master", bridge, "up");
+      ip("-n", name(index), "address", "add", `${address(index)}/24`, "dev", inside);
+      ip("-n", name(index), "link", "set", inside, "up");
+      ip("-n", name(index), "link", "set", "lo", "up");
+    }
+  } catch {
+    dispose();
+    return undefined;
+  }
+  const others = (index: number) => indices.filter((other) => other !== index);
+  return {
+    hosts: indices.map((index) => ({ address: address(index), run: ["ip", "netns", "exec", name(index)] })),
+    isolate: (index) => {
+      for (const other of others(index)) {
+        ip("-n", name(index), "route", "add", "blackhole", address(other));
+        ip("-n", name(other), "route", "add", "blackhole", address(index));
+      }
+    },
+    join: (index) => {
+      for (const other of others(index)) {
+        ip("-n", name(index), "route", "delete", "blackhole", address(other));
+        ip("-n", name(other), "route", "delete", "blackhole", address(index));
+      }
+    },
+    [Symbol.dispose]: dispose,
+  };
+}
