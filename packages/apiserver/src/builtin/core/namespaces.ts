@@ -5,6 +5,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
@@ -64,7 +65,15 @@ const strategy: Strategy<Namespace> = {
   validateUpdate: (namespace, _old, { info }) =>
     info.subresource === "status" ? validatePhase(namespace) : validateFinalizers(namespaceFinalizersOf(namespace)),
 
-  prepareForDelete: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: "Terminating" } }),
+  /** Upstream marks namespaces by itself, and knows no grace period for them. */
+  prepareForDelete: (namespace, { receivedAt }) => ({
+    ...namespace,
+    metadata: {
+      ...namespace.metadata,
+      deletionTimestamp: namespace.metadata.deletionTimestamp ?? formatTimestamp(receivedAt),
+    },
+    status: { ...namespace.status, phase: "Terminating" },
+  }),
   isHeld: (namespace) => namespaceFinalizersOf(namespace).length > 0,
 };
 
