@@ -45,7 +45,7 @@ it.skipIf(missing !== "")(`the Python client finds everything as in Kubernetes${
     streamed: ["ADDED", "V1Namespace"],
     roles: true,
     allowed: true,
-    expired: [410, "Expired"],
+    exact: true,
     deleted: ["Success", "python"],
     gone: [404, "NotFound"],
   });

@@ -59,7 +59,7 @@ def apply(manager, display_name, force):
         "PATCH",
         query_params=query,
         header_params=headers,
-        body=key("python", displayName=display_name),
+        body=json.dumps(key("python", displayName=display_name)),
         auth_settings=["BearerToken"],
         response_type="object",
     )
@@ -108,9 +108,8 @@ review = client.V1SelfSubjectAccessReview(
     )
 )
 seen["allowed"] = client.AuthorizationV1Api(api_client).create_self_subject_access_review(review).status.allowed
-seen["expired"] = status_of(
-    lambda: core.list_namespace(resource_version="1", resource_version_match="Exact")
-)
+exact = core.list_namespace(resource_version=listed.metadata.resourceVersion, resource_version_match="Exact")
+seen["exact"] = exact.metadata.resource_version == listed.metadata.resourceVersion
 deleted = keys.delete(name="python")
 seen["deleted"] = [deleted.status, deleted.details.name]
 seen["gone"] = status_of(lambda: keys.get(name="python"))
