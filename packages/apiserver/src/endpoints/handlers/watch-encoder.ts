@@ -21,19 +21,27 @@ export type WatchEncoder = {
   error(error: ApiError): Uint8Array;
 };
 
-/** Makes the line of an event; a store delivers one event to all its watchers before the next, so one is remembered. */
+/** Makes the line of an event, once for all who are told of it. */
 export type EventLines = (type: WatchEventType, object: CachedObject) => Uint8Array;
 
+/** Enough for what one commit holds. */
+const REMEMBERED_BYTES = 1 << 20;
+
+/** Each watcher is told the whole of a commit before the next one is told anything, so the lines of a commit are remembered together. */
 export function createEventLines(): EventLines {
-  let lastObject: CachedObject | undefined;
-  let lastType: WatchEventType | undefined;
-  let lastLine: Uint8Array = new Uint8Array();
+  const lines = new Map<CachedObject, { readonly type: WatchEventType; readonly line: Uint8Array }>();
+  let size = 0;
   return (type, object) => {
-    if (object === lastObject && type === lastType) return lastLine;
-    lastObject = object;
-    lastType = type;
-    lastLine = lineOf(type, object.bytes);
-    return lastLine;
+    const known = lines.get(object);
+    if (known?.type === type) return known.line;
+    const line = lineOf(type, object.bytes);
+    size += line.length;
+    if (size > REMEMBERED_BYTES) {
+      lines.clear();
+      size = line.length;
+    }
+    lines.set(object, { type, line });
+    return line;
   };
 }
 

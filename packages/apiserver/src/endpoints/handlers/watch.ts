@@ -5,6 +5,7 @@ import { ApiError, isApiError, verbNotSupportedError } from "@postern/apimachine
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { WatchEventObserver, WatchQuery } from "../../registry/resource-storage.ts";
+import type { Revision } from "../../storage/storage.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateStream } from "../negotiation/negotiate-output.ts";
@@ -70,7 +71,8 @@ class WatchStream implements WatchEventObserver {
   #subscription: Disposable | undefined;
   #waiting: Uint8Array[] | undefined = [];
   #sink: ByteSink | undefined;
-  #progress = "";
+  /** Text only when a bookmark is sent: events are many. */
+  #progress: Revision | string = "";
   #isOver = false;
   #finish: (() => void) | undefined;
 
@@ -89,7 +91,7 @@ class WatchStream implements WatchEventObserver {
   event(type: "ADDED" | "MODIFIED" | "DELETED", object: CachedObject): void {
     const line = this.#encoder.event(type, object);
     this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
-    this.#progress = String(object.revision);
+    this.#progress = object.revision;
     this.#send(line);
   }
 
@@ -161,8 +163,9 @@ class WatchStream implements WatchEventObserver {
       next = untilLast <= 0 ? undefined : scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, untilLast), send);
     };
     const send = (): void => {
-      if (this.#progress !== "" && this.#progress !== sent) this.#send(this.#encoder.bookmark(this.#progress, false));
-      sent = this.#progress;
+      const progress = String(this.#progress);
+      if (progress !== "" && progress !== sent) this.#send(this.#encoder.bookmark(progress, false));
+      sent = progress;
       scheduleNext();
     };
     scheduleNext();
