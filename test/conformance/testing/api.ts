@@ -29,7 +29,7 @@ export const widget = (name: string, spec: JsonObject = { size: 1 }, meta: JsonO
   spec,
 });
 
-export type CallOptions = {
+type CallOptions = {
   /** Default admin; "" for nobody. */
   readonly as?: "admin" | "alice" | "bob" | "";
   readonly contentType?: string;
@@ -39,7 +39,7 @@ export type CallOptions = {
 type Body = JsonObject | readonly JsonObject[] | string;
 
 /** An answer whose body the case knows the shape of. */
-export type Reply = Omit<Answer, "json"> & { readonly json: any };
+type Reply = Omit<Answer, "json"> & { readonly json: any };
 
 export type Api = {
   readonly server: RunningServer;
