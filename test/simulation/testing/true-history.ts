@@ -5,15 +5,22 @@ import { keyOf, revisionOf } from "@postern/apiserver/storage/watcher-set";
 
 export type Change = { readonly type: "put" | "delete"; readonly key: string; readonly revision: Revision };
 
+type Checkpoint = { readonly revision: Revision; readonly state: ReadonlyMap<string, Revision> };
+
+const CHECKPOINT_EVERY = 1_000;
+
 export class TrueHistory {
   /** The change at revision r is at r - 2: an empty store is at 1, and each change takes one revision. */
   readonly #changes: Change[] = [];
+  readonly #newest = new Map<string, Revision>();
+  /** The whole state at every so many revisions, to begin from. */
+  readonly #checkpoints: Checkpoint[] = [];
 
   constructor(store: Storage) {
     store.watch("", 1, {
       events: (events) => {
         for (const event of events) {
-          this.#changes.push({ type: event.type, key: keyOf(event), revision: revisionOf(event) });
+          this.#add({ type: event.type, key: keyOf(event), revision: revisionOf(event) });
         }
       },
       error: (error) => {
@@ -24,6 +31,18 @@ export class TrueHistory {
 
   get revision(): Revision {
     return this.#changes.length + 1;
+  }
+
+  #add(change: Change): void {
+    this.#changes.push(change);
+    apply(this.#newest, change);
+    if (this.#changes.length % CHECKPOINT_EVERY !== 0) return;
+    this.#checkpoints.push({ revision: change.revision, state: new Map(this.#newest) });
+  }
+
+  /** The last one at or before a revision; undefined when that is the empty state. */
+  checkpoint(revision: Revision): Checkpoint | undefined {
+    return this.#checkpoints[Math.floor((revision - 1) / CHECKPOINT_EVERY) - 1];
   }
 
   at(revision: Revision): Change | undefined {
@@ -40,7 +59,7 @@ export class TrueHistory {
 export class TrueState {
   readonly #history: TrueHistory;
   readonly #prefix: string;
-  readonly revisions = new Map<string, Revision>();
+  #revisions = new Map<string, Revision>();
   #revision: Revision = 1;
 
   constructor(history: TrueHistory, prefix: string) {
@@ -48,11 +67,24 @@ export class TrueState {
     this.#prefix = prefix;
   }
 
+  get revisions(): ReadonlyMap<string, Revision> {
+    return this.#revisions;
+  }
+
   moveTo(revision: Revision): void {
+    const checkpoint = this.#history.checkpoint(revision);
+    if (checkpoint !== undefined && checkpoint.revision > this.#revision) {
+      this.#revisions = new Map([...checkpoint.state].filter(([key]) => key.startsWith(this.#prefix)));
+      this.#revision = checkpoint.revision;
+    }
     for (const change of this.#history.between(this.#revision, revision, this.#prefix)) {
-      if (change.type === "put") this.revisions.set(change.key, change.revision);
-      else this.revisions.delete(change.key);
+      apply(this.#revisions, change);
     }
     this.#revision = revision;
   }
+}
+
+function apply(state: Map<string, Revision>, { type, key, revision }: Change): void {
+  if (type === "put") state.set(key, revision);
+  else state.delete(key);
 }
