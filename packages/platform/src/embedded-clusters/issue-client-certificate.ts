@@ -31,8 +31,8 @@ export async function issueClientCertificate(
       { clock, signal },
     );
 
-  const { privateKey } = await generateKeys("ec", { namedCurve: "prime256v1" });
-  const request = createCertificateRequest(privateKey, { commonName, organizations });
+  const { privateKey, publicKey } = await generateKeys("ec", { namedCurve: "prime256v1" });
+  const request = createCertificateRequest(privateKey, { commonName, organizations }, publicKey);
   const created = await requests.store.create(
     contextOf("create"),
     "",

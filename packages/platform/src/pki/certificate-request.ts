@@ -157,12 +157,19 @@ function readRequestedExtensions(attributes: DerElement): readonly string[] {
   return oids;
 }
 
-/** A PEM request for a subject, signed by an EC private key, as the CertificateSigningRequest API takes it. */
-export function createCertificateRequest(privateKey: KeyObject, subject: DistinguishedName): string {
+/**
+ * A PEM request for a subject, signed by an EC private key, as the CertificateSigningRequest API takes it. Whoever has the public key at
+ * hand saves finding it again, which costs as much as a signature.
+ */
+export function createCertificateRequest(
+  privateKey: KeyObject,
+  subject: DistinguishedName,
+  publicKey: KeyObject = createPublicKey(privateKey),
+): string {
   const info = derSequence(
     derInteger(Uint8Array.of(0)),
     encodeDistinguishedName(subject),
-    createPublicKey(privateKey).export({ type: "spki", format: "der" }),
+    publicKey.export({ type: "spki", format: "der" }),
     derElement(0xa0, []),
   );
   return encodePem(
