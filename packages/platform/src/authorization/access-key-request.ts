@@ -14,5 +14,5 @@ export function isAccessKeyRequest(
   if (isIn(storageGroup) && (resource === "accesskeys" || isAll)) return true;
   if (!isIn(managementGroup)) return false;
   if (resource === "ownedaccesskeys" || isAll) return true;
-  return (resource === "users" || resource === "teams") && (subresource === "accesskeys" || subresource === "*");
+  return (resource === "users" || resource === "teams") && ["accesskeys", "credentials", "*"].includes(subresource);
 }

@@ -70,6 +70,11 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   { verbs: ["update", "patch"], apiGroups: [names.managementGroup], resources: ["projects"] },
   { verbs: WRITE, apiGroups: [names.managementGroup], resources: INSTANCES },
   { verbs: ["get"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/accesskey"] },
+  {
+    verbs: ["get", "create"],
+    apiGroups: [names.managementGroup],
+    resources: ["virtualclusterinstances/credentials"],
+  },
   { verbs: [...READ, ...WRITE], apiGroups: [""], resources: ["secrets", "events"] },
   { verbs: [...READ, ...WRITE], apiGroups: [RBAC_GROUP], resources: ["roles", "rolebindings"] },
   { verbs: ["create"], apiGroups: ["authorization.k8s.io"], resources: ["localsubjectaccessreviews"] },

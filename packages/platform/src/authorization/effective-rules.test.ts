@@ -37,7 +37,10 @@ describe("what a caller is told", () => {
       resourceNames: [],
     });
     expect(told.resourceRules).toContainEqual(
-      expect.objectContaining({ resources: ["users", "users/accesskeys"], resourceNames: ["vera"] }),
+      expect.objectContaining({
+        resources: ["users", "users/accesskeys", "users/credentials"],
+        resourceNames: ["vera"],
+      }),
     );
     expect((await rules.rulesFor(userInfo("vera"), "p-b")).resourceRules).not.toContainEqual(
       expect.objectContaining({ resources: expect.arrayContaining(["virtualclusterinstances"]) }),

@@ -53,10 +53,12 @@ export function ownerRight(user: UserInfo, request: TargetedRequest, sources: Ow
   return namespace === "" ? ownRight(user, request, names) : undefined;
 }
 
-/** The caller's own user and teams, and the list of keys below each. */
+const OWN_PARTS: ReadonlySet<string> = new Set(["", "accesskeys", "credentials"]);
+
+/** The caller's own user and teams, and the lists of keys and credentials below each. */
 export function ownRight(user: UserInfo, request: TargetedRequest, names: PlatformNames): Right | undefined {
   const { verb, resource, subresource, name } = request;
-  if (verb !== "get" || (subresource !== "" && subresource !== "accesskeys")) return undefined;
+  if (verb !== "get" || !OWN_PARTS.has(subresource)) return undefined;
   if (resource === "users" && isUser(user, name, names)) return { code: "own-user", reason: `is user ${name}` };
   if (resource === "teams" && isInTeam(user, name, names)) return { code: "own-team", reason: `is in team ${name}` };
   return undefined;

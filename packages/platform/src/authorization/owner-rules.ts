@@ -13,7 +13,7 @@ type RulesSources = Pick<OwnerRightsSources, "names" | "projects" | "instances">
 
 const INSTANCES: readonly InstanceResource[] = ["virtualclusterinstances", "spaceinstances"];
 const OWNER_VERBS = ["get", "list", "watch", "update", "patch", "delete", "use"];
-const OWNER_SUBRESOURCES = ["kubeconfig", "accesskey"];
+const OWNER_SUBRESOURCES = ["kubeconfig", "accesskey", "credentials"];
 
 /** May tell less than decisions allow, never more. */
 export function ownerRules(user: UserInfo, namespace: string, sources: RulesSources): readonly PolicyRule[] {
@@ -81,8 +81,12 @@ function ownRules(user: UserInfo, { names }: RulesSources): readonly PolicyRule[
   const users = ownNames(names.userGroup, (name) => isUser(user, name, names));
   const teams = ownNames(names.teamGroup, (name) => isInTeam(user, name, names));
   return [
-    ...users.map((name) => managed(names.managementGroup, ["get"], ["users", "users/accesskeys"], name)),
-    ...teams.map((name) => managed(names.managementGroup, ["get"], ["teams", "teams/accesskeys"], name)),
+    ...users.map((name) =>
+      managed(names.managementGroup, ["get"], ["users", "users/accesskeys", "users/credentials"], name),
+    ),
+    ...teams.map((name) =>
+      managed(names.managementGroup, ["get"], ["teams", "teams/accesskeys", "teams/credentials"], name),
+    ),
   ];
 }
 

@@ -8,7 +8,10 @@ import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentic
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { presentedToken } from "@postern/apiserver/request/bearer-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
+import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
+import { checkedCertificate } from "../credentials/checked-certificate.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
@@ -26,11 +29,13 @@ export type EmbeddedBackendOptions = {
   readonly serverCertificateAuthority: string | undefined;
   /** Whose certificates are refused. Absent: nobody's. */
   readonly holders?: CertificateHolders;
+  /** What is known of certificates by their serials. Absent: all that the authority signed are good. */
+  readonly certificates?: Pick<CertificateLedger, "refusalOf" | "onRevoked">;
 };
 
 /** `uid` is that of the instance. */
 export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
-  const { clusters, runtime, names, version, serverCertificateAuthority, holders } = options;
+  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates } = options;
   /** A token of another cluster is nothing here, whoever let it in. */
   const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
   return {
@@ -45,16 +50,12 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
 
     async authenticateCertificate(request) {
       if (request.peerCertificate() === undefined) return undefined;
-      const { clientCertificates } = await clusters.open(uid);
-      try {
-        const authentication = await clientCertificates.authenticate(request);
-        if (authentication === undefined || holders === undefined) return authentication;
-        return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
-      } catch (error) {
-        // Signed by somebody else, for something else, or over: it proves nothing here.
-        if (isApiError(error, "Unauthorized")) return undefined;
-        throw error;
-      }
+      const proven = await verified(request);
+      if (proven === undefined) return undefined;
+      const authentication =
+        certificates === undefined ? proven : checkedCertificate(proven, request, uid, certificates);
+      if (holders === undefined) return authentication;
+      return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
     },
 
     async authenticateServiceAccount(request) {
@@ -94,6 +95,18 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       return { ready: false, reason: "NotProvisioned", message: "the virtual cluster has not been set up yet" };
     },
   };
+
+  /** Whose certificate it is, by its signature and its dates. */
+  async function verified(request: ApiRequest): Promise<Authentication | undefined> {
+    const { clientCertificates } = await clusters.open(uid);
+    try {
+      return await clientCertificates.authenticate(request);
+    } catch (error) {
+      // Signed by somebody else, for something else, or over: it proves nothing here.
+      if (isApiError(error, "Unauthorized")) return undefined;
+      throw error;
+    }
+  }
 }
 
 /** The same identity, whose credential also ends when its holder is refused. */

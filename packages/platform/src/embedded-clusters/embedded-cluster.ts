@@ -40,6 +40,8 @@ export type EmbeddedClusterOptions = {
   readonly runtime: Runtime;
   readonly continueTokens: ContinueTokens;
   readonly authority: CertificateAuthority;
+  /** Called with each client certificate before anybody gets it. Absent: none is written down. */
+  readonly onCertificateSigned?: ((certificatePem: string) => Promise<void>) | undefined;
   /** Signs the tokens of its ServiceAccounts. */
   readonly serviceAccountKey: ServiceAccountKey;
   /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
@@ -86,7 +88,7 @@ export async function startEmbeddedCluster(
   });
   const resource = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
   const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
-  const signer = createRequestSigner({ runtime, requests, authority });
+  const signer = createRequestSigner({ runtime, requests, authority, onSigned: options.onCertificateSigned });
   const signing = createCertificateSigningController({ runtime, onError }, requests, signer);
   const usage = createUsage(runtime);
   const dispose = (): void => {

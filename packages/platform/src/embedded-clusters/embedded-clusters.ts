@@ -37,10 +37,12 @@ export type EmbeddedClusters = Disposable & {
 
 export type EmbeddedClustersOptions = Omit<
   EmbeddedClusterOptions,
-  "composition" | "authority" | "serviceAccountKey"
+  "composition" | "authority" | "serviceAccountKey" | "onCertificateSigned"
 > & {
   /** Seals the private keys of the authorities. */
   readonly sealedValues: SealedValues;
+  /** Called with each client certificate of a cluster, by its uid, before anybody gets it. */
+  readonly onCertificateSigned?: (uid: string, certificatePem: string) => Promise<void>;
 };
 
 type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
@@ -68,7 +70,13 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     if (authority === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
     const serviceAccountKey = await loadOrCreateServiceAccountKey(records);
     return await startEmbeddedCluster(
-      { ...options, composition: virtualClusterComposition(uid), authority, serviceAccountKey },
+      {
+        ...options,
+        composition: virtualClusterComposition(uid),
+        authority,
+        serviceAccountKey,
+        onCertificateSigned: async (certificatePem) => await options.onCertificateSigned?.(uid, certificatePem),
+      },
       lifetime.signal,
     );
   }

@@ -20,9 +20,11 @@ import { roles } from "@postern/apiserver/builtin/rbac/roles";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { AccessKeyAuthenticator } from "../authentication/access-key-authenticator.ts";
 import type { FilteredResource } from "../authorization/filtered-resources.ts";
 import { createMembershipCheck } from "../authorization/membership-check.ts";
+import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
 import type { PlatformContext } from "../platform-context.ts";
 import type { BackendRegistry } from "../virtual-clusters/backend-registry.ts";
 import type { ControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
@@ -30,6 +32,8 @@ import type { MintAccessKey } from "../virtual-clusters/mint-access-key.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
 import { accessKeys } from "./access-keys/index.ts";
 import { clusters } from "./clusters/index.ts";
+import { credentialsOfInstance } from "./credentials-of.ts";
+import { type CredentialsDependencies, credentialsSubresource } from "./credentials-subresource.ts";
 import type { ObjectLookup } from "./object-lookup.ts";
 import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "./owned-access-keys/key-events.ts";
@@ -56,6 +60,9 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly insideIdentity: VirtualClusterInstancesDeps["insideIdentity"];
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: SelvesDependencies["accessKeys"];
+  readonly certificates: CertificateLedger;
+  readonly disableKey: CredentialsDependencies["disableKey"];
+  readonly allKeys: () => Iterable<AccessKeyState>;
   readonly ownKeys: OwnedAccessKeysDependencies["ownKeys"];
   readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
   readonly decisions: OwnedAccessKeysDependencies["decisions"];
@@ -69,6 +76,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
   const checkMembership = createMembershipCheck({ names: deps.names, escalation });
   const proxyFallback = configuration.kubeConfig.proxyFallback;
+  const credentials = credentialsSubresource((context) => credentialsOfInstance(context, deps), deps);
   // biome-ignore format: a table
   return [
     ownedAccessKeys({ ...deps, identityOf }),
@@ -76,7 +84,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     teams({ ...deps, onlyVisible: onlyVisible("teams") }),
     projects({ ...deps, checkMembership, onlyVisible: onlyVisible("projects") }),
     clusters({ ...deps, keys: controlPlaneKeys, onlyVisible: onlyVisible("clusters") }),
-    virtualClusterInstances({ ...deps, proxyFallback, onlyVisible: onlyVisible("virtualclusterinstances") }),
+    virtualClusterInstances({ ...deps, proxyFallback, credentials, onlyVisible: onlyVisible("virtualclusterinstances") }),
     spaceInstances({ ...deps, onlyVisible: onlyVisible("spaceinstances") }),
     selves({ ...deps, identityOf }),
     ownSelfSubjectAccessReviews(deps),

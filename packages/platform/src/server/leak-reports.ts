@@ -1,7 +1,6 @@
 // POST /leaks: anybody reports access keys that they found where none should be. The answer never tells whether there is such a key.
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { anonymousUser } from "@postern/apiserver/authentication/user-info";
 import type { Handler } from "@postern/apiserver/chain/handler";
@@ -9,7 +8,6 @@ import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
-import { createSystemContext } from "@postern/apiserver/server/system-context";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
@@ -17,7 +15,7 @@ import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { eventOfKey, type RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
-import { specOf } from "../resources/owned-access-keys/secret-fields.ts";
+import { disableKey } from "./disable-key.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** More in one report are not looked at. */
@@ -66,24 +64,7 @@ export function createLeakReports(options: LeakReportOptions): Handler {
     if (keys.byUid(key.uid)?.disabled !== false) return;
     recordEvent(eventOfKey(names, key, "Leaked"));
     if (policy !== "disable") return;
-    const { definition, store } = accessKeys();
-    const context = createSystemContext(
-      {
-        verb: "update",
-        apiGroup: definition.group,
-        apiVersion: definition.version,
-        resource: definition.plural,
-        name: key.name,
-      },
-      { clock: runtime.clock, signal },
-    );
-    await store.update(
-      context,
-      "",
-      key.name,
-      { uid: key.uid, subresource: "", transform: disabled },
-      { dryRun: false },
-    );
+    await disableKey(key, accessKeys(), { clock: runtime.clock, signal });
   }
 
   return async ({ request }) => {
@@ -97,5 +78,3 @@ export function createLeakReports(options: LeakReportOptions): Handler {
     return jsonResponse(202, ACCEPTED);
   };
 }
-
-const disabled = (current: KubeObject): KubeObject => ({ ...current, spec: { ...specOf(current), disabled: true } });

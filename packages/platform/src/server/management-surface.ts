@@ -18,6 +18,7 @@ import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { createKeyEventRecorder } from "../controllers/access-key-events.ts";
+import { describeCertificate } from "../credentials/describe-certificate.ts";
 import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
 import { createEmbeddedBackend } from "../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
@@ -29,6 +30,7 @@ import type { RecordKeyEvent } from "../resources/owned-access-keys/key-events.t
 import { type BackendRegistry, createBackendRegistry } from "../virtual-clusters/backend-registry.ts";
 import { type ControlPlaneKeys, createControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
+import { disableKey } from "./disable-key.ts";
 import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
 import { SERVED_VERSION } from "./served-version.ts";
@@ -93,6 +95,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     servingAuthority: endpoint.certificateAuthorityPem,
     version: SERVED_VERSION,
     onError,
+    onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
   });
   const holders = createCertificateHolders(core.directory, names);
   const backends = createBackendRegistry({
@@ -106,6 +109,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
           version: SERVED_VERSION,
           serverCertificateAuthority: endpoint.certificateAuthorityPem,
           holders,
+          certificates: core.certificates,
         },
         uid,
       ),
@@ -135,6 +139,8 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       recordEvent: recordKeyEvent,
       mintAccessKey: mint.mintAccessKey,
       decisions: core.authorizer,
+      disableKey: (key) => disableKey(key, accessKeys(), { clock: runtime.clock, signal }),
+      allKeys: () => keys.all(),
       ownKeys: () => required(accessKeys().storage),
       accessKeys: {
         get keys() {

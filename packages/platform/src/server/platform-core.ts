@@ -30,6 +30,7 @@ import { createPlatformAuthorizer, type PlatformAuthorizer } from "../authorizat
 import { createProjectFacts } from "../authorization/project-facts.ts";
 import { createVisibility, type Visibility } from "../authorization/visibility.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { type CertificateLedger, createCertificateLedger } from "../credentials/certificate-ledger.ts";
 import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
 import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
@@ -37,6 +38,9 @@ import type { ServerKeys } from "./server-keys.ts";
 
 /** The part of the store that holds the management API's objects. */
 export const MANAGEMENT = "management";
+
+/** Where the certificates that were issued are kept: no resource serves them. */
+const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;
 
 export type PlatformCore = Disposable & {
   readonly names: PlatformNames;
@@ -52,6 +56,7 @@ export type PlatformCore = Disposable & {
   readonly authorizer: PlatformAuthorizer;
   readonly ruleResolver: RuleResolver;
   readonly visibility: Visibility;
+  readonly certificates: CertificateLedger;
   readonly usage: KeyUsage;
   /** Writes what is kept hidden of access keys. */
   readonly sealedRecords: SealedRecordWriter;
@@ -96,6 +101,16 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     clock,
     scheduler,
   });
+  const certificates = createCertificateLedger({
+    prefix: CERTIFICATES,
+    storage,
+    cache,
+    keys,
+    directory,
+    restrictionNames: restrictionNames(names.name),
+    clock,
+    scheduler,
+  });
   const rotations = createRotationGuard({
     marks: rotationMarks,
     currentOf: (uid) => keys.byUid(uid),
@@ -126,10 +141,11 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     authorizer: createPlatformAuthorizer(sources),
     ruleResolver: createEffectiveRules(sources),
     visibility: createVisibility(sources),
+    certificates,
     usage: createKeyUsage({ names, keys }, clock.now()),
     sealedRecords,
     [Symbol.dispose]() {
-      for (const follower of [instances, projects, rbac, keys, directory]) follower[Symbol.dispose]();
+      for (const follower of [certificates, instances, projects, rbac, keys, directory]) follower[Symbol.dispose]();
     },
   };
 }

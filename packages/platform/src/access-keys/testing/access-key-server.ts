@@ -20,6 +20,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { createAccessKeyAuthenticator } from "../../authentication/access-key-authenticator.ts";
 import { createKeyUsage } from "../../authorization/key-usage.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
+import { createCertificateLedger } from "../../credentials/certificate-ledger.ts";
 import { createDirectory } from "../../directory/create-directory.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
@@ -150,6 +151,15 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     onLocked: (key) => void events.push(eventOfKey(names, key, "RetiredValueUsed")),
     onError: (error) => void failures.push(error),
   });
+  const certificates = createCertificateLedger({
+    prefix: "/registry/test/internal/certificates/",
+    storage,
+    cache,
+    keys,
+    directory,
+    restrictionNames: restrictionNames(names.name),
+    ...time,
+  });
   const authenticator = createAccessKeyAuthenticator({
     keys,
     activity,
@@ -171,6 +181,16 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     sealedRecords,
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,
+    certificates,
+    accessKeys: {
+      get keys() {
+        return ownedAccessKeyResource.keys;
+      },
+      get view() {
+        return ownedAccessKeyResource.view;
+      },
+    },
+    disableKey: () => Promise.reject(new Error("nothing is revoked here")),
     usage: createKeyUsage({ names, keys }, time.clock.now()),
     decisions: {
       explainDecision(): never {
@@ -241,6 +261,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       return entries.map(({ key, value }) => `${key} ${Buffer.from(value).toString()}`).join("\n");
     },
     async [Symbol.asyncDispose]() {
+      certificates[Symbol.dispose]();
       keys[Symbol.dispose]();
       directory[Symbol.dispose]();
       await cache[Symbol.asyncDispose]();

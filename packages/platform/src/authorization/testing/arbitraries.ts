@@ -45,7 +45,7 @@ const apiGroup = pick(
   "authorization.k8s.io",
   "*",
 );
-const subresource = pick("", "", "", "status", "kubeconfig", "accesskey", "accesskeys", "clusters", "*");
+const subresource = pick("", "", "", "status", "kubeconfig", "accesskey", "accesskeys", "credentials", "clusters", "*");
 const verb = pick("get", "get", "list", "watch", "create", "update", "delete", "deletecollection", "use", "introspect");
 const objectName = pick("", "a", "ab", "b", "v1", "v10", "v2", "alice", "bob", "devs", "c1", "c2", "*");
 const url = pick(

@@ -85,7 +85,12 @@ function userMayManage(world: World, user: UserInfo, r: TargetedRequest): boolea
       if (listed && verb && part) return true;
     }
   }
-  if (r.apiGroup === GROUP && r.namespace === "" && r.verb === "get" && ["", "accesskeys"].includes(r.subresource)) {
+  if (
+    r.apiGroup === GROUP &&
+    r.namespace === "" &&
+    r.verb === "get" &&
+    ["", "accesskeys", "credentials"].includes(r.subresource)
+  ) {
     if (r.resource === "users" && is(user, { user: r.name, team: "" })) return true;
     if (r.resource === "teams" && is(user, { user: "", team: r.name })) return true;
   }
@@ -186,7 +191,7 @@ function isAboutKeys(r: TargetedRequest): boolean {
   if (!inGroup(GROUP)) return false;
   return (
     r.resource === "ownedaccesskeys" ||
-    (["users", "teams"].includes(r.resource) && ["accesskeys", "*"].includes(r.subresource))
+    (["users", "teams"].includes(r.resource) && ["accesskeys", "credentials", "*"].includes(r.subresource))
   );
 }
 

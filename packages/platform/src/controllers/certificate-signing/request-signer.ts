@@ -8,7 +8,7 @@ import {
 import { CONTROLLER_WRITE, type ControlledResource, contextOf } from "@postern/apiserver/controllers/controller-port";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
-import { CLIENT_SIGNER, signRequest } from "./sign-request.ts";
+import { CLIENT_SIGNER, type SignOutcome, signRequest } from "./sign-request.ts";
 
 export type RequestSigner = {
   /** The request as it is afterwards; one that is not to be signed, or has been dealt with, stays as it is. */
@@ -19,29 +19,47 @@ export function createRequestSigner({
   runtime,
   requests,
   authority,
+  onSigned,
 }: {
   readonly runtime: Runtime;
   readonly requests: ControlledResource;
   readonly authority: CertificateAuthority;
+  /** Called with a certificate before anybody gets it: where it rejects, nobody does. */
+  readonly onSigned?: ((certificatePem: string) => Promise<void>) | undefined;
 }): RequestSigner {
-  function withOutcome(current: KubeObject): KubeObject {
+  /** The controller and whoever waits for a certificate come at the same moment. */
+  const underWay = new Map<string, Promise<CertificateSigningRequest>>();
+
+  async function withOutcome(current: KubeObject, known: { outcome?: SignOutcome }): Promise<KubeObject> {
     const request = asRequest(current);
     if (!awaitsSigning(request)) return current;
-    const outcome = signRequest(request, authority, runtime);
+    // What is asked for never changes: an update that is tried again puts the same certificate into the request.
+    const isFirst = known.outcome === undefined;
+    const outcome = known.outcome ?? signRequest(request, authority, runtime);
+    known.outcome = outcome;
     if ("failure" in outcome) {
       const failed = { type: "Failed", status: "True", reason: "SignerValidationFailure", message: outcome.failure };
       return { ...request, status: { ...request.status, conditions: [...conditionsOf(request), failed] } };
     }
+    if (isFirst) await onSigned?.(outcome.certificatePem);
     const certificate = Buffer.from(outcome.certificatePem).toString("base64");
     return { ...request, status: { ...request.status, certificate } };
   }
+  async function sign(name: string, signal: AbortSignal): Promise<CertificateSigningRequest> {
+    const known: { outcome?: SignOutcome } = {};
+    const call = { verb: "update", resource: requests, subresource: "status", namespace: "", name } as const;
+    const context = contextOf({ runtime }, call, signal);
+    const update = { transform: (current: KubeObject) => withOutcome(current, known), subresource: "status" };
+    const { object } = await requests.store.update(context, "", name, update, CONTROLLER_WRITE);
+    return asRequest(object.decode());
+  }
   return {
-    async sign(name, signal) {
-      const call = { verb: "update", resource: requests, subresource: "status", namespace: "", name } as const;
-      const context = contextOf({ runtime }, call, signal);
-      const update = { transform: withOutcome, subresource: "status" };
-      const { object } = await requests.store.update(context, "", name, update, CONTROLLER_WRITE);
-      return asRequest(object.decode());
+    sign(name, signal) {
+      const before = underWay.get(name);
+      if (before !== undefined) return before;
+      const signing = sign(name, signal).finally(() => underWay.delete(name));
+      underWay.set(name, signing);
+      return signing;
     },
   };
 }

@@ -5,16 +5,21 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { PlatformNames } from "../../platform-names.ts";
+import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { toleratingActivity } from "./activity-tolerance.ts";
 import { accessKeyColumns } from "./columns.ts";
 import { accessKeySchema } from "./owned-access-key.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
+import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
 import { ownKeysOnly } from "./visibility.ts";
 
-export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies & RotateDependencies & ExplainDependencies;
+export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
+  RotateDependencies &
+  ExplainDependencies &
+  CredentialsDependencies;
 
 export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): ResourceDefinition =>
   defineResource({
@@ -32,7 +37,11 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
       defaultTTLSeconds: dependencies.configuration.accessKeys.defaultTTLSeconds,
     }),
     // The registry decorates the generic store, which serves every verb.
-    subresources: [rotate(dependencies), explain(dependencies)],
+    subresources: [
+      rotate(dependencies),
+      explain(dependencies),
+      credentialsSubresource((context) => credentialsOfKey(context, dependencies), dependencies),
+    ],
     decorate: (storage) => ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
   });
 

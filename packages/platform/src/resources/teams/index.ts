@@ -5,13 +5,16 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
+import { credentialsOfOwner } from "../credentials-of.ts";
+import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { validateGroups } from "../validate-groups.ts";
 import { type Team, teamSchema } from "./team.ts";
 
-export type TeamsDependencies = Omit<AccessKeysSubresourceOptions, "owner"> & {
-  /** Leaves to a caller what it may see. */
-  readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
-};
+export type TeamsDependencies = CredentialsDependencies &
+  Omit<AccessKeysSubresourceOptions, "owner"> & {
+    /** Leaves to a caller what it may see. */
+    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+  };
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 
@@ -26,7 +29,10 @@ export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
     singular: "team",
     namespaced: false,
     schema: teamSchema,
-    subresources: [accessKeysSubresource({ ...dependencies, owner: "team" })],
+    subresources: [
+      accessKeysSubresource({ ...dependencies, owner: "team" }),
+      credentialsSubresource((context) => credentialsOfOwner("team", context, dependencies), dependencies),
+    ],
     columns: [
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       {

@@ -5,12 +5,15 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
+import { credentialsOfOwner } from "../credentials-of.ts";
+import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { withTeams } from "./present-teams.ts";
 import { type UserStrategyDependencies, userStrategy } from "./strategy.ts";
 import { userSchema } from "./user.ts";
 
 export type UsersDependencies = UserStrategyDependencies &
-  Omit<AccessKeysSubresourceOptions, "owner"> & {
+  Omit<AccessKeysSubresourceOptions, "owner"> &
+  CredentialsDependencies & {
     /** Leaves to a caller what it may see. */
     readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
   };
@@ -24,7 +27,10 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
     singular: "user",
     namespaced: false,
     schema: userSchema,
-    subresources: [accessKeysSubresource({ ...dependencies, owner: "user" })],
+    subresources: [
+      accessKeysSubresource({ ...dependencies, owner: "user" }),
+      credentialsSubresource((context) => credentialsOfOwner("user", context, dependencies), dependencies),
+    ],
     selectableFields: [".spec.subject", ".spec.username", ".spec.email"],
     columns: [
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },

@@ -2,7 +2,11 @@
 
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
-import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import {
+  defineResource,
+  type ResourceDefinition,
+  type Subresource,
+} from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { withExtendedView } from "../extended-view.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
@@ -13,6 +17,8 @@ import { virtualClusterInstanceFields } from "./virtual-cluster-instance.ts";
 export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
   KubeConfigDeps &
   VirtualClusterAccessKeyDeps & {
+    /** The list of its credentials. */
+    readonly credentials?: Subresource;
     /** Leaves to a caller what it may see. */
     readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
   };
@@ -27,7 +33,11 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
     namespaced: true,
     schema: kindSchema(virtualClusterInstanceFields.schema),
     hasStatus: true,
-    subresources: [kubeConfig(deps), virtualClusterAccessKey(deps)],
+    subresources: [
+      kubeConfig(deps),
+      virtualClusterAccessKey(deps),
+      ...(deps.credentials === undefined ? [] : [deps.credentials]),
+    ],
     columns: [
       { name: "Cluster", type: "string", description: "Where it lives.", value: ".spec.clusterRef.cluster" },
       { name: "Phase", type: "string", description: "How far it is.", value: ".status.phase" },

@@ -18,7 +18,7 @@ import { managementRequest, type PlatformRequest } from "../../../authorization/
 import { describeRequest, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
 import type { PlatformContext } from "../../../platform-context.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import { visibleKey } from "./rotate.ts";
+import { visibleKey } from "./visible-key.ts";
 
 export type ExplainDependencies = Pick<PlatformContext, "names" | "keys"> & {
   readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;

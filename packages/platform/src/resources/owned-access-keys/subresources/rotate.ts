@@ -5,7 +5,6 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf } from "@postern/apiserver/request/query-options";
@@ -16,8 +15,8 @@ import type { PlatformContext } from "../../../platform-context.ts";
 import { checkCreator } from "../creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../key-events.ts";
-import type { OwnedAccessKey } from "../owned-access-key.ts";
 import { specOf, withKey } from "../secret-fields.ts";
+import { visibleKey } from "./visible-key.ts";
 
 /** A week: a grace is for passing the new value on, not for living with two. */
 export const MAX_GRACE_SECONDS = 7 * 86_400;
@@ -124,16 +123,6 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
     return keys.byId(id) !== undefined;
   }
 };
-
-/** The key that the request names. Throws 404 where the caller does not see it. */
-export async function visibleKey(
-  context: RequestContext,
-  ownKeys: Pick<Required<ResourceStorage>, "get">,
-): Promise<OwnedAccessKey> {
-  const object = await ownKeys.get(context, "", context.info.name, { resourceVersion: "" });
-  // The store holds no other kind under this resource.
-  return object.decode() as OwnedAccessKey;
-}
 
 function validate({
   nonce,

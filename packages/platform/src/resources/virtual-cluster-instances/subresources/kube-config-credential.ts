@@ -3,11 +3,16 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { ownerUid } from "../../../access-keys/access-key-owner.ts";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
+import type { CertificateLedger } from "../../../credentials/certificate-ledger.ts";
+import { describeCertificate } from "../../../credentials/describe-certificate.ts";
+import type { Directory } from "../../../directory/directory.ts";
 import type { KubeConfigCredential } from "../../../kube-config/kube-config.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
 import type { MintAccessKey } from "../../../virtual-clusters/mint-access-key.ts";
 import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../../owned-access-keys/issued-credential.ts";
 import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
 import { type KubeConfigRequest, MIN_TTL_SECONDS } from "./kube-config-request.ts";
 import type { Requester } from "./requester.ts";
@@ -17,6 +22,9 @@ export type CredentialDeps = {
   readonly mintAccessKey: MintAccessKey;
   /** As whom a user appears inside a virtual cluster. */
   readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
+  readonly directory: Directory;
+  /** Where certificates are written down. Absent: they are not. */
+  readonly certificates?: Pick<CertificateLedger, "record">;
 };
 
 export type GrantedCredential = {
@@ -55,14 +63,15 @@ export async function grantToken(
  */
 export async function grantCertificate(
   { ttlSeconds }: KubeConfigRequest,
-  { parent }: Requester,
+  { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
-  { user, info, receivedAt, signal, warnings }: RequestContext,
-  { names, insideIdentity }: CredentialDeps,
+  { user, info, receivedAt, signal, warnings, audit }: RequestContext,
+  { names, insideIdentity, directory, certificates }: CredentialDeps,
 ): Promise<GrantedCredential> {
   const { namespace = "", name = "" } = metadata;
-  const inside = insideIdentity(user, { project: names.projectOf(namespace) ?? "", virtualCluster: name });
+  const project = names.projectOf(namespace) ?? "";
+  const inside = insideIdentity(user, { project, virtualCluster: name });
   const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
   if (seconds < MIN_TTL_SECONDS) {
@@ -78,6 +87,18 @@ export async function grantCertificate(
     },
     signal,
   );
+  if (certificates !== undefined) {
+    const issued = describeCertificate(certificatePem, metadata.uid ?? "", receivedAt);
+    audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${issued.serial}`);
+    const issuedTo = {
+      owner,
+      ownerUid: ownerUid(owner, directory),
+      project,
+      virtualCluster: name,
+      parentUid: parent?.uid,
+    };
+    await certificates.record({ ...issued, issuedTo });
+  }
   if (ttlSeconds !== undefined && notAfter < receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) {
     warnings.add("the certificate ends earlier than was asked for: see status.expirationTimestamp");
   }

@@ -1,0 +1,71 @@
+// A client certificate that was signed for a virtual cluster, as the server remembers it: enough to name it, to list it and to revoke it.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+
+export type IssuedCertificate = {
+  /** Upper-case hexadecimal, as node:crypto prints it. */
+  readonly serial: string;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly issuedAt: number;
+  readonly notAfter: number;
+  /** uid of the virtual cluster whose authority signed it. */
+  readonly instanceUid: string;
+  /** For whom the platform asked for it; absent for one that was signed at somebody's request inside the virtual cluster. */
+  readonly issuedTo?: IssuedTo | undefined;
+  readonly revokedAt?: number | undefined;
+};
+
+export type IssuedTo = {
+  readonly owner: AccessKeyOwner;
+  /** Which it had then: a later one of the same name inherits nothing. */
+  readonly ownerUid: string | undefined;
+  readonly project: string;
+  readonly virtualCluster: string;
+  /** uid of the access key with which it was asked for; it dies with it. */
+  readonly parentUid: string | undefined;
+};
+
+/** No secret is in it: neither the certificate's private key, which is nowhere, nor anything that stands for it. */
+export const encodeCertificate = ({ serial, ...rest }: IssuedCertificate): Uint8Array =>
+  encodeStoredValue({
+    apiVersion: "v1",
+    kind: "IssuedCertificate",
+    metadata: { name: serial.toLowerCase() },
+    // All of it is plain JSON by its type; members that say nothing are left out when it is written.
+    certificate: JSON.parse(JSON.stringify({ serial, ...rest })) as JsonObject,
+  });
+
+export function decodeCertificate(object: CachedObject): IssuedCertificate {
+  const certificate = objectOf(object.decode()["certificate"]);
+  const issuedTo = certificate["issuedTo"];
+  const revokedAt = certificate["revokedAt"];
+  return {
+    serial: text(certificate["serial"]),
+    commonName: text(certificate["commonName"]),
+    organizations: isJsonArray(certificate["organizations"]) ? certificate["organizations"].map(text) : [],
+    issuedAt: Number(certificate["issuedAt"] ?? 0),
+    notAfter: Number(certificate["notAfter"] ?? 0),
+    instanceUid: text(certificate["instanceUid"]),
+    ...(isJsonObject(issuedTo) ? { issuedTo: readIssuedTo(issuedTo) } : {}),
+    ...(typeof revokedAt === "number" ? { revokedAt } : {}),
+  };
+}
+
+function readIssuedTo({ owner, ownerUid, project, virtualCluster, parentUid }: JsonObject): IssuedTo {
+  const { kind, name } = objectOf(owner);
+  return {
+    owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: text(name) },
+    ownerUid: typeof ownerUid === "string" ? ownerUid : undefined,
+    project: text(project),
+    virtualCluster: text(virtualCluster),
+    parentUid: typeof parentUid === "string" ? parentUid : undefined,
+  };
+}
+
+const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -1,0 +1,66 @@
+// How a credential is shown in a list of them.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
+import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
+import type { PlatformNames } from "../platform-names.ts";
+
+export type EntrySources = {
+  readonly names: PlatformNames;
+  readonly keys: AccessKeyIndex;
+  readonly certificates: CertificateLedger;
+  /** The records of `ownedaccesskeys`. */
+  readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
+};
+
+export const idOfCertificate = (serial: string): string => `serial:${serial}`;
+
+export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject {
+  const { accessKeys } = sources;
+  const record = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode();
+  const creationTimestamp = record?.metadata.creationTimestamp ?? undefined;
+  const status = record?.["status"];
+  const lastActivity = isJsonObject(status) ? status["lastActivity"] : undefined;
+  return {
+    id: key.id,
+    kind: "AccessKey",
+    name: key.name,
+    ...(key.type === "" ? {} : { type: key.type }),
+    owner: `${key.owner.kind}/${key.owner.name}`,
+    parents: key.parentUids.flatMap((uid) => idOf(uid, sources)),
+    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    ...(key.expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(key.expiresAt) }),
+    ...(typeof lastActivity === "string" ? { lastActivity } : {}),
+  };
+}
+
+export function certificateEntry(
+  { serial, commonName, issuedTo, issuedAt, notAfter }: IssuedCertificate,
+  sources: EntrySources,
+): JsonObject {
+  const holder =
+    issuedTo === undefined
+      ? {}
+      : {
+          owner: `${issuedTo.owner.kind}/${issuedTo.owner.name}`,
+          virtualCluster: `${issuedTo.project}/${issuedTo.virtualCluster}`,
+        };
+  return {
+    id: idOfCertificate(serial),
+    kind: "Certificate",
+    ...holder,
+    subject: commonName,
+    parents: issuedTo?.parentUid === undefined ? [] : idOf(issuedTo.parentUid, sources),
+    creationTimestamp: formatTimestamp(issuedAt),
+    expirationTimestamp: formatTimestamp(notAfter),
+  };
+}
+
+function idOf(uid: string, { keys }: EntrySources): readonly string[] {
+  const id = keys.byUid(uid)?.id;
+  return id === undefined ? [] : [id];
+}

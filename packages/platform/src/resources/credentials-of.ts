@@ -1,0 +1,57 @@
+// Which credentials belong to an owner, and to a virtual cluster.
+
+import { notFoundError } from "@postern/apimachinery/meta/api-error";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import type { CredentialSubject } from "./credentials-subresource.ts";
+import type { ObjectLookup } from "./object-lookup.ts";
+
+type Sources = {
+  readonly names: PlatformNames;
+  readonly keys: AccessKeyIndex;
+  readonly certificates: Pick<CertificateLedger, "ownedBy" | "ofInstance">;
+};
+
+export function credentialsOfOwner(
+  kind: "user" | "team",
+  { info: { name } }: RequestContext,
+  { names, keys, certificates, directory }: Sources & { readonly directory: Directory },
+): CredentialSubject {
+  const holder = kind === "user" ? directory.user(name) : directory.team(name);
+  if (holder === undefined) throw notFoundError({ group: names.managementGroup, resource: `${kind}s` }, name);
+  const owner = { kind, name };
+  return { keys: keys.ownedBy(owner), certificates: certificates.ownedBy(owner) };
+}
+
+/** Its certificates, and the keys that open nothing but it: those of its kube configs. Keys that reach further are their owners'. */
+export function credentialsOfInstance(
+  { info: { namespace, name } }: RequestContext,
+  {
+    names,
+    certificates,
+    lookup,
+    allKeys,
+  }: Sources & {
+    readonly lookup: Pick<ObjectLookup, "virtualClusterInstance">;
+    readonly allKeys: () => Iterable<AccessKeyState>;
+  },
+): CredentialSubject {
+  const instance = lookup.virtualClusterInstance(namespace, name);
+  if (instance === undefined) {
+    throw notFoundError({ group: names.managementGroup, resource: "virtualclusterinstances" }, name);
+  }
+  const project = names.projectOf(namespace);
+  const found: AccessKeyState[] = [];
+  for (const key of allKeys()) {
+    const scope = key.restrictions?.scope;
+    if (scope === undefined || scope.virtualClusters.length === 0) continue;
+    const others = scope.projects.length + scope.spaces.length + scope.clusters.length + scope.roles.length;
+    const isThis = scope.virtualClusters.every((entry) => entry.project === project && entry.virtualCluster === name);
+    if (others === 0 && isThis) found.push(key);
+  }
+  return { keys: found, certificates: certificates.ofInstance(instance.metadata.uid ?? "") };
+}

@@ -1,0 +1,107 @@
+// `credentials` below users, teams, access keys and virtual clusters: every credential that is good now, what it was made with, and a
+// way to revoke it together with all that was made with it.
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { notFoundFieldError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { createOptionsOf } from "@postern/apiserver/request/query-options";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
+import { certificateEntry, type EntrySources, idOfCertificate, keyEntry } from "./credential-entry.ts";
+import { credentialLedgerFields } from "./credential-ledger.ts";
+
+export type CredentialSubject = {
+  readonly keys: readonly AccessKeyState[];
+  readonly certificates: readonly IssuedCertificate[];
+};
+
+export type CredentialsDependencies = EntrySources & {
+  /** Disables a key on the server's own account. */
+  readonly disableKey: (key: AccessKeyState) => Promise<void>;
+};
+
+const KIND = "CredentialLedger";
+const AUDIT_REVOKED = "revoked-credentials";
+
+type Ledger = KindOf<typeof credentialLedgerFields>;
+
+/** `subjectOf` gives what belongs to the object of the path; it throws 404 where the caller does not see that object. */
+export function credentialsSubresource(
+  subjectOf: (context: RequestContext) => CredentialSubject | Promise<CredentialSubject>,
+  dependencies: CredentialsDependencies,
+): Subresource {
+  const { names, keys, certificates, disableKey } = dependencies;
+  const kind = { group: names.managementGroup, version: "v1", kind: KIND };
+
+  /** With everything that was made with it. */
+  async function liveOf(context: RequestContext): Promise<CredentialSubject> {
+    const subject = await subjectOf(context);
+    const foundKeys = new Map<string, AccessKeyState>();
+    const foundCertificates = new Map<string, IssuedCertificate>();
+    const addCertificate = (certificate: IssuedCertificate): void => {
+      const { serial, instanceUid } = certificate;
+      if (certificates.refusalOf(serial, instanceUid) === undefined) foundCertificates.set(serial, certificate);
+    };
+    const add = (key: AccessKeyState): void => {
+      if (foundKeys.has(key.uid) || keys.refusalOf(key) !== undefined) return;
+      foundKeys.set(key.uid, key);
+      for (const certificate of certificates.childrenOf(key.uid)) addCertificate(certificate);
+      for (const child of keys.childrenOf(key.uid)) add(child);
+    };
+    const sorted = [...subject.keys].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const isRoot = ({ parentUids }: AccessKeyState): boolean => parentUids.length === 0;
+    for (const key of [...sorted.filter(isRoot), ...sorted]) add(key);
+    for (const certificate of subject.certificates) addCertificate(certificate);
+    return { keys: [...foundKeys.values()], certificates: [...foundCertificates.values()] };
+  }
+
+  async function answer(context: RequestContext) {
+    const { namespace, name } = context.info;
+    const live = await liveOf(context);
+    return {
+      apiVersion: `${names.managementGroup}/v1`,
+      kind: KIND,
+      metadata: { name, ...(namespace === "" ? {} : { namespace }) },
+      status: {
+        credentials: [
+          ...live.keys.map((key) => keyEntry(key, dependencies)),
+          ...live.certificates.map((certificate) => certificateEntry(certificate, dependencies)),
+        ],
+      },
+    };
+  }
+
+  async function revoke(wanted: readonly string[], context: RequestContext): Promise<void> {
+    const live = await liveOf(context);
+    const found = wanted.map((id, at) => {
+      const key = live.keys.find((candidate) => candidate.id === id);
+      const certificate = live.certificates.find(({ serial }) => idOfCertificate(serial) === id);
+      // All or nothing: a slip in one of them is told before anything is revoked.
+      if (key === undefined && certificate === undefined) {
+        throw invalidObjectError(kind, context.info.name, [notFoundFieldError(`spec.revoke[${at}]`, id)]);
+      }
+      return { key, certificate };
+    });
+    if (wanted.length === 0 || createOptionsOf(context.request.query).dryRun !== undefined) return;
+    for (const { key, certificate } of found) {
+      if (key !== undefined) await disableKey(key);
+      if (certificate !== undefined) await certificates.revoke(certificate.serial);
+    }
+    context.audit.annotate(names.key(AUDIT_REVOKED), wanted.join(","));
+  }
+
+  return {
+    name: "credentials",
+    kind,
+    schema: kindSchema(credentialLedgerFields.schema),
+    description: "Every credential that is good now: access keys, the tokens of kube configs, and certificates.",
+    get: answer,
+    async create(context, body) {
+      // The schema has been checked on the way here.
+      await revoke((body as Ledger).spec?.revoke ?? [], context);
+      return await answer(context);
+    },
+  };
+}

@@ -1,0 +1,15 @@
+// The key that a request for one of its subresources names.
+
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { OwnedAccessKey } from "../owned-access-key.ts";
+
+/** Throws 404 where the caller does not see it. */
+export async function visibleKey(
+  context: RequestContext,
+  ownKeys: Pick<Required<ResourceStorage>, "get">,
+): Promise<OwnedAccessKey> {
+  const object = await ownKeys.get(context, "", context.info.name, { resourceVersion: "" });
+  // The store holds no other kind under this resource.
+  return object.decode() as OwnedAccessKey;
+}

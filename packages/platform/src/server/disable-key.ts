@@ -1,0 +1,27 @@
+// Disables an access key on the server's own account, as its owner could.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { specOf } from "../resources/owned-access-keys/secret-fields.ts";
+
+/** In force when it resolves. A key that is gone already is no error. */
+export async function disableKey(
+  { name, uid }: Pick<AccessKeyState, "name" | "uid">,
+  { definition, store }: InstalledResource,
+  server: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  const { group, version, plural } = definition;
+  const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, name };
+  const update = { uid, subresource: "", transform: disabled };
+  try {
+    await store.update(createSystemContext(call, server), "", name, update, { dryRun: false });
+  } catch (error) {
+    if (!isApiError(error, "NotFound")) throw error;
+  }
+}
+
+const disabled = (current: KubeObject): KubeObject => ({ ...current, spec: { ...specOf(current), disabled: true } });
