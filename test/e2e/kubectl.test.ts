@@ -1,7 +1,7 @@
 // What people do with kubectl, done with real ones on the management API: every command's outcome, and what it prints.
 
-import { rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kubectlClients } from "./testing/kubectl-clients.ts";
 import {
@@ -31,9 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   await directory?.[Symbol.asyncDispose]();
-  for (const { tag, program } of clients) {
-    if (tag === "debian") await rm(dirname(dirname(dirname(program))), { recursive: true });
-  }
 });
 
 describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {

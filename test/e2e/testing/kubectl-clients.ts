@@ -1,9 +1,8 @@
 // The kubectls that the tests drive the server with: the one on the path, and Debian's, which is years older.
 
-import { mkdtemp, readdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { access, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { tool } from "./postern-process.ts";
+import { REPOSITORY, tool } from "./postern-process.ts";
 
 export type KubectlClient = {
   readonly program: string;
@@ -13,7 +12,7 @@ export type KubectlClient = {
   readonly tag: string;
 };
 
-export type MissingClient = { readonly missing: string };
+type MissingClient = { readonly missing: string };
 
 async function describeClient(program: string, tag: string): Promise<KubectlClient | MissingClient> {
   const { stdout, stderr } = await tool(program, ["version", "--client", "-o", "json"]);
@@ -23,15 +22,23 @@ async function describeClient(program: string, tag: string): Promise<KubectlClie
     : { program, minor: Number(minor), tag };
 }
 
+/** Fetched once: a second run finds it again. */
 async function debianClient(): Promise<KubectlClient | MissingClient> {
-  const directory = await mkdtemp(join(tmpdir(), "postern-kubectl-"));
-  const download = ["-c", 'cd "$0" && apt-get download -q kubernetes-client', directory];
-  const { code, stderr } = await tool("sh", download);
-  const archive = (await readdir(directory)).find((name) => name.endsWith(".deb"));
-  if (code !== 0 || archive === undefined) return { missing: `apt-get has no kubernetes-client: ${stderr.trim()}` };
-  const unpacked = await tool("dpkg", ["-x", join(directory, archive), directory]);
-  if (unpacked.code !== 0) return { missing: `dpkg cannot unpack it: ${unpacked.stderr.trim()}` };
-  return await describeClient(join(directory, "usr/bin/kubectl"), "debian");
+  const directory = join(REPOSITORY, "node_modules/.cache/kubectl-debian");
+  const program = join(directory, "usr/bin/kubectl");
+  const isThere = await access(program).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) {
+    await mkdir(directory, { recursive: true });
+    const fetched = await tool("sh", ["-c", 'cd "$0" && apt-get download -q kubernetes-client', directory]);
+    const archive = (await readdir(directory)).find((name) => name.endsWith(".deb"));
+    if (archive === undefined) return { missing: `apt-get has no kubernetes-client: ${fetched.stderr.trim()}` };
+    const unpacked = await tool("dpkg", ["-x", join(directory, archive), directory]);
+    if (unpacked.code !== 0) return { missing: `dpkg cannot unpack it: ${unpacked.stderr.trim()}` };
+  }
+  return await describeClient(program, "debian");
 }
 
 /** The clients to test with, and why one is missing. */

@@ -3,7 +3,7 @@
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { selfSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/self-subject-access-reviews";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { PlatformNames } from "../../platform-names.ts";
+import type { PlatformNames } from "../platform-names.ts";
 
 export const ownSelfSubjectAccessReviews = (dependencies: {
   readonly names: Pick<PlatformNames, "managementGroup">;
