@@ -15,7 +15,16 @@ export type InsideSources = {
   readonly instances: Pick<InstanceFacts, "get">;
 };
 
-export type InstancePlace = { readonly project: string; readonly virtualCluster: string };
+/** A virtual cluster of a project, or a space. */
+export type InstancePlace = { readonly project: string } & (
+  | { readonly virtualCluster: string }
+  | { readonly space: string }
+);
+
+const instanceAt = (place: InstancePlace) =>
+  "space" in place
+    ? ({ resource: "spaceinstances", name: place.space } as const)
+    : ({ resource: "virtualclusterinstances", name: place.virtualCluster } as const);
 
 export type InsideIdentity = { readonly name: string; readonly groups: readonly string[] };
 
@@ -28,8 +37,9 @@ const isReserved = (name: string): boolean => name.startsWith("system:");
  */
 export function insideIdentity(user: UserInfo, place: InstancePlace, sources: InsideSources): InsideIdentity {
   if (user.name === "" || isReserved(user.name)) {
-    const resource = { group: sources.names.managementGroup, resource: "virtualclusterinstances" };
-    throw forbiddenRequestError(resource, place.virtualCluster, "this user name means something else inside");
+    const { resource, name } = instanceAt(place);
+    const target = { group: sources.names.managementGroup, resource };
+    throw forbiddenRequestError(target, name, "this user name means something else inside");
   }
   const role = insideClusterRole(user, place, sources);
   const own = user.groups.filter((group) => !isReserved(group) && !standsForRole(group, sources.names));
@@ -47,10 +57,12 @@ const standsForRole = (group: string, names: PlatformNames): boolean => group.st
 /** The ClusterRole that the caller has inside; undefined when nothing gives one. */
 export function insideClusterRole(
   user: UserInfo,
-  { project, virtualCluster }: InstancePlace,
+  place: InstancePlace,
   { names, projects, instances }: InsideSources,
 ): string | undefined {
-  const instance = instances.get("virtualclusterinstances", names.projectNamespace(project), virtualCluster);
+  const { project } = place;
+  const { resource, name } = instanceAt(place);
+  const instance = instances.get(resource, names.projectNamespace(project), name);
   // What is not there has nobody inside.
   if (instance === undefined) return undefined;
   const roles = projectRolesOf(user, projects.get(project), names);

@@ -20,8 +20,9 @@ import type { Configuration } from "../config/configuration.ts";
 import { createKeyEventRecorder } from "../controllers/access-key-events.ts";
 import { describeCertificate } from "../credentials/describe-certificate.ts";
 import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
-import { createEmbeddedBackend } from "../embedded-clusters/embedded-backend.ts";
+import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
+import { createEmbeddedSpace } from "../embedded-clusters/embedded-space.ts";
 import { createInternalRecords } from "../embedded-clusters/internal-records.ts";
 import { platformResources } from "../resources/index.ts";
 import { createObjectLookup, type ObjectLookup } from "../resources/object-lookup.ts";
@@ -30,6 +31,7 @@ import type { RecordKeyEvent } from "../resources/owned-access-keys/key-events.t
 import { type BackendRegistry, createBackendRegistry } from "../virtual-clusters/backend-registry.ts";
 import { type ControlPlaneKeys, createControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
+import { createSpaceRegistry, type SpaceRegistry } from "../virtual-clusters/space-registry.ts";
 import { disableKey } from "./disable-key.ts";
 import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
@@ -56,6 +58,7 @@ export type ManagementSurface = ApiSurface &
   Disposable & {
     readonly lookup: ObjectLookup;
     readonly backends: BackendRegistry;
+    readonly spaces: SpaceRegistry;
     readonly embeddedClusters: EmbeddedClusters;
     readonly controlPlaneKeys: ControlPlaneKeys;
     readonly mint: KeyMint;
@@ -98,21 +101,22 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
   });
   const holders = createCertificateHolders(core.directory, names);
+  const embeddedOptions: EmbeddedBackendOptions = {
+    clusters: embeddedClusters,
+    names,
+    runtime,
+    version: SERVED_VERSION,
+    serverCertificateAuthority: endpoint.certificateAuthorityPem,
+    holders,
+    certificates: core.certificates,
+  };
   const backends = createBackendRegistry({
     lookup,
-    embedded: (uid) =>
-      createEmbeddedBackend(
-        {
-          clusters: embeddedClusters,
-          names,
-          runtime,
-          version: SERVED_VERSION,
-          serverCertificateAuthority: endpoint.certificateAuthorityPem,
-          holders,
-          certificates: core.certificates,
-        },
-        uid,
-      ),
+    embedded: (uid) => createEmbeddedBackend(embeddedOptions, uid),
+  });
+  const spaces = createSpaceRegistry({
+    lookup,
+    embedded: (uid, namespace) => createEmbeddedSpace(embeddedOptions, uid, namespace),
   });
   const controlPlaneKeys = createControlPlaneKeys({
     names,
@@ -173,6 +177,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     ...surface,
     lookup,
     backends,
+    spaces,
     embeddedClusters,
     controlPlaneKeys,
     mint,

@@ -1,6 +1,11 @@
 // Answers what is sent through the platform to a virtual cluster: decides, finds the backend, hands over.
 
-import { notFoundError, resourceNotFoundError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import {
+  isApiError,
+  notFoundError,
+  resourceNotFoundError,
+  serviceUnavailableError,
+} from "@postern/apimachinery/meta/api-error";
 import type { Authenticator, Credential } from "@postern/apiserver/authentication/authenticator";
 import {
   looksLikeServiceAccountToken,
@@ -13,6 +18,7 @@ import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
 import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request/long-running";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { type ProxyPath, parseProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
@@ -28,13 +34,19 @@ const isVirtualCluster = (path: ProxyPath): path is VirtualClusterPath =>
 /** What the handles of identities begin with that a virtual cluster's own certificates and tokens prove. No access key's does. */
 const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
 
-export function createProxyRoute(core: PlatformCore, surface: Pick<ManagementSurface, "lookup" | "backends">): Handler {
+export function createProxyRoute(
+  core: PlatformCore,
+  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
+): Handler {
   return async (context) => {
     const path = parseProxyPath(context.request.path);
     if (path === undefined) throw resourceNotFoundError();
     decide(context, path, core);
+    if (path.destination.target === "ProjectSpace") {
+      return await toSpace({ ...context, request: below(context.request, path) }, path.destination, core, surface);
+    }
     if (!isVirtualCluster(path)) {
-      throw serviceUnavailableError("this release does not reach spaces and connected clusters", RETRY_AFTER_SECONDS);
+      throw serviceUnavailableError("this release does not reach connected clusters", RETRY_AFTER_SECONDS);
     }
     const instance = instanceOf(path, core, surface);
     const { project, virtualCluster } = path.destination;
@@ -51,6 +63,17 @@ export function createProxyRoute(core: PlatformCore, surface: Pick<ManagementSur
 }
 
 const RETRY_AFTER_SECONDS = 30;
+
+async function toSpace(
+  context: RequestContext,
+  { project, space }: { readonly project: string; readonly space: string },
+  { names, sources }: PlatformCore,
+  { lookup, spaces }: Pick<ManagementSurface, "lookup" | "spaces">,
+): Promise<ApiResponse> {
+  const instance = lookup.spaceInstance(names.projectNamespace(project), space);
+  if (instance === undefined) throw notFoundError({ group: names.managementGroup, resource: "spaceinstances" }, space);
+  return await spaces.spaceOf(instance).proxy(context, insideIdentity(context.user, { project, space }, sources));
+}
 
 type ProxyAuthenticatorDeps = readonly [Pick<PlatformCore, "names">, Pick<ManagementSurface, "lookup" | "backends">];
 
@@ -99,11 +122,16 @@ export function createProxyAuthorizer({ authorizer }: Pick<PlatformCore, "author
   };
 }
 
-/** What is asked behind the proxy decides whether a request runs long. */
+/** What is asked behind the proxy decides whether a request runs long. One whose path is refused does not. */
 export const isLongRunningProxy: LongRunningCheck = (request, info) => {
-  const path = parseProxyPath(request.path);
-  if (path === undefined) return isLongRunning(request, info);
-  return isLongRunning(request, resolveRequestInfo(request.method, path.encodedPath, request.query));
+  try {
+    const path = parseProxyPath(request.path);
+    if (path === undefined) return isLongRunning(request, info);
+    return isLongRunning(request, resolveRequestInfo(request.method, path.encodedPath, request.query));
+  } catch (error) {
+    if (isApiError(error)) return false;
+    throw error;
+  }
 };
 
 /** A certificate or token of the virtual cluster opens that cluster alone, and there its own RBAC decides. */

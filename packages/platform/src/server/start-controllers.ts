@@ -11,6 +11,7 @@ import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
 import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createProjectController } from "../controllers/projects/project-controller.ts";
+import { createSpaceController } from "../controllers/space-instances/space-controller.ts";
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
@@ -21,7 +22,7 @@ export function startControllers(
   runtime: Runtime,
 ): readonly Controller[] {
   const { names, keys } = core;
-  const { registry, backends, embeddedClusters, controlPlaneKeys, onError } = surface;
+  const { registry, backends, spaces, embeddedClusters, controlPlaneKeys, onError } = surface;
   const own = (kind: string) => requiredResource(registry, names.managementGroup, kind);
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
@@ -46,5 +47,6 @@ export function startControllers(
     createProjectController(port, { names, projects, namespaces }),
     createVirtualClusterController(port, { names, instances, clusters, backends, remove }),
     createInsideBindingsController(port, { instances, backends }),
+    createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces }),
   ];
 }

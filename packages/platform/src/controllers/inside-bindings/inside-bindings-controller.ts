@@ -5,6 +5,7 @@ import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { isBeingDeleted } from "../../resources/finalizers.ts";
+import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
@@ -103,7 +104,7 @@ export function createInsideBindingsController(
 }
 
 /** The ClusterRoles that anybody can have inside, each once. */
-export function insideRoles({ spec }: VirtualClusterInstance): readonly string[] {
+export function insideRoles({ spec }: VirtualClusterInstance | SpaceInstance): readonly string[] {
   const extra = (spec?.extraAccessRules ?? []).flatMap(({ clusterRole = "" }) =>
     clusterRole === "" ? [] : [clusterRole],
   );

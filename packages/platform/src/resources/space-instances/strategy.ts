@@ -1,11 +1,13 @@
 // What happens to a space instance on its way into the store.
 
+import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
+import { withFinalizer } from "../finalizers.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import type { SpaceInstance } from "./space-instance.ts";
 
@@ -13,6 +15,9 @@ export type SpaceInstanceStrategyDeps = PlacementDeps & {
   readonly names: PlatformNames;
   readonly directory: Directory;
 };
+
+/** Held until all that the space has is gone. */
+export const spaceFinalizer = ({ key }: Pick<PlatformNames, "key">): string => key("space");
 
 export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
   validateName: nameIsDNSLabel,
@@ -25,18 +30,16 @@ export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy
       cluster: cluster === "" ? EMBEDDED_CLUSTER : cluster,
       namespace: namespace === "" ? (instance.metadata.name ?? "") : namespace,
     };
-    return {
-      ...instance,
-      spec: { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef },
-      status: {
-        phase: "Pending",
-        reason: "ConnectionNotServed",
-        message: "This release does not reach connected clusters, where spaces live.",
-        ...(instance.spec?.template === undefined ? {} : { space: instance.spec.template }),
-      },
-    };
+    const spec = { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef };
+    const created: SpaceInstance = { ...instance, spec, status: { phase: "Pending" } };
+    return withFinalizer(created, spaceFinalizer(deps.names));
   },
-  validate: ({ metadata, spec }) => validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps),
+  validate: ({ metadata, spec }) => [
+    ...nameIsDNSLabel(spec?.clusterRef?.namespace ?? "", false).map((fault) =>
+      invalidError("spec.clusterRef.namespace", spec?.clusterRef?.namespace, fault),
+    ),
+    ...validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps),
+  ],
 
   prepareForUpdate(instance, old, { info }) {
     if (info.subresource === "status") return withoutCallersView(instance);

@@ -16,20 +16,23 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { createTestContext, type TestRequest, testAdmin } from "@postern/apiserver/testing/test-context";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { createSealedValues } from "../../access-keys/sealed-value.ts";
-import { insideIdentity } from "../../authorization/inside-groups.ts";
+import { type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { createInstanceFacts } from "../../authorization/instance-facts.ts";
 import { createProjectFacts } from "../../authorization/project-facts.ts";
 import { createInsideBindingsController } from "../../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createProjectController } from "../../controllers/projects/project-controller.ts";
+import { createSpaceController } from "../../controllers/space-instances/space-controller.ts";
 import { createVirtualClusterController } from "../../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import type { Directory, DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import { createEmbeddedBackend } from "../../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters } from "../../embedded-clusters/embedded-clusters.ts";
+import { createEmbeddedSpace } from "../../embedded-clusters/embedded-space.ts";
 import { createInternalRecords } from "../../embedded-clusters/internal-records.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { createBackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import { createControlPlaneKeys } from "../../virtual-clusters/control-plane-keys.ts";
 import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../virtual-clusters/mint-access-key.ts";
+import { createSpaceRegistry } from "../../virtual-clusters/space-registry.ts";
 import { clusters } from "../clusters/index.ts";
 import { createObjectLookup, type ObjectLookup } from "../object-lookup.ts";
 import { projects } from "../projects/index.ts";
@@ -88,13 +91,20 @@ export async function createTenancy(options: TenancyOptions = {}) {
     onError,
   });
   const lookup: ObjectLookup = createObjectLookup(() => surface.registry, names);
+  const embeddedOptions = {
+    clusters: embedded,
+    names,
+    runtime,
+    version: TEST_VERSION,
+    serverCertificateAuthority: PLATFORM_CA,
+  };
   const backends = createBackendRegistry({
     lookup,
-    embedded: (uid) =>
-      createEmbeddedBackend(
-        { clusters: embedded, names, runtime, version: TEST_VERSION, serverCertificateAuthority: PLATFORM_CA },
-        uid,
-      ),
+    embedded: (uid) => createEmbeddedBackend(embeddedOptions, uid),
+  });
+  const spaces = createSpaceRegistry({
+    lookup,
+    embedded: (uid, namespace) => createEmbeddedSpace(embeddedOptions, uid, namespace),
   });
 
   const keys = new Map<string, AccessKeyState>();
@@ -140,7 +150,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
       const known = ends.filter((end) => end !== undefined);
       return { key, expiresAt: known.length === 0 ? undefined : Math.min(...known) };
     },
-    insideIdentity: (user: UserInfo, place: { project: string; virtualCluster: string }) =>
+    insideIdentity: (user: UserInfo, place: InstancePlace) =>
       insideIdentity(user, place, { names, projects: projectFacts, instances: instanceFacts }),
   };
   const surface = createStandardSurface({
@@ -182,6 +192,12 @@ export async function createTenancy(options: TenancyOptions = {}) {
       },
     }),
     createInsideBindingsController(port, { instances, backends }),
+    createSpaceController(port, {
+      names,
+      instances: resource("SpaceInstance"),
+      clusters: resource("Cluster"),
+      spaces,
+    }),
   ];
 
   /** Requests below `/kubernetes/management`, as the handler chain would pass them on. */

@@ -1,0 +1,144 @@
+// Brings every space to where it should be, and removes all that it has when it goes.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "@postern/apiserver/controllers/controller-port";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { PlatformNames } from "../../platform-names.ts";
+import { withCondition } from "../../resources/conditions.ts";
+import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
+import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
+import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
+import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
+import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
+import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { insideRoles } from "../inside-bindings/inside-bindings-controller.ts";
+
+export type SpaceControllerOptions = {
+  readonly names: PlatformNames;
+  readonly instances: ControlledResource;
+  readonly clusters: ControlledResource;
+  readonly spaces: SpaceRegistry;
+};
+
+/** Spaces that could not be reached, or that are on their way out, are looked at again after this. */
+const RECHECK_MS = 5_000;
+
+export function createSpaceController(
+  port: Omit<ControllerPort, "resources">,
+  { names, instances, clusters, spaces }: SpaceControllerOptions,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const { view, keys, store } = instances;
+  const finalizer = spaceFinalizer(names);
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    // What is stored has gone through the schema of its kind.
+    const instance = view.get(key)?.decode() as SpaceInstance | undefined;
+    if (instance === undefined) return;
+    try {
+      if (isBeingDeleted(instance)) await finalize(key, instance, signal);
+      else await reconcile(key, instance, signal);
+    } catch (error) {
+      // Another writer was faster, and its change is on the way here.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+  }
+
+  async function reconcile(key: string, instance: SpaceInstance, signal: AbortSignal): Promise<void> {
+    if (instance.status?.ignoreReconciliation === true) return;
+    const health = await bringUp(instance, signal);
+    const status = statusOf(instance, health, clock.now());
+    await update(instance, "status", (current) => ({ ...current, status }), signal);
+    if (!health.ready) queue.addAfter(key, RECHECK_MS);
+  }
+
+  async function bringUp(instance: SpaceInstance, signal: AbortSignal): Promise<VirtualClusterHealth> {
+    try {
+      const space = spaces.spaceOf(instance);
+      await space.provision(instance.spec?.template?.metadata ?? {}, signal);
+      await space.bindRoles(insideRoles(instance), signal);
+      return await space.health(signal);
+    } catch (error) {
+      if (isApiError(error, "ServiceUnavailable")) return { ready: false, ...reasonOf(error) };
+      // The namespace is somebody else's.
+      if (isApiError(error, "Conflict")) return { ready: false, reason: "NamespaceTaken", message: error.message };
+      throw error;
+    }
+  }
+
+  async function finalize(key: string, instance: SpaceInstance, signal: AbortSignal): Promise<void> {
+    if (!hasFinalizer(instance, finalizer)) return;
+    if (await isRemoved(instance, signal)) {
+      await update(instance, "", (current) => withoutFinalizer(current, finalizer), signal);
+    } else {
+      queue.addAfter(key, RECHECK_MS);
+    }
+  }
+
+  async function isRemoved(instance: SpaceInstance, signal: AbortSignal): Promise<boolean> {
+    const { cluster = "" } = instance.spec?.clusterRef ?? {};
+    // What lived in a cluster that is no longer connected cannot be removed from here.
+    if (clusters.view.get(clusters.keys.of("", cluster)) === undefined) return true;
+    return await spaces.spaceOf(instance).remove(signal);
+  }
+
+  async function update(
+    { metadata: { namespace = "", name = "", uid = "" } }: SpaceInstance,
+    subresource: string,
+    transform: (current: KubeObject) => KubeObject,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const call = { verb: "update", resource: instances, subresource, namespace, name } as const;
+    const context = contextOf(port, call, signal);
+    await store.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
+  }
+
+  const requeueAll = (): void => {
+    for (const { key } of view.list(keys.prefix)) queue.add(key);
+  };
+  const following = [
+    followView({ view, prefix: keys.prefix }, scheduler, {
+      replace: requeueAll,
+      put: ({ key }) => queue.add(key),
+      delete() {},
+    }),
+    // Whether a space can be reached follows from its cluster as well.
+    followView({ view: clusters.view, prefix: clusters.keys.prefix }, scheduler, {
+      replace: requeueAll,
+      put: requeueAll,
+      delete: requeueAll,
+    }),
+  ];
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const handle of following) handle[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+/** `now` in milliseconds. */
+function statusOf(instance: SpaceInstance, health: VirtualClusterHealth, now: number): SpaceInstance["status"] {
+  const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
+  const template = instance.spec?.template;
+  const condition = health.ready
+    ? { type: "Ready", holds: true, reason: "Reached", message: "" }
+    : { type: "Ready", holds: false, reason: health.reason, message: health.message };
+  return {
+    ...kept,
+    phase: health.ready ? "Ready" : "Pending",
+    ...(health.ready ? {} : { reason: health.reason, message: health.message }),
+    ...(template === undefined ? {} : { space: template }),
+    conditions: withCondition(kept.conditions ?? [], condition, now),
+  };
+}

@@ -1,0 +1,75 @@
+// A space on the built-in cluster: an embedded cluster of its own, of which one namespace is to be seen.
+
+import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import { isWithin } from "../virtual-clusters/kubernetes-backend/namespaced-target.ts";
+import type { SpaceBackend, SpaceMetadata } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
+import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./embedded-backend.ts";
+import type { EmbeddedCluster } from "./embedded-cluster.ts";
+
+/** `uid` is that of the instance; `namespace` the name by which its people know it. */
+export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string, namespace: string): SpaceBackend {
+  const { clusters, runtime } = options;
+  const backend = createEmbeddedBackend(options, uid);
+  return {
+    health: backend.health,
+    bindRoles: backend.bindRoles,
+
+    async proxy(context, user) {
+      const { method, path, query } = context.request;
+      if (!isWithin(resolveRequestInfo(method, path, query), method, namespace)) {
+        throw forbiddenPathError(`this space reaches namespace ${JSON.stringify(namespace)} alone`);
+      }
+      return await backend.proxy(context, user);
+    },
+
+    async provision(metadata, signal) {
+      await backend.provision(signal);
+      await keepNamespace(await clusters.open(uid), metadata, signal);
+    },
+
+    async remove(signal) {
+      await clusters.remove(uid, signal);
+      return true;
+    },
+  };
+
+  async function keepNamespace(cluster: EmbeddedCluster, metadata: SpaceMetadata, signal: AbortSignal): Promise<void> {
+    const namespaces = cluster.resource("", "Namespace");
+    const { clock } = runtime;
+    const wanted = { name: namespace, ...metadata };
+    await createWhenAbsent(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: wanted }, clock, signal);
+    const current = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
+    if (current === undefined || isLabelled(current, metadata)) return;
+    const call = { verb: "update", apiVersion: "v1", resource: "namespaces", name: namespace };
+    const transform = (object: KubeObject): KubeObject => withMetadata(object, metadata);
+    await namespaces.store.update(
+      createSystemContext(call, { clock, signal }),
+      "",
+      namespace,
+      { transform, subresource: "" },
+      { dryRun: false },
+    );
+  }
+}
+
+/** What others have put on the namespace stays. */
+const withMetadata = (object: KubeObject, { labels, annotations }: SpaceMetadata): KubeObject => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    labels: { ...object.metadata.labels, ...labels },
+    annotations: { ...object.metadata.annotations, ...annotations },
+  },
+});
+
+const isLabelled = ({ metadata }: KubeObject, { labels, annotations }: SpaceMetadata): boolean =>
+  covers(metadata.labels, labels) && covers(metadata.annotations, annotations);
+
+const covers = (
+  actual: { readonly [key: string]: string } = {},
+  wanted: { readonly [key: string]: string } = {},
+): boolean => Object.entries(wanted).every(([key, value]) => actual[key] === value);

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { GROUP, type RunningPlatform, startPlatform } from "./testing/running-platform.ts";
+
+const INSTANCES = "namespaces/p-default/spaceinstances";
+const SPACE = "/kubernetes/project/default/space/team";
+const MAPS = `${SPACE}/api/v1/namespaces/team/configmaps`;
+
+let platform: RunningPlatform;
+let bobKey = "";
+let strangerKey = "";
+beforeAll(async () => {
+  platform = await startPlatform();
+  const keyOf = async (user: string): Promise<string> => {
+    await platform.create("users", { metadata: { name: user } });
+    return (await platform.create("ownedaccesskeys", { metadata: { name: user }, spec: { user } })).spec.key;
+  };
+  bobKey = await keyOf("bob");
+  strangerKey = await keyOf("stranger");
+  await platform.create(INSTANCES, { metadata: { name: "team" }, spec: { owner: { user: "bob" } } });
+  const path = `/kubernetes/management/apis/${GROUP}/v1/${INSTANCES}/team`;
+  await platform.until({ path }, ({ body }) => body.status?.phase === "Ready");
+});
+afterAll(() => platform[Symbol.asyncDispose]());
+
+describe("a space", () => {
+  it("is a namespace that its owner reads and writes", async () => {
+    const created = await platform.request({ path: MAPS, token: bobKey, body: { metadata: { name: "mine" } } });
+    expect(created.status).toBe(201);
+    expect((await platform.request({ path: `${MAPS}/mine`, token: bobKey })).status).toBe(200);
+    expect((await platform.request({ path: `${SPACE}/api/v1/namespaces/team`, token: bobKey })).status).toBe(200);
+    expect((await platform.request({ path: `${SPACE}/apis`, token: bobKey })).body.kind).toBe("APIGroupList");
+    expect((await platform.request({ path: `${SPACE}/version`, token: bobKey })).status).toBe(200);
+  });
+
+  it.each([
+    ["another namespace", "/api/v1/namespaces/default/secrets"],
+    ["all namespaces", "/api/v1/configmaps"],
+    ["the list of namespaces", "/api/v1/namespaces"],
+    ["the namespace of the system", "/api/v1/namespaces/kube-system"],
+    ["what has no namespace", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"],
+    ["the way out of the namespace", "/api/v1/namespaces/team/../default/secrets"],
+    ["the encoded way out", "/api/v1/namespaces/team/%2e%2e/default/secrets"],
+  ])("security book 32: does not reach %s, for anybody", async (_what, path) => {
+    for (const token of [bobKey, platform.adminKey]) {
+      expect([400, 403]).toContain((await platform.request({ path: `${SPACE}${path}`, token })).status);
+    }
+  });
+
+  it.each([
+    ["deletes the namespace", "DELETE", "/api/v1/namespaces/team", undefined],
+    ["makes one", "POST", "/api/v1/namespaces", { metadata: { name: "more" } }],
+    [
+      "gives rights in the whole cluster",
+      "POST",
+      "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+      {
+        metadata: { name: "x" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+      },
+    ],
+  ])("is not where anybody %s", async (_what, method, path, body) => {
+    const answer = await platform.request({ method, path: `${SPACE}${path}`, ...(body === undefined ? {} : { body }) });
+    expect(answer.status).toBe(403);
+  });
+
+  it("is closed to those who have no right to it", async () => {
+    expect((await platform.request({ path: MAPS, token: strangerKey })).status).toBe(403);
+    const absent = "/kubernetes/project/default/space/none/api/v1/namespaces/none/configmaps";
+    expect((await platform.request({ path: absent })).status).toBe(404);
+    expect((await platform.request({ path: absent, token: strangerKey })).status).toBe(403);
+  });
+
+  it("opens to a key that is scoped to it, and not to one that is scoped to another", async () => {
+    const scopedTo = async (space: string): Promise<string> => {
+      const scope = { spaces: [{ project: "default", space }] };
+      return (
+        await platform.create("ownedaccesskeys", { metadata: { generateName: "s-" }, spec: { user: "bob", scope } })
+      ).spec.key;
+    };
+    expect((await platform.request({ path: MAPS, token: await scopedTo("team") })).status).toBe(200);
+    expect((await platform.request({ path: MAPS, token: await scopedTo("other") })).status).toBe(403);
+  });
+});
