@@ -49,3 +49,18 @@ export const hostNames: Rule<readonly string[]> = (values) => {
   const wrong = values.find((value) => isIP(value) === 0 && isDNS1123Subdomain(value.toLowerCase()).length > 0);
   return wrong === undefined ? undefined : `must hold host names and IP addresses, and ${quote(wrong)} is neither`;
 };
+
+/** Addresses, or networks as `10.20.0.0/16`. */
+export const networks: Rule<readonly string[]> = (values) => {
+  const wrong = values.find((value) => !isNetwork(value));
+  return wrong === undefined
+    ? undefined
+    : `must hold IP addresses and networks such as 10.20.0.0/16, and ${quote(wrong)} is neither`;
+};
+
+function isNetwork(text: string): boolean {
+  const [address = "", prefix, more] = text.split("/");
+  const family = isIP(address);
+  if (family === 0 || more !== undefined) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}

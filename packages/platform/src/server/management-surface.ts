@@ -30,11 +30,13 @@ import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
 import { type BackendRegistry, createBackendRegistry } from "../virtual-clusters/backend-registry.ts";
 import { type ControlPlaneKeys, createControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
+import type { KubernetesBackends } from "../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "../virtual-clusters/space-registry.ts";
 import { disableKey } from "./disable-key.ts";
 import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
+import { reachClusters } from "./reach-clusters.ts";
 import { SERVED_VERSION } from "./served-version.ts";
 import type { ServerKeys } from "./server-keys.ts";
 
@@ -60,6 +62,8 @@ export type ManagementSurface = ApiSurface &
     readonly backends: BackendRegistry;
     readonly spaces: SpaceRegistry;
     readonly embeddedClusters: EmbeddedClusters;
+    /** Clusters that are reached by a kube config. */
+    readonly reached: KubernetesBackends;
     readonly controlPlaneKeys: ControlPlaneKeys;
     readonly mint: KeyMint;
     readonly recordKeyEvent: RecordKeyEvent;
@@ -101,6 +105,16 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
   });
   const holders = createCertificateHolders(core.directory, names);
+  const reached = reachClusters({
+    configuration,
+    names,
+    runtime,
+    lookup,
+    secret: (namespace, name) => {
+      const { view, keys: secretKeys } = installed("", "secrets");
+      return view.get(secretKeys.of(namespace, name))?.decode();
+    },
+  });
   const embeddedOptions: EmbeddedBackendOptions = {
     clusters: embeddedClusters,
     names,
@@ -112,11 +126,13 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
   };
   const backends = createBackendRegistry({
     lookup,
+    kubernetes: (instance) => reached.ofVirtualCluster(instance),
     embedded: (uid) => createEmbeddedBackend(embeddedOptions, uid),
   });
   const spaces = createSpaceRegistry({
     lookup,
     embedded: (uid, namespace) => createEmbeddedSpace(embeddedOptions, uid, namespace),
+    connected: (instance) => reached.ofSpace(instance),
   });
   const controlPlaneKeys = createControlPlaneKeys({
     names,
@@ -179,11 +195,15 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     backends,
     spaces,
     embeddedClusters,
+    reached,
     controlPlaneKeys,
     mint,
     recordKeyEvent,
     onError,
-    [Symbol.dispose]: () => embeddedClusters[Symbol.dispose](),
+    [Symbol.dispose]() {
+      embeddedClusters[Symbol.dispose]();
+      reached[Symbol.dispose]();
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 // Answers what is sent through the platform to a virtual cluster: decides, finds the backend, hands over.
 
 import {
+  forbiddenPathError,
   isApiError,
   notFoundError,
   resourceNotFoundError,
@@ -11,6 +12,7 @@ import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
@@ -22,7 +24,9 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { type ProxyPath, parseProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
+import { isLocalCluster } from "../resources/clusters/cluster.ts";
 import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
 
@@ -36,33 +40,39 @@ const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
 
 export function createProxyRoute(
   core: PlatformCore,
-  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
+  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached">,
 ): Handler {
   return async (context) => {
     const path = parseProxyPath(context.request.path);
     if (path === undefined) throw resourceNotFoundError();
     decide(context, path, core);
-    if (path.destination.target === "ProjectSpace") {
-      return await toSpace({ ...context, request: below(context.request, path) }, path.destination, core, surface);
-    }
-    if (!isVirtualCluster(path)) {
-      throw serviceUnavailableError("this release does not reach connected clusters", RETRY_AFTER_SECONDS);
-    }
-    const instance = instanceOf(path, core, surface);
-    const { project, virtualCluster } = path.destination;
-    if (instance === undefined) {
-      throw notFoundError({ group: core.names.managementGroup, resource: "virtualclusterinstances" }, virtualCluster);
-    }
-    const user = isInsideIdentity(context)
-      ? context.user
-      : insideIdentity(context.user, { project, virtualCluster }, core.sources);
-    return await surface.backends
-      .backendOf(instance)
-      .proxy({ ...context, request: below(context.request, path) }, user);
+    const inner = { ...context, request: below(context.request, path) };
+    if (isVirtualCluster(path)) return await toVirtualCluster(inner, path, core, surface);
+    const { destination } = path;
+    if (destination.target === "Cluster") return await toCluster(inner, destination.cluster, core, surface);
+    if (destination.target === "ProjectSpace") return await toSpace(inner, destination, core, surface);
+    throw resourceNotFoundError();
   };
 }
 
 const RETRY_AFTER_SECONDS = 30;
+
+async function toVirtualCluster(
+  context: RequestContext,
+  path: VirtualClusterPath,
+  core: PlatformCore,
+  surface: Pick<ManagementSurface, "lookup" | "backends">,
+): Promise<ApiResponse> {
+  const { project, virtualCluster } = path.destination;
+  const instance = instanceOf(path, core, surface);
+  if (instance === undefined) {
+    throw notFoundError({ group: core.names.managementGroup, resource: "virtualclusterinstances" }, virtualCluster);
+  }
+  const user = isInsideIdentity(context)
+    ? context.user
+    : insideIdentity(context.user, { project, virtualCluster }, core.sources);
+  return await surface.backends.backendOf(instance).proxy(context, user);
+}
 
 async function toSpace(
   context: RequestContext,
@@ -73,6 +83,31 @@ async function toSpace(
   const instance = lookup.spaceInstance(names.projectNamespace(project), space);
   if (instance === undefined) throw notFoundError({ group: names.managementGroup, resource: "spaceinstances" }, space);
   return await spaces.spaceOf(instance).proxy(context, insideIdentity(context.user, { project, space }, sources));
+}
+
+/** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */
+async function toCluster(
+  context: RequestContext,
+  name: string,
+  { names }: PlatformCore,
+  { lookup, reached }: Pick<ManagementSurface, "lookup" | "reached">,
+): Promise<ApiResponse> {
+  const cluster = lookup.cluster(name);
+  if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
+  if (isLocalCluster(cluster)) {
+    throw serviceUnavailableError(
+      "the built-in cluster has no API of its own: its virtual clusters have",
+      RETRY_AFTER_SECONDS,
+    );
+  }
+  return await reached.ofCluster(cluster).proxy(context, outsideIdentity(context.user));
+}
+
+/** Nobody comes in from outside as a part of the system. */
+function outsideIdentity({ name, groups }: UserInfo): UserInfo {
+  if (isSystemName(name))
+    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a connected cluster`);
+  return { name, groups: groups.filter((group) => !isSystemName(group)) };
 }
 
 type ProxyAuthenticatorDeps = readonly [Pick<PlatformCore, "names">, Pick<ManagementSurface, "lookup" | "backends">];

@@ -22,7 +22,7 @@ export function startControllers(
   runtime: Runtime,
 ): readonly Controller[] {
   const { names, keys } = core;
-  const { registry, backends, spaces, embeddedClusters, controlPlaneKeys, onError } = surface;
+  const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError } = surface;
   const own = (kind: string) => requiredResource(registry, names.managementGroup, kind);
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
@@ -37,6 +37,7 @@ export function startControllers(
   const remove = async (uid: string, signal: AbortSignal): Promise<void> => {
     await controlPlaneKeys.revokeVirtualCluster(uid, signal);
     await embeddedClusters.remove(uid, signal);
+    reached.remove(uid);
   };
   return [
     createNamespaceController(port, namespaces),

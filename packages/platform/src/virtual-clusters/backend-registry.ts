@@ -15,26 +15,19 @@ export type BackendRegistryOptions = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance. */
   readonly embedded: (uid: string) => VirtualClusterBackend;
+  /** What is reached by a kube config: external virtual clusters, and those in connected clusters. */
+  readonly kubernetes: (instance: VirtualClusterInstance) => VirtualClusterBackend;
 };
 
-export function createBackendRegistry({ lookup, embedded }: BackendRegistryOptions): BackendRegistry {
+export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendRegistryOptions): BackendRegistry {
   return {
     backendOf(instance) {
       const { spec, metadata } = instance;
-      if (spec?.external === true || spec?.standalone === true) {
-        throw unreachable(
-          "BackendNotServed",
-          "this release does not reach virtual clusters outside the built-in cluster",
-        );
-      }
+      if (spec?.external === true || spec?.standalone === true) return kubernetes(instance);
       const name = spec?.clusterRef?.cluster ?? "";
       const cluster = name === "" ? undefined : lookup.cluster(name);
       if (cluster === undefined) throw unreachable("ClusterNotFound", `cluster ${JSON.stringify(name)} does not exist`);
-      if (!isLocalCluster(cluster)) {
-        const why = `this release does not reach virtual clusters in connected clusters such as ${JSON.stringify(name)}`;
-        throw unreachable("BackendNotServed", why);
-      }
-      return embedded(metadata.uid ?? "");
+      return isLocalCluster(cluster) ? embedded(metadata.uid ?? "") : kubernetes(instance);
     },
   };
 }

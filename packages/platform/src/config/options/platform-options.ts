@@ -1,7 +1,7 @@
 // Options of what the server serves: its names, access keys and kube configs.
 
-import { choiceOption, integerOption, switchOption, textOption } from "../option.ts";
-import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix } from "../rules.ts";
+import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
+import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix, networks } from "../rules.ts";
 
 /** Ten years: beyond it a life in seconds is more likely a slip of units than a wish. */
 const MAX_TTL_SECONDS = 10 * 366 * 86_400;
@@ -65,6 +65,17 @@ export const platformOptions = {
       default: "disable",
       description:
         "What becomes of an access key that somebody reports as leaked at /leaks: it is disabled, or an Event tells of it and nothing else happens",
+    }),
+  },
+  proxy: {
+    allowedAddresses: listOption({
+      flag: "proxy-allowed-addresses",
+      placeholder: "<network,…>",
+      default: [],
+      defaultText: "none beside public ones, and those of connected clusters",
+      description:
+        "Networks and addresses that external virtual clusters may be at although they are private, such as 10.20.0.0/16",
+      rule: networks,
     }),
   },
   kubeConfig: {

@@ -1,0 +1,46 @@
+// The connections to clusters that others run: those that administrators have connected, and those that tenants register.
+
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Configuration } from "../config/configuration.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
+import type { ObjectLookup } from "../resources/object-lookup.ts";
+import { createClusterConnections } from "../virtual-clusters/kubernetes-backend/cluster-connections.ts";
+import {
+  createKubernetesBackends,
+  type KubernetesBackends,
+  type KubernetesBackendsOptions,
+} from "../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
+
+export type ReachClustersOptions = {
+  readonly configuration: Configuration;
+  readonly names: PlatformNames;
+  readonly runtime: Runtime;
+  readonly lookup: ObjectLookup;
+  readonly secret: KubernetesBackendsOptions["secret"];
+};
+
+export function reachClusters({
+  configuration,
+  names,
+  runtime,
+  lookup,
+  secret,
+}: ReachClustersOptions): KubernetesBackends & Disposable {
+  const { scheduler } = runtime;
+  const shared = { scheduler, userAgent: names.name };
+  const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
+  // Whoever registers a target must not make the platform knock at doors in its own network.
+  const addresses = createAddressRules({
+    refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
+    allow: configuration.proxy.allowedAddresses,
+  });
+  const external = createClusterConnections({ ...shared, addresses });
+  return {
+    ...createKubernetesBackends({ names, runtime, lookup, secret, connected, external }),
+    [Symbol.dispose]() {
+      connected[Symbol.dispose]();
+      external[Symbol.dispose]();
+    },
+  };
+}
