@@ -3,7 +3,7 @@
 // Usage: npm run benchmarks -- [--objects 10000] [--start-objects 100000] [--seconds 2] [--rounds 3] [--only get,list]
 //        [--results benchmarks/RESULTS.md] [--peer https://… --token … [--peer-ca file] [--peer-pid pid]]
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -83,7 +83,7 @@ try {
 
   const text = [describeMachine(), "", renderTable(comparisons.map(loadRow)), "", renderTable(facts), ""].join("\n");
   process.stdout.write(`${text}\n`);
-  if (options.results !== undefined) writeFileSync(options.results, `# Results of one run\n\n${text}`);
+  if (options.results !== undefined) writeResults(options.results, `# Results of one run\n\n${text}`);
 } finally {
   rmSync(folder, { recursive: true });
 }
@@ -180,6 +180,13 @@ function memoryFact(what: string, server: MeasuredServer): Row {
 
 function fact(what: string, value: number, unit: string): Row {
   return { "of the process": what, value: `${Math.round(value)} ${unit}` };
+}
+
+/** Sections that people have written below the tables of an earlier run are kept. */
+function writeResults(path: string, text: string): void {
+  const before = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const at = before.indexOf("\n## ");
+  writeFileSync(path, at < 0 ? text : text + before.slice(at));
 }
 
 function describeMachine(): string {

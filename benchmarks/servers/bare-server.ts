@@ -8,7 +8,13 @@ import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 
 const [certificate = "", key = ""] = process.argv.slice(2);
-const server = createSecureServer({ cert: readFileSync(certificate), key: readFileSync(key), allowHTTP1: true });
+const server = createSecureServer({
+  cert: readFileSync(certificate),
+  key: readFileSync(key),
+  allowHTTP1: true,
+  // In MB: whole lists wait here, where a real server writes them bit by bit.
+  maxSessionMemory: 1_000,
+});
 // Node puts its slower compatibility layer on HTTP/2 streams once somebody listens for "request".
 server.removeAllListeners("newListener");
 
