@@ -1,7 +1,7 @@
 // Projects, clusters, virtual clusters and spaces in memory, with their controllers: real store, cache, registry, RBAC and
 // authorities. What other parts of the platform decide (whose key, who may what) is a table that the test fills in.
 
-import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -102,7 +102,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
   const backends = createBackendRegistry({
     lookup,
     kubernetes: () => {
-      throw serviceUnavailableError("no connection in this test");
+      throw unreachableError({ reason: "NoConnectionInThisTest", message: "the test has no cluster at the other end" });
     },
     embedded: (uid) => createEmbeddedBackend(embeddedOptions, uid),
   });

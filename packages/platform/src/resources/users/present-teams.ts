@@ -24,7 +24,13 @@ export function withTeams(storage: ResourceStorage, directory: Directory): Resou
     }),
     ...(watch && {
       watch: (context, query, observer) =>
-        watch(context, query, { ...observer, event: (type, object) => observer.event(type, present(object)) }),
+        watch(context, query, {
+          event: (type, object) => observer.event(type, present(object)),
+          // One by one: what an observer has need not be its own, as spreading it would take for granted.
+          initialEventsEnd: (resourceVersion) => observer.initialEventsEnd(resourceVersion),
+          progress: (resourceVersion) => observer.progress(resourceVersion),
+          error: (error) => observer.error(error),
+        }),
     }),
     ...(create && { create: async (...request) => present(await create(...request)) }),
     ...(update && {

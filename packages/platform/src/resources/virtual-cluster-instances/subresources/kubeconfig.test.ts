@@ -269,7 +269,7 @@ describe("without an ingress endpoint", () => {
   });
 });
 
-it("answers 503 with its reason for virtual clusters that this release does not reach", async () => {
+it("answers 503 with its reason for virtual clusters whose cluster cannot be reached", async () => {
   await withTenancy({}, async (tenancy) => {
     await tenancy.create("clusters", { metadata: { name: "far" } });
     await tenancy.create("namespaces/p-default/virtualclusterinstances", {
@@ -284,11 +284,11 @@ it("answers 503 with its reason for virtual clusters that this release does not 
     for (const name of ["far", "external"]) {
       await expect(ask(tenancy, { name })).rejects.toMatchObject({
         code: 503,
-        details: { causes: [{ reason: "BackendNotServed" }] },
+        details: { causes: [{ reason: "NoConnectionInThisTest" }] },
       });
       expect(tenancy.lookup.virtualClusterInstance("p-default", name)?.status).toMatchObject({
         phase: "Pending",
-        reason: "BackendNotServed",
+        reason: "NoConnectionInThisTest",
       });
     }
   });
