@@ -1,4 +1,4 @@
-// The protobuf messages of the review kinds, and of the lease that leader election writes.
+// The protobuf messages of the review kinds, of requests for tokens, and of the lease that leader election writes.
 // Source: k8s.io/api/{authorization,authentication,coordination}/v1/generated.proto
 
 import type { JsonValue } from "../json/json-value.ts";
@@ -103,6 +103,16 @@ const tokenReview: MessageType = {
   }),
 };
 
+/** The status is the server's, and is not read. */
+const tokenRequest: MessageType = {
+  1: message("metadata", objectMeta),
+  2: message("spec", {
+    1: strings("audiences"),
+    3: message("boundObjectRef", { 1: string("kind"), 2: string("apiVersion"), 3: string("name"), 4: string("uid") }),
+    4: optionalInteger("expirationSeconds"),
+  }),
+};
+
 const selfSubjectReview: MessageType = {
   1: message("metadata", objectMeta),
   2: message("status", { 1: message("userInfo", userInfo) }),
@@ -128,6 +138,7 @@ export const reviewMessages: { readonly [apiVersionAndKind: string]: MessageType
   "authorization.k8s.io/v1/LocalSubjectAccessReview": subjectAccessReview,
   "authorization.k8s.io/v1/SelfSubjectRulesReview": selfSubjectRulesReview,
   "authentication.k8s.io/v1/TokenReview": tokenReview,
+  "authentication.k8s.io/v1/TokenRequest": tokenRequest,
   "authentication.k8s.io/v1/SelfSubjectReview": selfSubjectReview,
   "coordination.k8s.io/v1/Lease": lease,
 };

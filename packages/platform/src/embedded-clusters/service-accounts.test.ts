@@ -104,6 +104,20 @@ describe("tokens of ServiceAccounts", () => {
     await expect(createToken(host, {}, "nobody")).rejects.toMatchObject({ code: 404 });
   });
 
+  it("are given to clients that spell out what they do not ask for", async () => {
+    await using host = await createHost();
+    const body = {
+      kind: "TokenRequest",
+      apiVersion: "authentication.k8s.io/v1",
+      metadata: { creationTimestamp: null },
+      spec: { audiences: null, expirationSeconds: null, boundObjectRef: null },
+      status: { token: "", expirationTimestamp: null },
+    };
+    const { body: answer } = await host.request("one", { method: "POST", url: `${ACCOUNTS}/default/token`, body });
+    expect(answer.spec).toMatchObject({ audiences: [ISSUER], expirationSeconds: 3600 });
+    expect(answer.status.token).toBeTypeOf("string");
+  });
+
   it("make their bearer the ServiceAccount, whose rights RBAC gives", async () => {
     await using host = await createHost();
     const { token } = (await createToken(host)).status;

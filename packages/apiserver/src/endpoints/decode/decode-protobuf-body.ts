@@ -5,11 +5,10 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { conform, unrecognizedError } from "./decode-object.ts";
+import { type BodyKind, conform, unrecognizedError } from "./decode-object.ts";
 
 /** The object of the body, of the resource's kind. Throws 400 for bytes that are no such object. */
-export function decodeProtobufBody(bytes: Uint8Array, definition: ResourceDefinition): KubeObject {
+export function decodeProtobufBody(bytes: Uint8Array, definition: BodyKind): KubeObject {
   const endpoint = { apiVersion: formatApiVersion(definition), kind: definition.kind };
   try {
     const { metadata = {}, ...rest } = decodeProtobufObject(bytes, endpoint);

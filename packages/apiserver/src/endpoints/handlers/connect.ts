@@ -2,6 +2,8 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/rest.go (ConnectResource)
 
 import { badRequestError, invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
@@ -9,6 +11,7 @@ import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { createOptionsOf } from "../../request/query-options.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
 import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
+import { decodeProtobufBody } from "../decode/decode-protobuf-body.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
 import { readBody } from "../decode/read-object.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
@@ -48,12 +51,12 @@ async function readAction(
   const { info } = context;
   const options = createOptionsOf(context.request.query);
   const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING };
-  const object = decodeObject(
-    context,
-    await readBody(context, endpoint),
-    kind,
-    fieldValidationOf(options.fieldValidation),
-  );
+  // Only what Go clients know has a protobuf form.
+  const body = await readBody(context, endpoint, { protobuf: isProtobufKind(formatApiVersion(kind), kind.kind) });
+  const object =
+    body.format === "protobuf"
+      ? decodeProtobufBody(body.bytes, kind)
+      : decodeObject(context, body, kind, fieldValidationOf(options.fieldValidation));
   const { name = "", namespace = "" } = object.metadata;
   if (namespace !== "" && namespace !== info.namespace) {
     throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");
