@@ -1,6 +1,6 @@
 // What embedded virtual clusters cost: to make, to start again, in memory while they run and while they are stopped, and when nobody
 // uses them.
-// Usage: npx tsx --expose-gc benchmarks/embedded-clusters.ts [clusters]
+// Usage: npx tsx --conditions=@postern/source --expose-gc benchmarks/embedded-clusters.ts [clusters]
 
 import { performance } from "node:perf_hooks";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
