@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
+import { type PlatformCall, type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+
+const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
+const GROUP = "/apis/management.postern/v1";
+
+describe("over the whole server", () => {
+  let platform: RunningPlatform;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    for (const name of ["jane", "eve"]) {
+      await platform.send({ method: "POST", path: "users", body: { metadata: { name }, spec: {} } });
+    }
+    await platform.send({
+      method: "PATCH",
+      path: "projects/default",
+      body: { spec: { members: [{ kind: "User", name: "jane", clusterRole: "postern:project-user" }] } },
+    });
+  });
+  afterAll(() => platform[Symbol.asyncDispose]());
+
+  const create = async (name: string, spec: object) =>
+    await platform.send({ method: "POST", path: "ownedaccesskeys", body: { metadata: { name }, spec } });
+
+  it("security book 10: labels, annotations and owner references give nobody's rights", async () => {
+    const admin = (await platform.send({ path: "ownedaccesskeys" })).body.items[0].metadata;
+    const eve = (await create("eves", { user: "eve" })).body.spec.key;
+    const reference = { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", name: admin.name, uid: admin.uid };
+    const made = await platform.send({
+      method: "POST",
+      path: "ownedaccesskeys",
+      key: eve,
+      body: {
+        metadata: {
+          name: "injected",
+          labels: { "postern/user": "admin" },
+          annotations: { "postern/owner": "admin" },
+          ownerReferences: [reference],
+        },
+        spec: {},
+        status: { lastActivity: "2020-01-01T00:00:00Z" },
+      },
+    });
+    expect(made.body.spec.user).toBe("eve");
+    expect(made.body.status?.lastActivity).toBe(undefined);
+    const { key } = made.body.spec;
+    const self = await platform.send({ method: "POST", path: "selves", key, body: {} });
+    expect([self.body.status.user.name, self.body.status.groups.includes("postern:admins")]).toEqual(["eve", false]);
+    expect((await platform.send({ path: "/api/v1/secrets", key })).status).toBe(403);
+  });
+
+  it("security book 17: a locked user is locked at every door", async () => {
+    const { key } = (await create("janes", { user: "jane" })).body.spec;
+    const doors: readonly PlatformCall[] = [
+      { path: `${GROUP}/projects` },
+      { path: `/kubernetes/management${GROUP}/projects` },
+      { path: `${INSIDE}/api/v1/namespaces` },
+      { path: `${INSIDE}/version` },
+      { path: "/version" },
+      { path: "/apis" },
+      { path: "/openapi/v2" },
+      { method: "POST", path: `${GROUP}/selves`, body: {} },
+      {
+        method: "POST",
+        path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        body: { spec: { namespace: "default" } },
+      },
+      { method: "POST", path: `${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`, body: {} },
+    ];
+    const statuses = async () => {
+      const found: number[] = [];
+      for (const door of doors) found.push((await platform.send({ ...door, key })).status);
+      return found;
+    };
+    expect((await statuses()).every((status) => status < 300)).toBe(true);
+    await platform.send({ method: "PATCH", path: "users/jane", body: { spec: { disabled: true } } });
+    expect(await statuses()).toEqual(doors.map(() => 401));
+    const review = await platform.send({
+      method: "POST",
+      path: "/apis/authentication.k8s.io/v1/tokenreviews",
+      body: { spec: { token: key } },
+    });
+    expect(review.body.status.authenticated).not.toBe(true);
+  });
+
+  it("security book 39: what is wrong in a body is not repeated to its sender", async () => {
+    const secret = "canary-value-of-more-than-32-characters";
+    await create("plain", {});
+    const as = (type: string) => ({ "content-type": `application/${type}` });
+    const post = (body: unknown, path = "ownedaccesskeys"): PlatformCall => ({ method: "POST", path, body });
+    const patch = (body: unknown, headers = {}): PlatformCall => ({
+      method: "PATCH",
+      path: "ownedaccesskeys/plain",
+      body,
+      headers,
+    });
+    const attempts: readonly PlatformCall[] = [
+      post(`{"spec":{"key":"${secret}"`),
+      post(`{"spec":{"key":["${secret}"]}}`),
+      post({ spec: { key: secret, ttl: -1 } }),
+      post({ spec: { key: secret, scope: { roles: [{ role: "no" }] } } }),
+      post({ metadata: { annotations: { a: secret } }, spec: { key: secret } }),
+      { ...post(`apiVersion: [\nkey: ${secret}`), headers: as("yaml") },
+      patch(
+        `[{"op":"add","path":"/spec/key","value":"${secret}"},{"op":"remove","path":"/spec/none"}]`,
+        as("json-patch+json"),
+      ),
+      patch(`[{"op":"test","path":"/spec/user","value":"${secret}"}]`, as("json-patch+json")),
+      patch({ spec: { key: secret, identity: { connectorData: `${secret}!` } } }),
+      post({ spec: { nonce: secret.repeat(9) } }, "ownedaccesskeys/plain/rotate"),
+      post(`{"spec":{"nonce":"${secret}","gracePeriodSeconds":"${secret}"}}`, "ownedaccesskeys/plain/rotate"),
+    ];
+    const before = (await platform.send({ path: "ownedaccesskeys" })).body.items.length;
+    for (const attempt of attempts) {
+      const { status, text } = await platform.send(attempt);
+      expect([attempt.body, status >= 400 && status < 500, text.includes(secret)]).toEqual([attempt.body, true, false]);
+    }
+    expect((await platform.send({ path: "ownedaccesskeys" })).body.items).toHaveLength(before);
+  });
+});
+
+it("security book 25: a key costs one hash, whether it is right, wrong or unknown", async () => {
+  await using server = await createAccessKeyServer();
+  const send = (url: string, body: object) =>
+    server.send({
+      method: "POST",
+      url,
+      body,
+      user: { name: "root", groups: ["system:masters"] },
+      headers: { "content-type": "application/json" },
+    });
+  await send("users", { metadata: { name: "jane" }, spec: {} });
+  const { body } = await send("ownedaccesskeys", { metadata: { name: "k" }, spec: { user: "jane" } });
+  const right: string = body.spec.key;
+  const digests = vi.spyOn(server.secrets, "digestOf");
+  const counts = [right, server.secrets.generate(), `${right.slice(0, -1)}!`, "x".repeat(40)].map((presented) => {
+    digests.mockClear();
+    server.keys.find(presented);
+    return digests.mock.calls.length;
+  });
+  expect(counts).toEqual([1, 1, 1, 1]);
+});
