@@ -9,6 +9,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
+import { createClusterController } from "../controllers/clusters/cluster-controller.ts";
 import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createProjectController } from "../controllers/projects/project-controller.ts";
 import { createSpaceController } from "../controllers/space-instances/space-controller.ts";
@@ -46,6 +47,7 @@ export function startControllers(
     createAccessKeyReaper({ port, accessKeys, keys }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
+    createClusterController(port, { clusters, reached }),
     createVirtualClusterController(port, { names, instances, clusters, backends, remove }),
     createInsideBindingsController(port, { instances, backends }),
     createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces }),

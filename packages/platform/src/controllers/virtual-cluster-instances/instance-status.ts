@@ -7,6 +7,7 @@ import {
   type VirtualClusterInstanceStatus,
 } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { readyCondition } from "../ready-condition.ts";
 
 /** `now` in milliseconds. */
 export function instanceStatus(
@@ -22,11 +23,6 @@ export function instanceStatus(
     ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
     serviceUID: instance.metadata.uid ?? "",
     ...(rendered === undefined ? {} : { virtualCluster: rendered }),
-    conditions: withCondition(kept.conditions ?? [], readiness(health), now),
+    conditions: withCondition(kept.conditions ?? [], readyCondition(health), now),
   };
 }
-
-const readiness = (health: VirtualClusterHealth) =>
-  health.ready
-    ? { type: "Ready", holds: true, reason: "Reached", message: "" }
-    : { type: "Ready", holds: false, reason: health.reason, message: health.message };

@@ -25,14 +25,9 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
   ],
 });
 
-const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> =>
-  isLocalCluster(cluster)
-    ? { phase: "Initialized" }
-    : {
-        phase: "Pending",
-        reason: "ConnectionNotServed",
-        message: "This release does not reach connected clusters: virtual clusters live in the built-in one.",
-      };
+const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
+  phase: isLocalCluster(cluster) ? "Initialized" : "Pending",
+});
 
 function validateCluster({ spec }: Cluster): readonly FieldError[] {
   if (spec?.local === true && spec.kubeConfigRef !== undefined) {

@@ -1,7 +1,6 @@
 // Projects, clusters, virtual clusters and spaces in memory, with their controllers: real store, cache, registry, RBAC and
 // authorities. What other parts of the platform decide (whose key, who may what) is a table that the test fills in.
 
-import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -30,6 +29,7 @@ import { createEmbeddedClusters } from "../../embedded-clusters/embedded-cluster
 import { createEmbeddedSpace } from "../../embedded-clusters/embedded-space.ts";
 import { createInternalRecords } from "../../embedded-clusters/internal-records.ts";
 import { createPlatformNames } from "../../platform-names.ts";
+import { unreachableError } from "../../proxy/upstream-failure.ts";
 import { createBackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import { createControlPlaneKeys } from "../../virtual-clusters/control-plane-keys.ts";
 import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../virtual-clusters/mint-access-key.ts";

@@ -1,0 +1,105 @@
+// Says in the status of every connected cluster whether it is reached, and cuts the connections to those that are gone.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "@postern/apiserver/controllers/controller-port";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { type Cluster, isLocalCluster } from "../../resources/clusters/cluster.ts";
+import { withCondition } from "../../resources/conditions.ts";
+import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
+import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
+import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { readyCondition } from "../ready-condition.ts";
+
+export type ClusterControllerOptions = {
+  readonly clusters: ControlledResource;
+  readonly reached: Pick<KubernetesBackends, "ofCluster" | "remove">;
+};
+
+/** A cluster may fall silent, and one that was silent may come back. */
+const RECHECK_MS = 30_000;
+
+export function createClusterController(
+  port: Omit<ControllerPort, "resources">,
+  { clusters, reached }: ClusterControllerOptions,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const { view, keys, store } = clusters;
+  const uids = new Map<string, string>();
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    // What is stored has gone through the schema of its kind.
+    const cluster = view.get(key)?.decode() as Cluster | undefined;
+    forgetOthers(key, cluster?.metadata.uid);
+    if (cluster === undefined || isLocalCluster(cluster)) return;
+    try {
+      await writeStatus(cluster, await healthOf(cluster, signal), signal);
+    } catch (error) {
+      // Another writer was faster, and its change is on the way here.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+    queue.addAfter(key, RECHECK_MS);
+  }
+
+  function forgetOthers(key: string, uid: string | undefined): void {
+    const before = uids.get(key);
+    if (before !== undefined && before !== uid) reached.remove(before);
+    if (uid === undefined) uids.delete(key);
+    else uids.set(key, uid);
+  }
+
+  async function healthOf(cluster: Cluster, signal: AbortSignal): Promise<VirtualClusterHealth> {
+    try {
+      return await reached.ofCluster(cluster).health(signal);
+    } catch (error) {
+      if (!isApiError(error)) throw error;
+      return { ready: false, ...reasonOf(error) };
+    }
+  }
+
+  async function writeStatus(
+    { metadata: { name = "", uid = "" } }: Cluster,
+    health: VirtualClusterHealth,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const call = { verb: "update", resource: clusters, subresource: "status", namespace: "", name } as const;
+    const transform = (current: KubeObject) => ({ ...current, status: clusterStatus(current, health, clock.now()) });
+    const change = { uid, transform, subresource: "status" };
+    await store.update(contextOf(port, call, signal), "", name, change, CONTROLLER_WRITE);
+  }
+
+  const following = followView({ view, prefix: keys.prefix }, scheduler, {
+    replace(objects) {
+      const present = new Set(objects.map(({ key }) => key));
+      for (const key of [...present, ...uids.keys()]) queue.add(key);
+    },
+    put: ({ key }) => queue.add(key),
+    delete: ({ key }) => queue.add(key),
+  });
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      following[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+/** `now` in milliseconds. A cluster that has never been reached is pending; one that no longer is has failed. */
+function clusterStatus(current: KubeObject, health: VirtualClusterHealth, now: number): NonNullable<Cluster["status"]> {
+  // The store holds what the schema of the kind has let through.
+  const { status } = current as Cluster;
+  const { reason: _reason, message: _message, ...kept } = status ?? {};
+  const conditions = withCondition(kept.conditions ?? [], readyCondition(health), now);
+  if (health.ready) return { ...kept, phase: "Initialized", version: health.version, conditions };
+  const phase = kept.version === undefined ? "Pending" : "Failed";
+  return { ...kept, phase, reason: health.reason, message: health.message, conditions };
+}
