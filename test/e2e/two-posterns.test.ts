@@ -1,0 +1,167 @@
+// One Postern hands out keys to clusters that another serves: an external virtual cluster, and a connected cluster.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
+import {
+  kubectlWith,
+  type Outcome,
+  type PosternProcess,
+  startPostern,
+  startTool,
+  succeed,
+  temporaryDirectory,
+} from "./testing/postern-process.ts";
+
+type Kubectl = (args: readonly string[], input?: string) => Promise<Outcome>;
+
+const FAR_CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
+const INSTANCES = "/kubernetes/management/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances";
+const KEYS = "/kubernetes/management/apis/management.postern/v1/ownedaccesskeys";
+const WAIT = { timeout: 45_000, interval: 250 };
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let near: PosternProcess;
+let far: PosternProcess;
+let administrator: Kubectl;
+let inFar: Kubectl;
+let http: HttpClient;
+let key = "";
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  const file = (name: string) => join(directory.path, name);
+  const flags = ["--proxy-allowed-addresses", "127.0.0.0/8", "--kube-config-proxy-fallback"];
+  [near, far] = await Promise.all([startPostern(file("near"), flags), startPostern(file("far"))]);
+  administrator = kubectlWith(near.adminKubeConfig, file("cache"));
+  http = await httpClient(near);
+  key = await adminKey(near);
+  const toFar = file("far.kubeconfig");
+  await writeFile(toFar, farKubeConfig(await adminKey(far), await readFile(far.caFile)), { mode: 0o600 });
+  inFar = kubectlWith(toFar, file("cache"));
+  const secret = ["create", "secret", "generic", "vc-remote", "-n", "p-default", `--from-file=config=${toFar}`];
+  await succeed(administrator(secret));
+  await apply({
+    kind: "VirtualClusterInstance",
+    metadata: { name: "remote", namespace: "p-default" },
+    spec: { external: true },
+  });
+  const kubeConfigRef = { secretNamespace: "p-default", secretName: "vc-remote" };
+  await apply({ kind: "Cluster", metadata: { name: "host" }, spec: { kubeConfigRef } });
+});
+
+afterAll(async () => {
+  await near?.[Symbol.asyncDispose]();
+  await far?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+const apply = (object: object): Promise<string> =>
+  succeed(administrator(["create", "-f", "-"], JSON.stringify({ apiVersion: "management.postern/v1", ...object })));
+
+const farKubeConfig = (token: string, authority: Buffer): string =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "far",
+        cluster: { server: `${far.url}${FAR_CLUSTER}`, "certificate-authority-data": authority.toString("base64") },
+      },
+    ],
+    users: [{ name: "far", user: { token } }],
+    contexts: [{ name: "far", context: { cluster: "far", user: "far" } }],
+    "current-context": "far",
+  });
+
+const field = (resource: string, path: string): Promise<string> =>
+  succeed(administrator(["get", ...resource.split(" "), "-o", `jsonpath={${path}}`]));
+
+async function kubeConfig(name: string, spec: object): Promise<Kubectl> {
+  const { status, text, body } = await http(`${INSTANCES}/remote/kubeconfig`, { key, body: { spec } });
+  expect(status, text).toBe(201);
+  const path = join(directory.path, `${name}.kubeconfig`);
+  await writeFile(path, body.status.kubeConfig, { mode: 0o600 });
+  return kubectlWith(path, join(directory.path, "cache"));
+}
+
+const whoAmI = ["auth", "whoami", "-o", "jsonpath={.status.userInfo.username} {.status.userInfo.groups}"];
+
+describe("an external virtual cluster", () => {
+  it("becomes ready, with the version that it answers with", async () => {
+    await expect.poll(() => field("virtualclusterinstances remote -n p-default", ".status.phase"), WAIT).toBe("Ready");
+    const version = JSON.parse(await succeed(inFar(["get", "--raw", "/version"])));
+    expect(await field("virtualclusterinstances remote -n p-default", ".status.kubernetesVersion")).toBe(
+      version.gitVersion,
+    );
+  });
+
+  it("takes callers in by their own name, with the rights that the platform gives them there", async () => {
+    const tenant = await kubeConfig("token", {});
+    await expect.poll(async () => (await tenant(["create", "configmap", "here"])).stderr, WAIT).toBe("");
+    expect(await succeed(inFar(["get", "configmap", "here", "-o", "name"]))).toBe("configmap/here\n");
+    expect(await succeed(tenant(whoAmI))).toMatch(/^admin .*postern:role:cluster-admin/);
+  });
+
+  it("gives client certificates of its own authority, which open it alone", async () => {
+    const tenant = await kubeConfig("certificate", { clientCert: true });
+    const requests = await succeed(inFar(["get", "certificatesigningrequests", "-o", "name"]));
+    expect(requests).toBe("");
+    // What the platform passes on is for its own certificates; this one is shown to the cluster itself.
+    expect(
+      (await succeed(tenant(["config", "view", "--raw", "-o", "jsonpath={.users[0].user}"]))).toString(),
+    ).toContain("client-certificate-data");
+  });
+
+  it("streams watches through both, and ends with the key that opened it", async () => {
+    const { body } = await http(`${KEYS}`, {
+      key,
+      body: {
+        apiVersion: "management.postern/v1",
+        kind: "OwnedAccessKey",
+        spec: { user: "admin" },
+        metadata: { name: "passing" },
+      },
+    });
+    const args = ["--server", `${near.url}/kubernetes/project/default/virtualcluster/remote`];
+    const login = ["--certificate-authority", near.caFile, "--token", body.spec.key];
+    using watching = startTool("kubectl", [...args, ...login, "get", "configmaps", "--watch", "-o", "name"]);
+    await expect.poll(() => watching.output(), WAIT).toContain("configmap/kube-root-ca.crt");
+    await succeed(inFar(["create", "configmap", "seen"]));
+    await expect.poll(() => watching.output(), WAIT).toContain("configmap/seen");
+    await succeed(administrator(["delete", "ownedaccesskeys", "passing"]));
+    const refused = await http("/kubernetes/project/default/virtualcluster/remote/api/v1/namespaces", {
+      key: body.spec.key,
+    });
+    expect(refused.status).toBe(401);
+  });
+
+  it("says so when it is gone, and names no address", async () => {
+    await apply({
+      kind: "VirtualClusterInstance",
+      metadata: { name: "nowhere", namespace: "p-default" },
+      spec: { external: true },
+    });
+    const answer = await http("/kubernetes/project/default/virtualcluster/nowhere/api", { key });
+    expect(answer.status, answer.text).toBe(503);
+    expect(answer.body.message).toContain("cannot be reached");
+    expect(answer.text).not.toContain("127.0.0.1");
+  });
+});
+
+describe("a connected cluster", () => {
+  it("is initialized once it is reached", async () => {
+    await expect.poll(() => field("clusters host", ".status.phase"), WAIT).toBe("Initialized");
+  });
+
+  it("sees callers as who they are on the platform, and as no more", async () => {
+    const path = "/kubernetes/cluster/host/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const { body } = await http(path, { key, body: review });
+    expect(body.status.userInfo.username).toBe("admin");
+    expect(body.status.userInfo.groups.filter((group: string) => group.startsWith("system:"))).toEqual([
+      "system:authenticated",
+    ]);
+  });
+});
