@@ -1,6 +1,8 @@
 // Runs the suite of every resource on the built-in kinds.
 
+import { readFileSync } from "node:fs";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { describe, expect, it } from "vitest";
 import { NO_OPINION } from "../authorization/authorizer.ts";
 import { describeResource, type ResourceSuiteOptions } from "../registry/testing/resource-suite.ts";
 import { openSuiteSurface } from "../registry/testing/suite-surface.ts";
@@ -23,6 +25,8 @@ const writers = [{ verbs: ["update"], apiGroups: [""], resources: ["configmaps"]
 const RBAC = "rbac.authorization.k8s.io";
 const subjectOf = (name: string) => ({ subjects: [{ apiGroup: RBAC, kind: "User", name }] });
 const toView = { roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "view" } };
+const request = readFileSync(new URL("./certificates/testdata/alice.csr", import.meta.url)).toString("base64");
+const signed = { request, signerName: "kubernetes.io/kube-apiserver-client", usages: ["client auth"] };
 
 const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } = {
   namespaces: {
@@ -47,7 +51,21 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
   clusterroles: { valid: named({ rules: readers }), change: { rules: writers } },
   rolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b") },
   clusterrolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b") },
+  certificatesigningrequests: {
+    valid: named({ spec: signed }),
+    // What is to be signed never changes.
+    change: { metadata: { labels: { a: "b" } } },
+    changesGeneration: false,
+  },
 };
+
+describe("the built-in kinds", () => {
+  it("have a case for each that is stored", () => {
+    // Reviews are answered, not stored.
+    const stored = definitions.filter(({ submit }) => submit === undefined).map(({ plural }) => plural);
+    expect(Object.keys(CASES).toSorted()).toEqual(stored.toSorted());
+  });
+});
 
 for (const definition of definitions) {
   const options = CASES[definition.plural];

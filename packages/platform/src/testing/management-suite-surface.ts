@@ -1,0 +1,77 @@
+// The whole management surface in memory, for the suite that every resource runs.
+
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-surface";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { defaultConfiguration } from "../config/configuration.ts";
+import { createManagementSurface } from "../server/management-surface.ts";
+import { createPlatformCore } from "../server/platform-core.ts";
+import { deriveServerKeys } from "../server/server-keys.ts";
+
+export type ManagementSuiteSurface = SuiteSurface & {
+  /** What the platform has registered. */
+  readonly definitions: readonly ResourceDefinition[];
+};
+
+/**
+ * Nothing is in it, and no controllers run: between two requests of a case nobody else writes. Faults of hooks fail the test run.
+ */
+export async function openManagementSuiteSurface(): Promise<ManagementSuiteSurface> {
+  const runtime = systemRuntime;
+  const configuration = defaultConfiguration("/");
+  const storage = createMemoryStorage();
+  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
+  await cache.ready();
+  const serverKeys = deriveServerKeys(new Uint8Array(32).fill(7));
+  const lifetime = new AbortController();
+  const fail = (error: unknown): void => {
+    // Events of keys may still be on their way when a case ends.
+    if (!lifetime.signal.aborted) throw error;
+  };
+  const core = createPlatformCore({
+    configuration,
+    storage,
+    cache,
+    runtime,
+    serverKeys,
+    onKeyLocked: () => fail(new Error("no key is used here")),
+    onError: fail,
+  });
+  const surface = createManagementSurface({
+    core,
+    configuration,
+    storage,
+    cache,
+    runtime,
+    serverKeys,
+    endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
+    logger: { ...ignoringLogger, error: ({ error }) => fail(error) },
+    metrics: createServerMetrics({ withProcessMetrics: false }),
+    nonResource: () => undefined,
+    nonResourcePaths: [],
+    signal: lifetime.signal,
+  });
+  return {
+    route: surface.route,
+    definitions: surface.registry.definitions,
+    async [Symbol.asyncDispose]() {
+      lifetime.abort();
+      surface[Symbol.dispose]();
+      core[Symbol.dispose]();
+      await cache[Symbol.asyncDispose]();
+      await storage[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const ignore = (): void => undefined;
+const ignoringLogger: Omit<Logger, "error"> = {
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  isLevelEnabled: () => false,
+};
