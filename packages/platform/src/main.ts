@@ -23,7 +23,7 @@ import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
 import { openAuditLog } from "./server/audit-log.ts";
 import { createFrontDoor } from "./server/front-door.ts";
-import { createLeakReports, leakReporters, leakReportLimits } from "./server/leak-reports.ts";
+import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./server/leak-reports.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { openStore } from "./server/open-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
@@ -32,6 +32,7 @@ import {
   createProxyCertificateAuthenticator,
   createProxyRoute,
   createProxyServiceAccountAuthenticator,
+  isInsideIdentity,
   isLongRunningProxy,
 } from "./server/proxy-route.ts";
 import { failedLoginsOf, rateLimitsOf } from "./server/rate-limits.ts";
@@ -183,7 +184,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       leaks: createHandlerChain(createLeakReports(leakOptions), {
         ...chain,
         authenticator: leakReporters,
-        authorizer: { authorize: () => ({ verdict: "allow", reason: "leak reports are open to everybody" }) },
+        authorizer: leakReportAuthorizer,
         rateLimits: leakReportLimits(clock),
       }),
       proxy: createHandlerChain(createProxyRoute(core, surface), {
@@ -191,6 +192,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
         authenticator: unionAuthenticator(proxyAuthenticators),
         authorizer: createProxyAuthorizer(core),
         isLongRunning: isLongRunningProxy,
+        leavesImpersonation: isInsideIdentity,
       }),
     }),
   });

@@ -25,7 +25,7 @@ import { withAuthorization } from "./with-authorization.ts";
 import { type CorsOptions, withCors } from "./with-cors.ts";
 import { withErrors } from "./with-errors.ts";
 import { DEFAULT_FLOW_CONTROL, type FlowControlLimits, withFlowControl } from "./with-flow-control.ts";
-import { withImpersonation } from "./with-impersonation.ts";
+import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
 import { withLongRunning } from "./with-long-running.ts";
 import { withPanicRecovery } from "./with-panic-recovery.ts";
 import { type RateLimits, withCredentialRateLimit, withSourceRateLimit } from "./with-rate-limit.ts";
@@ -55,6 +55,8 @@ export type HandlerChainDeps = {
   /** Default 60 seconds. */
   readonly requestTimeoutMs?: number;
   readonly isLongRunning?: LongRunningCheck;
+  /** Requests whose impersonation `next` decides about. Absent: none. */
+  readonly leavesImpersonation?: ImpersonationOptions["leavesImpersonation"];
   /** Whether a resource exists here; metrics do not name others. */
   readonly isServed?: (info: RequestInfo) => boolean;
 };

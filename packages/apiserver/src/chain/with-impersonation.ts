@@ -22,7 +22,16 @@ import {
   isImpersonationHeader,
 } from "./impersonation-request.ts";
 
-export function withImpersonation(next: Handler, { authorizer }: { readonly authorizer: Authorizer }): Handler {
+export type ImpersonationOptions = {
+  readonly authorizer: Authorizer;
+  /** Requests of which somebody further on decides who may act as whom; they go on as they came. Absent: none. */
+  readonly leavesImpersonation?: ((context: RequestContext) => boolean) | undefined;
+};
+
+export function withImpersonation(
+  next: Handler,
+  { authorizer, leavesImpersonation = () => false }: ImpersonationOptions,
+): Handler {
   const impersonate: Handler = async (context) => {
     const { headers } = context.request;
     const request = withoutImpersonationHeaders(context.request);
@@ -34,7 +43,10 @@ export function withImpersonation(next: Handler, { authorizer }: { readonly auth
     context.audit.setImpersonatedUser(user);
     return next({ ...context, request, user });
   };
-  return (context) => (hasImpersonationHeader(context.request.headers) ? impersonate(context) : next(context));
+  return (context) =>
+    hasImpersonationHeader(context.request.headers) && !leavesImpersonation(context)
+      ? impersonate(context)
+      : next(context);
 }
 
 function hasImpersonationHeader(headers: RequestHeaders): boolean {

@@ -104,12 +104,17 @@ describe("an embedded virtual cluster", () => {
   it("security book 28: takes nobody's word for who the caller is", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
-    const headers = { "impersonate-user": "root", "impersonate-group": "system:masters", "x-remote-user": "root" };
+    const headers = { "x-remote-user": "root", "x-remote-group": "system:masters" };
     const review = { method: "POST", url: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: {}, headers };
     const { body } = await host.request("one", { ...review, user: viewer });
     expect(body.status.userInfo).toMatchObject({
       username: "vi",
       groups: ["example:role:view", "system:authenticated"],
+    });
+    const impersonation = { "impersonate-user": "root", "impersonate-group": "system:masters" };
+    await expect(host.request("one", { ...review, headers: impersonation, user: viewer })).rejects.toMatchObject({
+      code: 403,
+      message: expect.stringContaining("cannot impersonate"),
     });
   });
 });

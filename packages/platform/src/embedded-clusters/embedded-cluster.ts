@@ -15,6 +15,7 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { afterResponse } from "@postern/apiserver/chain/after-response";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { withImpersonation } from "@postern/apiserver/chain/with-impersonation";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
 import { silentLogger } from "@postern/apiserver/logging/logger";
@@ -22,7 +23,12 @@ import type { InstalledResource } from "@postern/apiserver/registry/resource-reg
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
-import { createStandardSurface, createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
+import {
+  createStandardSurface,
+  createWhenAbsent,
+  requiredResource,
+  type StandardSurface,
+} from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
@@ -104,6 +110,9 @@ export async function startEmbeddedCluster(
     throw error;
   }
 
+  /** Whoever comes in from the platform has been told there whom to act as; what is asked by credentials of the cluster's own is asked here. */
+  const serve = withImpersonation((context) => decideAndRoute(context, surface), surface);
+
   return {
     authority,
     clientCertificates: createClientCertificateAuthenticator({
@@ -123,10 +132,7 @@ export async function startEmbeddedCluster(
         info: resolveRequestInfo(request.method, request.path, request.query),
         signal: AbortSignal.any([outer.signal, stop.signal]),
       };
-      const attributes = authorizationAttributesOf(context);
-      const { verdict, reason } = await surface.authorizer.authorize(attributes);
-      if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
-      return await usage.during(() => surface.route(context));
+      return await usage.during(() => serve(context));
     },
     idleFor: () => usage.idleFor(),
     async idle() {
@@ -135,6 +141,16 @@ export async function startEmbeddedCluster(
     },
     [Symbol.dispose]: dispose,
   };
+}
+
+async function decideAndRoute(
+  context: RequestContext,
+  { authorizer, route }: Pick<StandardSurface, "authorizer" | "route">,
+): Promise<ApiResponse> {
+  const attributes = authorizationAttributesOf(context);
+  const { verdict, reason } = await authorizer.authorize(attributes);
+  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+  return await route(context);
 }
 
 /** Notes when something was last under way. */

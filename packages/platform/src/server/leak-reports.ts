@@ -3,6 +3,7 @@
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { anonymousUser } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { Handler } from "@postern/apiserver/chain/handler";
 import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
@@ -50,6 +51,14 @@ export type LeakReportOptions = {
 
 /** Reporters are nobody, whatever they send along. */
 export const leakReporters: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
+
+/** Everybody may report, as nobody else: what a report says of its sender would stand in the audit log. */
+export const leakReportAuthorizer: Authorizer = {
+  authorize: ({ verb }) =>
+    verb === "impersonate"
+      ? { verdict: "deny", reason: "" }
+      : { verdict: "allow", reason: "leak reports are open to everybody" },
+};
 
 /** Applies whatever the configuration says of other requests. */
 export const leakReportLimits = (clock: Clock): RateLimits => ({

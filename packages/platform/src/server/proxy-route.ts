@@ -7,7 +7,7 @@ import {
   resourceNotFoundError,
   serviceUnavailableError,
 } from "@postern/apimachinery/meta/api-error";
-import type { Authenticator, Credential } from "@postern/apiserver/authentication/authenticator";
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
@@ -143,15 +143,11 @@ function backendAt(request: ApiRequest, ...[core, surface]: ProxyAuthenticatorDe
   return instance === undefined ? undefined : { path, backend: surface.backends.backendOf(instance) };
 }
 
-/**
- * The route itself decides by what is asked behind the proxy. Acting as somebody else is decided here, as in the management API; who
- * was let in by a virtual cluster is nobody there, and acts as itself alone.
- */
+/** The route itself decides by what is asked behind the proxy. Acting as somebody else is decided here, as in the management API. */
 export function createProxyAuthorizer({ authorizer }: Pick<PlatformCore, "authorizer">): Authorizer {
   return {
     authorize(attributes) {
       if (attributes.verb !== "impersonate") return { verdict: "allow", reason: "" };
-      if (isInsideCredential(attributes.credential)) return { verdict: "deny", reason: "" };
       return authorizer.authorize(attributes);
     },
   };
@@ -169,10 +165,11 @@ export const isLongRunningProxy: LongRunningCheck = (request, info) => {
   }
 };
 
-/** A certificate or token of the virtual cluster opens that cluster alone, and there its own RBAC decides. */
-const isInsideIdentity = ({ credential }: RequestContext): boolean => isInsideCredential(credential);
-
-const isInsideCredential = (credential: Credential | undefined): boolean =>
+/**
+ * A certificate or token of the virtual cluster opens that cluster alone, and there its own RBAC decides: also about who may act as whom,
+ * since those users are nobody on the platform.
+ */
+export const isInsideIdentity = ({ credential }: RequestContext): boolean =>
   credential !== undefined && INSIDE_CREDENTIALS.some((prefix) => credential.id.startsWith(prefix));
 
 function decide(context: RequestContext, path: ProxyPath, { authorizer, names, usage }: PlatformCore): void {

@@ -44,10 +44,29 @@ describe("the token of a ServiceAccount over the wire", () => {
     }
   });
 
-  it("security book 29: acts as nobody else", async () => {
+  it("security book 29: acts as somebody else only where the RBAC of its cluster says so", async () => {
     const token = await robotToken();
-    const headers = { "impersonate-user": "admin", "impersonate-group": "postern:role:cluster-admin" };
-    expect((await platform.request({ path: MAPS, token, headers })).status).toBe(403);
+    const asAdmin = { "impersonate-user": "admin", "impersonate-group": "postern:role:cluster-admin" };
+    expect((await platform.request({ path: MAPS, token, headers: asAdmin })).status).toBe(403);
+    const asJane = { "impersonate-user": "jane" };
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const whoIsJane = {
+      path: `${DEMO}/apis/authentication.k8s.io/v1/selfsubjectreviews`,
+      token,
+      headers: asJane,
+      body: review,
+    };
+    expect((await platform.request(whoIsJane)).status).toBe(403);
+    const rbac = `${DEMO}/apis/rbac.authorization.k8s.io/v1`;
+    const rules = [{ apiGroups: [""], resources: ["users"], resourceNames: ["jane"], verbs: ["impersonate"] }];
+    await platform.request({ path: `${rbac}/clusterroles`, body: { metadata: { name: "as-jane" }, rules } });
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "as-jane" };
+    const subjects = [{ kind: "ServiceAccount", name: "robot", namespace: "default" }];
+    const body = { metadata: { name: "as-jane" }, roleRef, subjects };
+    await platform.request({ path: `${rbac}/clusterrolebindings`, body });
+    expect((await platform.request(whoIsJane)).body.status.userInfo.username).toBe("jane");
+    expect((await platform.request({ path: MAPS, token, headers: asAdmin })).status).toBe(403);
+    expect((await platform.request({ path: MAPS, token, headers: asJane })).status).toBe(403);
   });
 
   it("security book 15: has its watches cut when the ServiceAccount goes", async () => {
