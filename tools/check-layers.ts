@@ -13,8 +13,8 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   console: ["apimachinery", "client"],
 };
 
-/** The command loads the platform only where it serves. */
-const PLATFORM_IN_CLI = /^packages\/cli\/src\/(serve|config|options)/;
+/** The command loads the platform only where it serves or works on a store. */
+const PLATFORM_IN_CLI = /^packages\/cli\/src\/(serve|config|options|backup\/)/;
 
 const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
 
@@ -51,7 +51,7 @@ function faultOf(path: string, from: string, imported: string): string | undefin
   if (!allowed.some((part) => target === part || target.startsWith(`${part}/`)))
     return `${from} may import only ${allowed.join(", ")}`;
   if (from === "cli" && target.startsWith("platform/") && !PLATFORM_IN_CLI.test(path) && !isTest(path)) {
-    return "only the serve command knows the platform";
+    return "only the commands that serve or work on a store know the platform";
   }
   return undefined;
 }

@@ -23,7 +23,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 describe.runIf(isInstalled("bash"))("completion in bash", () => {
   it.each([
-    ["postern ", ["serve", "key", "kubeconfig", "audit", "version", "completion"]],
+    ["postern ", ["serve", "key", "kubeconfig", "backup", "restore", "store", "audit", "version", "completion"]],
     ["postern se", ["serve"]],
     ["postern key ", ["create", "list", "revoke"]],
     ["postern key create --tt", ["--ttl"]],

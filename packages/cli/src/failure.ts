@@ -17,6 +17,9 @@ const SYSTEM_FAILURES: { readonly [code: string]: string } = {
     "its certificate is for another name: reach it by a name it has, or add one with --tls-san",
 };
 
+/** Errors whose messages are written for people, and complete. */
+const COMPLETE = ["BackupError", "ConfigurationError", "KubeConfigError", "UsageError"];
+
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
   if (isApiError(error)) {
@@ -27,10 +30,7 @@ export function describeFailure(error: unknown): string {
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   const remedy = code === undefined ? undefined : SYSTEM_FAILURES[code];
   if (remedy !== undefined) return `${oneLine(error.message)}: ${remedy}`;
-  // These are written for people, and complete.
-  if (error.name === "ConfigurationError" || error.name === "KubeConfigError" || error.name === "UsageError") {
-    return oneLine(error.message);
-  }
+  if (COMPLETE.includes(error.name)) return oneLine(error.message);
   return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
 }
 

@@ -2,6 +2,9 @@
 
 import { Command } from "commander";
 import { createAuditCommand } from "./audit.ts";
+import { createBackupCommand } from "./backup/backup.ts";
+import { createRestoreCommand } from "./backup/restore.ts";
+import { createStoreCommand } from "./backup/store.ts";
 import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { createKeyCommand } from "./key.ts";
@@ -14,6 +17,9 @@ export async function createProgram(context: CommandContext): Promise<Command> {
   program.addCommand(await createServeCommand(context));
   program.addCommand(createKeyCommand(context));
   program.addCommand(createKubeConfigCommand(context));
+  program.addCommand(await createBackupCommand(context));
+  program.addCommand(await createRestoreCommand(context));
+  program.addCommand(await createStoreCommand(context));
   program.addCommand(createAuditCommand(context));
   program.addCommand(createVersionCommand(context));
   program.addCommand(createCompletionCommand(context, program));

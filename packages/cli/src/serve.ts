@@ -66,7 +66,7 @@ async function serve(
 }
 
 /** A flag as the help shows it. Values are read by the catalogue, so that a wrong one is refused in one wording. */
-function toFlag({ option, environmentName }: CatalogueEntry): Option {
+export function toFlag({ option, environmentName }: CatalogueEntry): Option {
   const value = option.type === "switch" ? " [true|false]" : ` ${option.placeholder}`;
   const help = `${option.description} (default: ${option.defaultText}) [env: ${environmentName}]`;
   const flag = new Option(`--${option.flag}${value}`, help);
@@ -75,7 +75,7 @@ function toFlag({ option, environmentName }: CatalogueEntry): Option {
     : flag;
 }
 
-function givenFlags(
+export function givenFlags(
   command: Command,
   entries: readonly CatalogueEntry[],
 ): ReadonlyMap<string, string | readonly string[]> {

@@ -9,6 +9,7 @@ import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check
 import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/health/non-resource-handler";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import { isLongRunning } from "@postern/apiserver/request/long-running";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
@@ -22,6 +23,7 @@ import type { Configuration } from "./config/configuration.ts";
 import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
 import { openAuditLog } from "./server/audit-log.ts";
+import { isLongRunningBackup, withBackup } from "./server/backup-route.ts";
 import { createFrontDoor } from "./server/front-door.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./server/leak-reports.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
@@ -132,7 +134,13 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       logger,
       metrics,
       endpoint: { url: () => listening.url, certificateAuthorityPem: serving.certificateAuthorityPem },
-      nonResource: createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger }),
+      nonResource: withBackup(createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger }), {
+        core,
+        storage,
+        cache,
+        runtime,
+        serverKey: serverKeys.backups,
+      }),
       nonResourcePaths: nonResourcePaths({ health }),
       signal: lifetime.signal,
     }),
@@ -180,7 +188,10 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     scheduler,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     handler: createFrontDoor({
-      management: createHandlerChain(surface.route, chain),
+      management: createHandlerChain(surface.route, {
+        ...chain,
+        isLongRunning: (request, info) => isLongRunning(request, info) || isLongRunningBackup(request, info),
+      }),
       leaks: createHandlerChain(createLeakReports(leakOptions), {
         ...chain,
         authenticator: leakReporters,

@@ -15,7 +15,7 @@ import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
 import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
 
 /** Outside the prefix of objects: no API shows it. */
-const MARKER_KEY = "/platform/first-start";
+export const FIRST_START_KEY = "/platform/first-start";
 
 export type FirstStartOptions = {
   readonly names: PlatformNames;
@@ -25,7 +25,8 @@ export type FirstStartOptions = {
 };
 
 /** True until a start has come to its end over this store. */
-export const isFirstStart = async (storage: Storage): Promise<boolean> => (await storage.get(MARKER_KEY)) === undefined;
+export const isFirstStart = async (storage: Storage): Promise<boolean> =>
+  (await storage.get(FIRST_START_KEY)) === undefined;
 
 /**
  * Resolves with true when this was the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the
@@ -46,7 +47,7 @@ export async function firstStart(
     await createWhenAbsent(resource, object, clock, signal);
   }
   await prepareAdministrator();
-  await storage.create(MARKER_KEY, Buffer.from(new Date(clock.now()).toISOString())).catch(ignoreExisting);
+  await storage.create(FIRST_START_KEY, Buffer.from(new Date(clock.now()).toISOString())).catch(ignoreExisting);
   return true;
 }
 

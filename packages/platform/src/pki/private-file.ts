@@ -98,7 +98,7 @@ async function writeThrough(path: string, text: string, publish: (temporary: str
 }
 
 /** A new name is on disk only once its directory is. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r");
   try {
     await directory.sync();
@@ -107,7 +107,7 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+export async function exists(path: string): Promise<boolean> {
   try {
     await (await open(path, "r")).close();
     return true;

@@ -29,6 +29,7 @@ import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
 import { createPlatformAuthorizer, type PlatformAuthorizer } from "../authorization/platform-authorizer.ts";
 import { createProjectFacts } from "../authorization/project-facts.ts";
 import { createVisibility, type Visibility } from "../authorization/visibility.ts";
+import type { RecordPrefixes } from "../backup/record-prefixes.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { type CertificateLedger, createCertificateLedger } from "../credentials/certificate-ledger.ts";
 import { createDirectory } from "../directory/create-directory.ts";
@@ -50,6 +51,8 @@ export type PlatformCore = Disposable & {
   readonly keys: LiveAccessKeyIndex;
   /** Where the records of access keys are. */
   readonly keyRecords: ViewPrefix;
+  /** Where in the store the records of credentials are. */
+  readonly recordPrefixes: RecordPrefixes;
   readonly authenticator: AccessKeyAuthenticator;
   readonly rbac: RbacSource;
   readonly sources: DecisionSources;
@@ -135,6 +138,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     activity,
     keys,
     keyRecords,
+    recordPrefixes: { accessKeys: keyRecords.prefix, certificates: CERTIFICATES },
     authenticator: createAccessKeyAuthenticator({ keys, activity, rotations, directory, names, clock }),
     rbac,
     sources,

@@ -17,11 +17,13 @@ export type ServerKeys = {
   readonly internalRecords: Uint8Array;
   /** Continue tokens are signed with it. */
   readonly continueTokens: Uint8Array;
+  /** Backups are encrypted under it, unless they have a passphrase, and lists of keys in force are signed with it. */
+  readonly backups: Uint8Array;
 };
 
 /** The secret of an earlier start. Rejects with ConfigurationError for a file that holds something else. */
 export const readServerSecret = (configuration: Configuration): Promise<Uint8Array | undefined> =>
-  readSecret(pathOf(configuration), "the server key");
+  readSecret(serverKeyPath(configuration), "the server key");
 
 /** The secret is made on the first start; afterwards it must be there. */
 export async function createServerSecret(
@@ -29,7 +31,7 @@ export async function createServerSecret(
   random: Random,
   isFirstStart: boolean,
 ): Promise<Uint8Array> {
-  const path = pathOf(configuration);
+  const path = serverKeyPath(configuration);
   if (!isFirstStart) {
     throw new ConfigurationError(
       `${path} is missing, and the store was written under its key: restore it from a backup; with a new one, existing access keys stop working`,
@@ -45,8 +47,9 @@ export function deriveServerKeys(secret: Uint8Array): ServerKeys {
     accessKeys: derive("access keys"),
     internalRecords: derive("internal records"),
     continueTokens: derive("continue tokens"),
+    backups: derive("backups"),
   };
 }
 
-const pathOf = ({ dataDir, serverKeyFile }: Configuration): string =>
+export const serverKeyPath = ({ dataDir, serverKeyFile }: Configuration): string =>
   serverKeyFile === "" ? join(dataDir, SERVER_KEY_FILE) : serverKeyFile;

@@ -1,0 +1,276 @@
+// Real servers on real stores: what goes into a backup, comes back, and does not.
+
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findBackupKey } from "@postern/platform/backup/backup-key";
+import { readBackup, readBackupHeader } from "@postern/platform/backup/read-backup";
+import { loadConfiguration } from "@postern/platform/config/configuration";
+import { type RunningServer, startServer } from "@postern/platform/main";
+import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand } from "../testing/run-command.ts";
+
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const PASSPHRASE = "correct horse battery staple";
+
+let root: string;
+let passphraseFile: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "postern-cli-backup-"));
+  passphraseFile = join(root, "passphrase");
+  await writeFile(passphraseFile, `${PASSPHRASE}\n`);
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+type Server = AsyncDisposable & {
+  readonly kubeConfig: string;
+  readonly adminKey: string;
+  /** As the administrator, or with another key. */
+  call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: any }>;
+};
+
+async function start(dataDir: string, flags: Record<string, string> = {}): Promise<Server> {
+  const configuration = await loadConfiguration({
+    flags: new Map(
+      Object.entries({
+        "data-dir": dataDir,
+        "secure-port": "0",
+        "log-level": "silent",
+        "shutdown-drain-seconds": "0",
+        ...flags,
+      }),
+    ),
+    workingDirectory: root,
+  });
+  const server: RunningServer = await startServer(configuration);
+  const ca = await readFile(server.caPath);
+  const adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeConfigPath, "utf8").catch(() => ""))?.[1] ?? "";
+  return {
+    kubeConfig: server.adminKubeConfigPath,
+    adminKey,
+    call: (method, path, body, key = adminKey) =>
+      new Promise((resolve, reject) => {
+        const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+        const headers = { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { "content-type": type }) };
+        const sent = request(new URL(path, server.url), { method, ca, agent: false, headers }, (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            const text = Buffer.concat(chunks).toString();
+            resolve({ status: response.statusCode ?? 0, body: text.startsWith("{") ? JSON.parse(text) : text });
+          });
+        });
+        sent.on("error", reject);
+        sent.end(body === undefined ? undefined : JSON.stringify(body));
+      }),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+/** The value of a new key. */
+async function makeKey(server: Server, name: string, spec: object = {}): Promise<string> {
+  const { status, body } = await server.call("POST", KEYS, { metadata: { name }, spec });
+  expect(status).toBe(201);
+  return body.spec.key;
+}
+
+const isAccepted = async (server: Server, key: string): Promise<boolean> =>
+  (await server.call("POST", "/apis/management.postern/v1/selves", {}, key)).status === 201;
+
+/** A data directory with what a person brings there by hand. */
+async function newDataDir(from: string, name: string): Promise<string> {
+  const dataDir = join(root, name);
+  for (const file of ["server.key", "ca.crt", "ca.key"])
+    await cp(join(from, file), join(dataDir, file), { recursive: true });
+  return dataDir;
+}
+
+async function ok(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(args);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  return stdout;
+}
+
+const refusal = async (...args: string[]): Promise<string> => {
+  const { code, stderr } = await runCommand(args);
+  expect(code).toBe(1);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  return stderr;
+};
+
+describe("postern backup and restore", () => {
+  const file = (name: string) => join(root, name);
+  let origin: string;
+  const values: Record<string, string> = {};
+
+  beforeAll(async () => {
+    origin = file("origin");
+    await using server = await start(origin);
+    for (const name of ["stays", "deleted", "disabled", "rotated", "narrowed"])
+      values[name] = await makeKey(server, name);
+    values["own"] = await makeKey(server, "own", { key: "a-value-that-the-client-chose-0123456789" });
+    values["admin"] = server.adminKey;
+    await ok("backup", "--kubeconfig", server.kubeConfig, "--out", file("online"));
+    await ok("backup", "--kubeconfig", server.kubeConfig, "--out", file("sealed"), "--backup-key-file", passphraseFile);
+
+    expect((await server.call("DELETE", `${KEYS}/deleted`)).status).toBe(200);
+    await server.call("PATCH", `${KEYS}/disabled`, { spec: { disabled: true } });
+    expect(
+      (await server.call("POST", `${KEYS}/rotated/rotate`, { spec: { gracePeriodSeconds: 0, nonce: "once" } })).status,
+    ).toBeLessThan(300);
+    await server.call("PATCH", `${KEYS}/narrowed`, { spec: { scope: { projects: [{ project: "default" }] } } });
+    await ok("backup", "--kubeconfig", server.kubeConfig, "--revocations-out", file("in-force"));
+  });
+
+  it("is refused to everybody but administrators", async () => {
+    await using server = await start(origin);
+    await server.call("POST", "/apis/management.postern/v1/users", {
+      metadata: { name: "dev" },
+      spec: { username: "dev", subject: "dev" },
+    });
+    const dev = await makeKey(server, "dev", { user: "dev" });
+    const narrow = await makeKey(server, "narrow", { scope: { projects: [{ project: "*" }] } });
+    for (const key of [dev, narrow]) expect((await server.call("POST", "/backup", {}, key)).status).toBe(403);
+    expect((await server.call("POST", "/backup", {}, "nobody")).status).toBe(401);
+    expect((await server.call("GET", "/backup")).status).toBe(405);
+    expect((await server.call("POST", "/backup", { content: "x" })).status).toBe(400);
+    await server.call("DELETE", `${KEYS}/dev`);
+    await server.call("DELETE", `${KEYS}/narrow`);
+  });
+
+  it("holds no value of a key, even when it is decrypted", async () => {
+    const { key: source } = await readBackupHeader(file("sealed"));
+    const key = await findBackupKey(source, { server: undefined, passphrase: PASSPHRASE });
+    if (key === undefined) throw new Error("no key");
+    const entries: Buffer[] = [];
+    for await (const part of readBackup(file("sealed"), key)) {
+      entries.push(...part.entries.map((entry) => Buffer.from(`${entry.key}\n${Buffer.from(entry.value)}`)));
+    }
+    const text = Buffer.concat([...entries, await readFile(file("sealed")), await readFile(file("in-force"))]).toString(
+      "latin1",
+    );
+    expect(text).toContain("ownedaccesskeys/stays");
+    const secrets = [...Object.values(values), (await readFile(join(origin, "server.key"), "utf8")).trim(), PASSPHRASE];
+    for (const secret of secrets) {
+      expect(text.includes(secret), secret).toBe(false);
+      expect(text.includes(Buffer.from(secret).toString("base64").replace(/=+$/, "")), secret).toBe(false);
+    }
+    expect(text).not.toContain("PRIVATE KEY");
+  });
+
+  it("brings the same objects back", async () => {
+    const dataDir = await newDataDir(origin, "same");
+    expect(await ok("restore", "--in", file("online"), "--data-dir", dataDir, "--keep-keys")).toMatch(
+      /entries restored; access keys: 7 kept, 0 disabled, 0 left out/,
+    );
+    const again = file("again");
+    await ok("backup", "--data-dir", dataDir, "--out", again, "--backup-key-file", passphraseFile);
+    const summary = async (path: string): Promise<string> => {
+      const copy = await newDataDir(origin, `copy-of-${path.split("/").at(-1)}`);
+      await ok("restore", "--in", path, "--data-dir", copy, "--keep-keys", "--backup-key-file", passphraseFile);
+      return (
+        await ok("store", "copy", "--from", `sqlite:${copy}/postern.db`, "--to", `sqlite:${copy}/copy.db`)
+      ).trim();
+    };
+    expect(await summary(again)).toBe(await summary(file("sealed")));
+    await using server = await start(dataDir);
+    expect(server.adminKey).toBe("");
+    expect(await isAccepted(server, values["stays"] ?? "")).toBe(true);
+  });
+
+  it.each([
+    ["a list of the keys in force", () => ["--revocations", file("in-force")]],
+    ["the newer store", () => ["--newer-store", `sqlite:${join(origin, "postern.db")}`]],
+  ])("does not bring revoked keys back with %s", async (name, choice) => {
+    const dataDir = await newDataDir(origin, name.replaceAll(" ", "-"));
+    const said = await ok("restore", "--in", file("online"), "--data-dir", dataDir, ...choice());
+    expect(said).toMatch(/access keys: 3 kept, 2 disabled, 2 left out/);
+    await using server = await start(dataDir);
+    for (const name of ["stays", "own", "admin"]) expect(await isAccepted(server, values[name] ?? ""), name).toBe(true);
+    for (const name of ["deleted", "disabled", "rotated", "narrowed"]) {
+      expect(await isAccepted(server, values[name] ?? ""), name).toBe(false);
+    }
+  });
+
+  it("disables all keys on demand, and the next start gives the administrator another one", async () => {
+    const dataDir = await newDataDir(origin, "disable");
+    await ok("restore", "--in", file("online"), "--data-dir", dataDir, "--disable-all-keys");
+    await using server = await start(dataDir);
+    for (const [name, value] of Object.entries(values)) expect(await isAccepted(server, value), name).toBe(false);
+    expect(await isAccepted(server, server.adminKey)).toBe(true);
+  });
+
+  it("refuses what it cannot do right, in one line, and writes nothing", async () => {
+    const dataDir = await newDataDir(origin, "refused");
+    const restore = (...args: string[]) => refusal("restore", "--data-dir", dataDir, ...args);
+    expect(await restore("--in", file("online"))).toMatch(/give one of --revocations/);
+    expect(await restore("--in", file("online"), "--keep-keys", "--disable-all-keys")).toMatch(/give one of/);
+    expect(await restore("--in", file("nowhere"), "--keep-keys")).toMatch(/cannot be read \(ENOENT\)/);
+    expect(await restore("--in", passphraseFile, "--keep-keys")).toMatch(/no backup of Postern/);
+    expect(await restore("--in", file("sealed"), "--keep-keys")).toMatch(/--backup-key-file/);
+
+    await writeFile(file("wrong"), "another passphrase");
+    expect(await restore("--in", file("sealed"), "--keep-keys", "--backup-key-file", file("wrong"))).toMatch(
+      /another passphrase/,
+    );
+    const bytes = await readFile(file("online"));
+    await writeFile(file("truncated"), bytes.subarray(0, bytes.length - 20));
+    expect(await restore("--in", file("truncated"), "--keep-keys")).toMatch(/not whole/);
+    bytes.writeUInt8(bytes.readUInt8(5_000) ^ 1, 5_000);
+    await writeFile(file("tampered"), bytes);
+    expect(await restore("--in", file("tampered"), "--keep-keys")).toMatch(/damaged/);
+
+    const list = await readFile(file("in-force"), "utf8");
+    await writeFile(file("forged"), list.replace('"inForce":false', '"inForce":true '));
+    expect(await restore("--in", file("online"), "--revocations", file("forged"))).toMatch(/--revocations is damaged/);
+    await ok("backup", "--data-dir", origin, "--out", file("newer"));
+    expect(await restore("--in", file("newer"), "--revocations", file("in-force"))).toMatch(/newer than the backup/);
+
+    await expect(readFile(join(dataDir, "postern.db"))).rejects.toThrow("ENOENT");
+    expect(await refusal("restore", "--in", file("online"), "--data-dir", origin, "--keep-keys")).toMatch(
+      /exists already/,
+    );
+    await rm(join(dataDir, "server.key"));
+    expect(await restore("--in", file("online"), "--keep-keys")).toMatch(/server\.key is missing/);
+    await writeFile(join(dataDir, "server.key"), "ab".repeat(32));
+    expect(await restore("--in", file("online"), "--keep-keys")).toMatch(/another server key/);
+    expect(await refusal("backup", "--data-dir", origin)).toMatch(/nothing to write/);
+    expect(await refusal("backup", "--data-dir", file("void"), "--out", file("x"))).toMatch(/missing|does not exist/);
+  });
+
+  it("says so where a server runs on the database", async () => {
+    await using _ = await start(origin);
+    expect(await refusal("backup", "--data-dir", origin, "--out", file("locked"))).toMatch(/in use by another server/);
+  });
+});
+
+describe.skipIf(whyNoEtcd() !== undefined)("postern store copy", () => {
+  it("moves a store to etcd and back, where a server goes on with it", async () => {
+    await using etcd = await startEtcd();
+    const address = `etcd://${etcd.endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, "")).join(",")}`;
+    const dataDir = join(root, "moving");
+    let value: string;
+    {
+      await using server = await start(dataDir);
+      value = await makeKey(server, "moves");
+    }
+    const there = await ok("store", "copy", "--from", `sqlite:${dataDir}/postern.db`, "--to", address);
+    expect(there).toMatch(/^\d+ entries copied and compared, SHA-256 [0-9a-f]{64}\n$/);
+    expect(await refusal("store", "copy", "--from", `sqlite:${dataDir}/postern.db`, "--to", address)).toMatch(
+      /not empty/,
+    );
+    expect(await ok("store", "copy", "--from", address, "--to", `sqlite:${dataDir}/back.db`)).toBe(there);
+
+    await using server = await start(dataDir, { store: address });
+    expect(await isAccepted(server, value)).toBe(true);
+    // An etcd that servers run on is read beside them.
+    await ok("backup", "--data-dir", dataDir, "--store", address, "--out", join(root, "of-etcd"));
+    const restored = await newDataDir(dataDir, "from-etcd");
+    await ok("restore", "--in", join(root, "of-etcd"), "--data-dir", restored, "--newer-store", address);
+    await using second = await start(restored);
+    expect(await isAccepted(second, value)).toBe(true);
+  });
+});

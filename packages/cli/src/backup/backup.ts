@@ -1,0 +1,83 @@
+// `postern backup`: writes an encrypted copy of a store, through its server or from the store itself.
+
+import { resolve } from "node:path";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { Configuration } from "@postern/platform/config/configuration";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
+import { UsageError } from "../usage-error.ts";
+import { withStoreFlags } from "./store-flags.ts";
+
+type BackupFlags = ConnectionFlags & {
+  readonly out?: string;
+  readonly revocationsOut?: string;
+  readonly backupKeyFile?: string;
+};
+
+type Targets = {
+  readonly out: string | undefined;
+  readonly revocationsOut: string | undefined;
+  readonly passphraseFile: string | undefined;
+};
+
+const BACKUP_PATH = "/backup";
+
+export async function createBackupCommand(context: CommandContext): Promise<Command> {
+  const command = new Command("backup")
+    .description("write an encrypted copy of the store, of one moment")
+    .summary("back the store up")
+    .option("--out <file>", "where to write it; the file must not exist")
+    .option("--revocations-out <file>", "where to write the list of keys in force, which `postern restore` takes")
+    .option("--backup-key-file <file>", "file with a passphrase to encrypt under, instead of the key of the server");
+  withConnectionOptions(command);
+  const store = await withStoreFlags(command, context);
+  command.addHelpText(
+    "after",
+    "\nWith --data-dir, --store or --config the store itself is read, and no server may run on its database file;\n" +
+      "otherwise the server is asked that the kube config names, which goes on serving.",
+  );
+  return command.action(async (flags: BackupFlags) => {
+    const fromHere = (path: string | undefined) =>
+      path === undefined ? undefined : resolve(context.workingDirectory, path);
+    const targets: Targets = {
+      out: fromHere(flags.out),
+      revocationsOut: fromHere(flags.revocationsOut),
+      passphraseFile: fromHere(flags.backupKeyFile),
+    };
+    if (targets.out === undefined && targets.revocationsOut === undefined) {
+      throw new UsageError("nothing to write: name a file with --out, with --revocations-out, or with both");
+    }
+    if (store.isGiven()) await backUpHere(targets, await store.load());
+    else await backUpThroughServer(targets, flags, context);
+    for (const path of [targets.out, targets.revocationsOut]) {
+      if (path !== undefined) context.stdout.write(`${path} written\n`);
+    }
+  });
+}
+
+async function backUpHere(targets: Targets, configuration: Configuration): Promise<void> {
+  const { backupStore } = await import("@postern/platform/backup/commands");
+  await backupStore(configuration, targets, new AbortController().signal);
+}
+
+/** The passphrase stays here: the server gets the key that is made of it, for this one file. */
+async function backUpThroughServer(targets: Targets, flags: ConnectionFlags, context: CommandContext): Promise<void> {
+  const [{ writeNewFile }, { newBackupKey }] = await Promise.all([
+    import("@postern/platform/backup/write-new-file"),
+    import("@postern/platform/backup/commands"),
+  ]);
+  const key = await newBackupKey(targets.passphraseFile);
+  await withClient(flags, context, async (client) => {
+    const save = async (path: string | undefined, body: JsonObject): Promise<void> => {
+      if (path === undefined) return;
+      await writeNewFile(path, (await client.stream({ method: "POST", path: BACKUP_PATH, body })).body);
+    };
+    const sent: JsonObject =
+      key?.source.from === "passphrase"
+        ? { key: { salt: key.source.salt, secret: Buffer.from(key.secret).toString("base64") } }
+        : {};
+    await save(targets.out, { content: "backup", ...sent });
+    await save(targets.revocationsOut, { content: "revocations" });
+  });
+}

@@ -1,0 +1,66 @@
+// `postern restore`: brings a backup into a new store.
+
+import { resolve } from "node:path";
+import type { KeyChoice } from "@postern/platform/backup/commands";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { UsageError } from "../usage-error.ts";
+import { type StoreFlags, withStoreFlags } from "./store-flags.ts";
+
+type RestoreFlags = {
+  readonly in: string;
+  readonly backupKeyFile?: string;
+  readonly revocations?: string;
+  readonly newerStore?: string;
+  readonly disableAllKeys?: boolean;
+  readonly keepKeys?: boolean;
+};
+
+export async function createRestoreCommand(context: CommandContext): Promise<Command> {
+  const command = new Command("restore")
+    .description("bring a backup into a new store, without the keys that were revoked since")
+    .summary("restore a backup")
+    .requiredOption("--in <file>", "the backup")
+    .option("--backup-key-file <file>", "file with the passphrase that it is encrypted under, if it is")
+    .option("--revocations <file>", "list of keys in force, newer than the backup: others do not come back")
+    .option("--newer-store <store>", "the same from a newer store itself, as --store names it")
+    .option(
+      "--disable-all-keys",
+      "bring every access key back disabled; the next start makes one for the administrator",
+    )
+    .option("--keep-keys", "bring keys back as they were: those that were revoked since the backup work again");
+  const store = await withStoreFlags(command, context);
+  return command.action(async (flags: RestoreFlags) => {
+    const fromHere = (path: string) => resolve(context.workingDirectory, path);
+    const choice = await choiceOf(flags, store, fromHere);
+    const configuration = await store.load();
+    const { restoreStore } = await import("@postern/platform/backup/commands");
+    const { entries, keys } = await restoreStore({
+      configuration,
+      file: fromHere(flags.in),
+      choice,
+      ...(flags.backupKeyFile === undefined ? {} : { passphraseFile: fromHere(flags.backupKeyFile) }),
+    });
+    context.stdout.write(
+      `${entries} entries restored; access keys: ${keys.kept} kept, ${keys.disabled} disabled, ${keys["left out"]} left out\n`,
+    );
+  });
+}
+
+/** There is no default: a wrong one would bring a revoked key back, or lock everybody out. */
+async function choiceOf(
+  { revocations, newerStore, disableAllKeys, keepKeys }: RestoreFlags,
+  store: StoreFlags,
+  fromHere: (path: string) => string,
+): Promise<KeyChoice> {
+  const choices: KeyChoice[] = [];
+  if (revocations !== undefined) choices.push({ type: "revocations", file: fromHere(revocations) });
+  if (newerStore !== undefined) choices.push({ type: "newer-store", configuration: await store.load(newerStore) });
+  if (disableAllKeys === true) choices.push({ type: "disable" });
+  if (keepKeys === true) choices.push({ type: "keep" });
+  const [choice] = choices;
+  if (choice !== undefined && choices.length === 1) return choice;
+  throw new UsageError(
+    "a backup does not know which keys were revoked after it: give one of --revocations, --newer-store, --disable-all-keys and --keep-keys",
+  );
+}

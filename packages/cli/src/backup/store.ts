@@ -1,0 +1,22 @@
+// `postern store`: moves a store to another place.
+
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { withStoreFlags } from "./store-flags.ts";
+
+type CopyFlags = { readonly from: string; readonly to: string };
+
+export async function createStoreCommand(context: CommandContext): Promise<Command> {
+  const copy = new Command("copy")
+    .description("copy all of a store into a new one, and compare the two; stop the servers on it before")
+    .requiredOption("--from <store>", "the store to read, such as sqlite:<file> or etcd://<host:port>,…")
+    .requiredOption("--to <store>", "the store to write, which must be empty");
+  const store = await withStoreFlags(copy, context, ["store", "server-key-file"]);
+  copy.action(async ({ from, to }: CopyFlags) => {
+    const { copyBetween } = await import("@postern/platform/backup/commands");
+    const signal = new AbortController().signal;
+    const { entries, sha256 } = await copyBetween(await store.load(from), await store.load(to), signal);
+    context.stdout.write(`${entries} entries copied and compared, SHA-256 ${sha256}\n`);
+  });
+  return new Command("store").description("move a store").addCommand(copy);
+}

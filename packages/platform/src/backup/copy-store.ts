@@ -1,0 +1,29 @@
+// Copies one store into another, of whichever kind, and compares the two.
+
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { BackupError } from "./backup-error.ts";
+import { type ContentSummary, createSummary, encodeEntry, sameContent } from "./entry-frames.ts";
+import { fillStore } from "./fill-store.ts";
+import { isEmpty, snapshotStore, summarizeStore } from "./read-store.ts";
+
+/** Resolves with what both hold. Rejects with BackupError where `to` is not empty, or does not end up with the same. */
+export async function copyStore(from: Storage, to: Storage, signal: AbortSignal): Promise<ContentSummary> {
+  if (!(await isEmpty(to))) {
+    throw new BackupError("the store that --to names is not empty: name a new one, nothing was written");
+  }
+  const summary = createSummary();
+  const { pages } = await snapshotStore(from, signal);
+  for await (const page of pages) {
+    signal.throwIfAborted();
+    await fillStore(to, page);
+    for (const entry of page) summary.add(encodeEntry(entry));
+  }
+  const copied = summary.finish();
+  const found = await summarizeStore(to, signal);
+  if (!sameContent(copied, found)) {
+    throw new BackupError(
+      `the copy differs: ${copied.entries} entries were read and ${found.entries} are there (SHA-256 ${copied.sha256} and ${found.sha256}): empty the store that --to names and try again`,
+    );
+  }
+  return copied;
+}

@@ -1,0 +1,66 @@
+// What a server decides by, over its store, while it does not run.
+
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { isFirstStart } from "../bootstrap/first-start.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { exists } from "../pki/private-file.ts";
+import { openStore } from "../server/open-store.ts";
+import { createPlatformCore, type PlatformCore } from "../server/platform-core.ts";
+import { deriveServerKeys, readServerSecret, type ServerKeys, serverKeyPath } from "../server/server-keys.ts";
+import { createTeardown } from "../server/teardown.ts";
+
+export type StoppedServer = AsyncDisposable & {
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly core: PlatformCore;
+  readonly serverKeys: ServerKeys;
+};
+
+/** Changes nothing. Rejects with ConfigurationError, also where a server runs on the store. */
+export async function openStoppedServer(configuration: Configuration): Promise<StoppedServer> {
+  const teardown = createTeardown();
+  try {
+    const serverKeys = await requireServerKeys(configuration);
+    const { store } = configuration;
+    if (store.kind === "sqlite" && !(await exists(store.path))) {
+      throw new ConfigurationError(`${store.path} does not exist: correct --data-dir or --store`);
+    }
+    const { storage } = await openStore(configuration);
+    teardown.use(storage);
+    if (await isFirstStart(storage)) {
+      throw new ConfigurationError("the store is empty, no server has started on it: correct --data-dir or --store");
+    }
+    const { clock, scheduler } = systemRuntime;
+    const ignore = (): void => undefined;
+    const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler }));
+    await cache.ready();
+    const core = teardown.use(
+      createPlatformCore({
+        configuration,
+        storage,
+        cache,
+        runtime: { ...systemRuntime, clock },
+        serverKeys,
+        onKeyLocked: ignore,
+        onError: ignore,
+      }),
+    );
+    return { storage, cache, core, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
+  } catch (error) {
+    await teardown.run();
+    throw error;
+  }
+}
+
+/** The keys of the server whose key file the configuration names. Rejects with ConfigurationError where it is not there. */
+export async function requireServerKeys(configuration: Configuration): Promise<ServerKeys> {
+  const secret = await readServerSecret(configuration);
+  if (secret !== undefined) return deriveServerKeys(secret);
+  throw new ConfigurationError(
+    `${serverKeyPath(configuration)} is missing: put the server key there, or name it with --server-key-file; it is in no backup`,
+  );
+}

@@ -1,0 +1,108 @@
+// POST /backup: sends a backup of the store, or the list of the keys in force, while the server goes on.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { Handler } from "@postern/apiserver/chain/handler";
+import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
+import type { LongRunningCheck } from "@postern/apiserver/request/long-running";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
+import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../backup/backup-key.ts";
+import { encodeKeysInForce } from "../backup/keys-in-force.ts";
+import { listKeysInForce } from "../backup/list-keys-in-force.ts";
+import { openBackup } from "../backup/write-backup.ts";
+import type { PlatformCore } from "./platform-core.ts";
+
+/** Open to whom RBAC lets `post` to it: the platform's administrators. */
+export const BACKUP_PATH = "/backup";
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+export type BackupRouteOptions = {
+  readonly core: PlatformCore;
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+  /** The server's key for backups. */
+  readonly serverKey: Uint8Array;
+};
+
+/** It lasts as long as the client reads, and ends with the credential. */
+export const isLongRunningBackup: LongRunningCheck = (_, info) => info.path === BACKUP_PATH;
+
+/** The same handler, and the backup beside what it answers. */
+export function withBackup(next: NonResourceHandler, options: BackupRouteOptions): NonResourceHandler {
+  const answer = createBackupHandler(options);
+  return (context) =>
+    !context.info.isResourceRequest && context.info.path === BACKUP_PATH ? answer(context) : next(context);
+}
+
+/**
+ * The body may say `{"content": "backup" | "revocations"}`, and for a backup under a passphrase its key, which the client makes of it,
+ * as `{"key": {"salt", "secret"}}` in base64. An empty one means a backup under the key of the server.
+ */
+function createBackupHandler({ core, storage, cache, runtime, serverKey }: BackupRouteOptions): Handler {
+  const { clock, random } = runtime;
+  return async ({ request, signal }) => {
+    if (request.method !== "POST") throw methodNotAllowedError();
+    const { content, key } = readBody(await request.body(MAX_BODY_BYTES));
+    if (content === "revocations") {
+      return textResponse(200, encodeKeysInForce(await listKeysInForce({ core, cache, clock }), serverKey));
+    }
+    const { bytes } = await openBackup({
+      storage,
+      key: key ?? serverBackupKey(serverKey),
+      serverKey,
+      prefixes: core.recordPrefixes,
+      clock,
+      random,
+      signal,
+    });
+    return streamed(bytes);
+  };
+}
+
+const streamed = (bytes: AsyncIterable<Uint8Array>): ApiResponse => ({
+  status: 200,
+  headers: { "cache-control": "no-store", "content-type": "application/octet-stream" },
+  body: {
+    type: "stream",
+    async run(sink) {
+      for await (const chunk of bytes) if (!(await sink.write(chunk))) return;
+    },
+  },
+});
+
+function readBody(bytes: Uint8Array): { readonly content: "backup" | "revocations"; readonly key?: BackupKey } {
+  if (bytes.length === 0) return { content: "backup" };
+  const body = parseBody(bytes);
+  const content = body["content"] ?? "backup";
+  if (content !== "backup" && content !== "revocations") {
+    throw badRequestError(`content must be "backup" or "revocations"`);
+  }
+  return body["key"] === undefined ? { content } : { content, key: readKey(body["key"]) };
+}
+
+function readKey(value: unknown): BackupKey {
+  const { salt, secret }: JsonObject = isJsonObject(value) ? value : {};
+  if (typeof salt === "string" && typeof secret === "string") {
+    const bytes = Buffer.from(secret, "base64");
+    if (bytes.length === KEY_BYTES && Buffer.from(salt, "base64").length === SALT_BYTES) {
+      return { source: { from: "passphrase", salt }, secret: bytes };
+    }
+  }
+  throw badRequestError(`key must have a salt of ${SALT_BYTES} and a secret of ${KEY_BYTES} bytes, in base64`);
+}
+
+function parseBody(bytes: Uint8Array): JsonObject {
+  try {
+    const body = parseJson(bytes);
+    if (isJsonObject(body)) return body;
+  } catch (error) {
+    throw badRequestError("the body must be a JSON object", error);
+  }
+  throw badRequestError("the body must be a JSON object");
+}
