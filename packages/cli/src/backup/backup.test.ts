@@ -8,7 +8,6 @@ import { findBackupKey } from "@postern/platform/backup/backup-key";
 import { readBackup, readBackupHeader } from "@postern/platform/backup/read-backup";
 import { loadConfiguration } from "@postern/platform/config/configuration";
 import { type RunningServer, startServer } from "@postern/platform/main";
-import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
@@ -31,7 +30,7 @@ type Server = AsyncDisposable & {
   call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: any }>;
 };
 
-async function start(dataDir: string, flags: Record<string, string> = {}): Promise<Server> {
+async function start(dataDir: string): Promise<Server> {
   const configuration = await loadConfiguration({
     flags: new Map(
       Object.entries({
@@ -39,7 +38,6 @@ async function start(dataDir: string, flags: Record<string, string> = {}): Promi
         "secure-port": "0",
         "log-level": "silent",
         "shutdown-drain-seconds": "0",
-        ...flags,
       }),
     ),
     workingDirectory: root,
@@ -244,33 +242,5 @@ describe("postern backup and restore", () => {
   it("says so where a server runs on the database", async () => {
     await using _ = await start(origin);
     expect(await refusal("backup", "--data-dir", origin, "--out", file("locked"))).toMatch(/in use by another server/);
-  });
-});
-
-describe.skipIf(whyNoEtcd() !== undefined)("postern store copy", () => {
-  it("moves a store to etcd and back, where a server goes on with it", async () => {
-    await using etcd = await startEtcd();
-    const address = `etcd://${etcd.endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, "")).join(",")}`;
-    const dataDir = join(root, "moving");
-    let value: string;
-    {
-      await using server = await start(dataDir);
-      value = await makeKey(server, "moves");
-    }
-    const there = await ok("store", "copy", "--from", `sqlite:${dataDir}/postern.db`, "--to", address);
-    expect(there).toMatch(/^\d+ entries copied and compared, SHA-256 [0-9a-f]{64}\n$/);
-    expect(await refusal("store", "copy", "--from", `sqlite:${dataDir}/postern.db`, "--to", address)).toMatch(
-      /not empty/,
-    );
-    expect(await ok("store", "copy", "--from", address, "--to", `sqlite:${dataDir}/back.db`)).toBe(there);
-
-    await using server = await start(dataDir, { store: address });
-    expect(await isAccepted(server, value)).toBe(true);
-    // An etcd that servers run on is read beside them.
-    await ok("backup", "--data-dir", dataDir, "--store", address, "--out", join(root, "of-etcd"));
-    const restored = await newDataDir(dataDir, "from-etcd");
-    await ok("restore", "--in", join(root, "of-etcd"), "--data-dir", restored, "--newer-store", address);
-    await using second = await start(restored);
-    expect(await isAccepted(second, value)).toBe(true);
   });
 });

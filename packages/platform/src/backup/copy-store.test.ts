@@ -1,0 +1,103 @@
+// Between a real database file and a real etcd, with a server on either end.
+
+import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { http1 } from "@postern/apiserver/transport/testing/test-clients";
+import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadConfiguration } from "../config/configuration.ts";
+import { startServer } from "../main.ts";
+import { backupStore, copyBetween, restoreStore } from "./commands.ts";
+import { copyStore } from "./copy-store.ts";
+import { summarizeStore } from "./read-store.ts";
+
+const { signal } = new AbortController();
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "postern-copy-"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const configure = (dataDir: string, store: string) =>
+  loadConfiguration({
+    flags: new Map(
+      Object.entries({
+        "data-dir": dataDir,
+        store,
+        "secure-port": "0",
+        "log-level": "silent",
+        "shutdown-drain-seconds": "0",
+      }),
+    ),
+    workingDirectory: root,
+  });
+
+/** Starts a server on the store and gives what it answers to a key. */
+async function statusFor(key: string, configuration: Awaited<ReturnType<typeof configure>>): Promise<number> {
+  const server = await startServer(configuration);
+  try {
+    const { status } = await http1({
+      port: Number(new URL(server.url).port),
+      path: "/apis/management.postern/v1/selves",
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: "{}",
+    });
+    return status;
+  } finally {
+    await server.close();
+  }
+}
+
+describe("a copy of a store", () => {
+  it("has the same entries, and goes into an empty store alone", async () => {
+    const from = createMemoryStorage();
+    for (let index = 0; index < 1_001; index++) await from.create(`/k/${index}`, Buffer.from(`${index}`));
+    const to = createMemoryStorage();
+    expect(await copyStore(from, to, signal)).toEqual(await summarizeStore(to, signal));
+    await expect(copyStore(from, to, signal)).rejects.toThrow(/not empty/);
+  });
+
+  it("is refused when it does not end up with the same", async () => {
+    const from = createMemoryStorage();
+    await from.create("/k", Buffer.from("value"));
+    const to = createMemoryStorage();
+    const careless = { ...to, list: to.list.bind(to), create: (key: string) => to.create(key, Buffer.from("other")) };
+    await expect(copyStore(from, careless as typeof to, signal)).rejects.toThrow(/the copy differs/);
+  });
+
+  it.skipIf(whyNoEtcd() !== undefined)("moves a server to etcd and back, and backups go either way", async () => {
+    await using etcd = await startEtcd();
+    const address = `etcd://${etcd.endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, "")).join(",")}`;
+    const dataDir = join(root, "data");
+    const sqlite = await configure(dataDir, "sqlite");
+    const first = await startServer(sqlite);
+    const key = /token: (\S+)/.exec(await readFile(first.adminKubeConfigPath, "utf8"))?.[1] ?? "";
+    await first.close();
+
+    const inEtcd = await configure(dataDir, address);
+    const copied = await copyBetween(sqlite, inEtcd, signal);
+    expect(copied.entries).toBeGreaterThan(10);
+    await expect(copyBetween(sqlite, inEtcd, signal)).rejects.toThrow(/not empty/);
+    const back = await configure(dataDir, "sqlite:back.db");
+    expect(await copyBetween(inEtcd, back, signal)).toEqual(copied);
+    await expect(copyBetween(inEtcd, back, signal)).rejects.toThrow(/exists already/);
+    expect(await statusFor(key, back)).toBe(201);
+
+    const server = await startServer(inEtcd);
+    const out = join(root, "of-etcd");
+    await backupStore(inEtcd, { out, revocationsOut: join(root, "in-force") }, signal);
+    await server.close();
+    const restoredDir = join(root, "restored");
+    await cp(join(dataDir, "server.key"), join(restoredDir, "server.key"));
+    const restored = await configure(restoredDir, "sqlite");
+    const choice = { type: "revocations", file: join(root, "in-force") } as const;
+    const report = await restoreStore({ configuration: restored, file: out, choice });
+    expect(report.keys).toEqual({ kept: 1, disabled: 0, "left out": 0 });
+    expect(await statusFor(key, restored)).toBe(201);
+    await expect(restoreStore({ configuration: inEtcd, file: out, choice })).rejects.toThrow(/not empty/);
+  });
+});
