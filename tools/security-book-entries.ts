@@ -65,7 +65,7 @@ export const SECURITY_BOOK: readonly BookChapter[] = [
     entry(40, "A key's value comes back through no read, no dry run, no apply and no annotation"),
     entry(41, "The store holds no secret in clear"),
     entry(42, "A refusal does not tell whether something exists"),
-    entry(43, "Backups hold and log no secret in clear", "the server makes no backups itself yet"),
+    entry(43, "Backups hold and log no secret in clear"),
   ] },
   { title: "F. Denial of service", entries: [
     entry(44, "YAML aliases, depth and size are bounded before anything is built"),
