@@ -177,8 +177,9 @@ function warnOfShorterLife(
   { configuration }: AccessKeyStrategyDependencies,
 ): void {
   const { maxTTLSeconds } = configuration.accessKeys;
-  const wanted = Number(spec?.ttl ?? 0);
-  if (spec?.ttl !== undefined && effectiveTTL(wanted, maxTTLSeconds) !== wanted) {
-    warnings.add(`spec.ttl: the server ends every access key after ${maxTTLSeconds} seconds`);
-  }
+  const wanted = Number(spec?.ttl);
+  // What is no lifetime at all is refused later on.
+  if (!Number.isInteger(wanted) || wanted < 0) return;
+  const effective = effectiveTTL(wanted, maxTTLSeconds);
+  if (effective !== wanted) warnings.add(`spec.ttl: the server ends every access key after ${effective} seconds`);
 }

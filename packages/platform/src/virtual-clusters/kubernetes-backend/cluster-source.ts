@@ -20,8 +20,15 @@ export type SecretSourceOptions = {
   readonly connections: ClusterConnections;
   /** Names the cluster among the connections: its uid. */
   readonly key: string;
-  /** The Secret as it is now, undefined when there is none, and its entry, undefined for the usual one. May throw ApiErrors. */
-  readonly find: () => { readonly object: KubeObject | undefined; readonly entry?: string | undefined };
+  /**
+   * The Secret as it is now, undefined when there is none; its entry, undefined for the usual one; and the place that error texts name.
+   * May throw ApiErrors.
+   */
+  readonly find: () => {
+    readonly object: KubeObject | undefined;
+    readonly entry?: string | undefined;
+    readonly place?: string;
+  };
 };
 
 /** Entries that kube configs are kept under, by convention. */
@@ -30,22 +37,23 @@ const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 /** The kube config is in a Secret of the platform, and is looked at for every request, so that a change counts at once. */
 export function createSecretSource({ connections, key, find }: SecretSourceOptions): ClusterSource {
   const current = (): ClusterConnection => {
-    const { object, entry } = find();
-    return connections.connectionOf(key, kubeConfigIn(object, entry));
+    const { object, entry, place } = find();
+    return connections.connectionOf(key, kubeConfigIn(object, entry, place));
   };
   return { current, connect: async () => current(), invalidate() {} };
 }
 
 /** The text of a kube config in a Secret. Throws ApiError 503 when there is none, 502 when it is no text. */
-export function kubeConfigIn(secret: KubeObject | undefined, entry?: string): string {
-  if (secret === undefined) throw noKubeConfigError("the Secret with its kube config does not exist");
+export function kubeConfigIn(secret: KubeObject | undefined, entry?: string, place?: string): string {
+  const named = place === undefined ? "the Secret" : `the Secret ${JSON.stringify(place)}`;
+  if (secret === undefined) throw noKubeConfigError(`${named} with its kube config does not exist`);
   // A Secret's data is a map of texts in base64, which its schema has checked.
   const data = (secret["data"] ?? {}) as { readonly [entry: string]: unknown };
   const entries = entry === undefined || entry === "" ? DEFAULT_ENTRIES : [entry];
   const found = entries.find((name) => Object.hasOwn(data, name));
   const value = found === undefined ? undefined : data[found];
   if (typeof value !== "string" || value === "") {
-    throw noKubeConfigError(`the Secret with its kube config has no entry ${JSON.stringify(entries[0])}`);
+    throw noKubeConfigError(`${named} with its kube config has no entry ${JSON.stringify(entries[0])}`);
   }
   const text = Buffer.from(value, "base64").toString("utf8");
   if (text.includes("\ufffd")) throw invalidKubeConfigError("the kube config is not text");

@@ -11,7 +11,7 @@ import type { SpaceInstance } from "../../resources/space-instances/space-instan
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
-import { type ClusterSource, createSecretSource } from "./cluster-source.ts";
+import { type ClusterSource, createSecretSource, type SecretSourceOptions } from "./cluster-source.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
 import { createVclusterSource } from "./vcluster-source.ts";
@@ -52,10 +52,11 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
       if (cluster === undefined || cluster.metadata.uid !== uid) throw clusterNotFound(name);
       return { ...cluster.spec?.kubeConfigRef, managementNamespace: cluster.spec?.managementNamespace };
     };
-    const find = (): { readonly object: KubeObject | undefined; readonly entry: string | undefined } => {
+    const find: SecretSourceOptions["find"] = () => {
       const { secretNamespace = "", secretName = "", key, managementNamespace = "" } = kubeConfigRef();
       const namespace = secretNamespace === "" ? managementNamespace : secretNamespace;
-      return { object: secretName === "" ? undefined : secret(namespace, secretName), entry: key };
+      if (secretName === "") return { object: undefined, entry: key };
+      return { object: secret(namespace, secretName), entry: key, place: `${namespace}/${secretName}` };
     };
     return createSecretSource({ connections: connected, key: uid, find });
   }
@@ -70,7 +71,9 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
     const { metadata, spec } = instance;
     const { namespace = "", name = "", uid = "" } = metadata;
     if (isExternal(instance)) {
-      const find = () => ({ object: secret(namespace, `vc-${name}`), entry: undefined });
+      const secretName = `vc-${name}`;
+      const place = `${namespace}/${secretName}`;
+      const find = () => ({ object: secret(namespace, secretName), entry: undefined, place });
       return createSecretSource({ connections: external, key: uid, find });
     }
     const { cluster = "", namespace: hostNamespace = "", virtualCluster = "" } = spec?.clusterRef ?? {};

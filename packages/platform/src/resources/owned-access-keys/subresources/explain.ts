@@ -134,7 +134,8 @@ function remedyOf({ step, reason }: DecisionStep, request: PlatformRequest, name
     case "scope": {
       if (reason === "out-of-rules") return "a rule in the rules of the key has to match the request";
       const entry = scopeEntryFor(request, names);
-      if (entry === undefined || entry === "always-open") return "no entry of a scope opens this: use spec.rules";
+      if (entry === undefined || entry === "always-open")
+        return "no entry of a scope opens this: only a key without a scope does";
       return `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`;
     }
   }
