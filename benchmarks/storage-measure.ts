@@ -1,6 +1,7 @@
 // What the benchmarks of the stores have in common: counting, latencies, and the table with the machine's noise in it.
 
 import { performance } from "node:perf_hooks";
+import { median } from "./report/measurement.ts";
 
 export type Measurement = {
   readonly work: string;
@@ -56,8 +57,4 @@ export function printRounds(rounds: readonly (readonly Measurement[])[]): void {
     };
   });
   console.table(rows);
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }

@@ -10,7 +10,7 @@ import { requestsOf } from "./run-load.ts";
 
 const NEWLINE = 0x0a;
 /** Stands before the time at which an event's write was sent. */
-export const SENT_AT = "sent-at-";
+const SENT_AT = "sent-at-";
 /** Reading the time out of every line would cost more than delivering it. */
 const TIMED_ONE_IN = 50;
 

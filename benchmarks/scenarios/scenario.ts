@@ -5,7 +5,7 @@ import type { Order, Target } from "../load/order.ts";
 /** `bare`: `servers/bare-server.ts`, the ceiling of everything that is not bound by the disk. */
 export type ServerKind = "postern" | "peer" | "bare";
 
-export type Setting = {
+type Setting = {
   readonly kind: ServerKind;
   readonly target: Target;
   /** Objects that are there, `key-0` and so on. */
