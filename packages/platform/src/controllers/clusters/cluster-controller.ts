@@ -3,13 +3,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type Cluster, isLocalCluster } from "../../resources/clusters/cluster.ts";
 import { withCondition } from "../../resources/conditions.ts";
@@ -17,6 +11,7 @@ import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
+import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 
 export type ClusterControllerOptions = {
   readonly clusters: ControlledResource;
@@ -31,7 +26,7 @@ export function createClusterController(
   { clusters, reached }: ClusterControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
-  const { view, keys, store } = clusters;
+  const { view, keys } = clusters;
   const uids = new Map<string, string>();
   const queue = new WorkQueue({ scheduler, onError: port.onError, process });
 
@@ -40,12 +35,11 @@ export function createClusterController(
     const cluster = view.get(key)?.decode() as Cluster | undefined;
     forgetOthers(key, cluster?.metadata.uid);
     if (cluster === undefined || isLocalCluster(cluster)) return;
-    try {
-      await writeStatus(cluster, await healthOf(cluster, signal), signal);
-    } catch (error) {
-      // Another writer was faster, and its change is on the way here.
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    const health = await healthOf(cluster, signal);
+    const transform = (current: KubeObject) => ({ ...current, status: clusterStatus(current, health, clock.now()) });
+    await passingOverRaces(() =>
+      updateControlled(port, clusters, cluster, { subresource: "status", transform }, signal),
+    );
     queue.addAfter(key, RECHECK_MS);
   }
 
@@ -63,17 +57,6 @@ export function createClusterController(
       if (!isApiError(error)) throw error;
       return { ready: false, ...reasonOf(error) };
     }
-  }
-
-  async function writeStatus(
-    { metadata: { name = "", uid = "" } }: Cluster,
-    health: VirtualClusterHealth,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const call = { verb: "update", resource: clusters, subresource: "status", namespace: "", name } as const;
-    const transform = (current: KubeObject) => ({ ...current, status: clusterStatus(current, health, clock.now()) });
-    const change = { uid, transform, subresource: "status" };
-    await store.update(contextOf(port, call, signal), "", name, change, CONTROLLER_WRITE);
   }
 
   const following = followView({ view, prefix: keys.prefix }, scheduler, {

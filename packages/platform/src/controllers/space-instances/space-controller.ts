@@ -3,13 +3,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import { withCondition } from "../../resources/conditions.ts";
@@ -20,6 +14,7 @@ import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import { insideRoles } from "../inside-bindings/inside-bindings-controller.ts";
+import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 
 export type SpaceControllerOptions = {
   readonly names: PlatformNames;
@@ -36,7 +31,7 @@ export function createSpaceController(
   { names, instances, clusters, spaces }: SpaceControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
-  const { view, keys, store } = instances;
+  const { view, keys } = instances;
   const finalizer = spaceFinalizer(names);
   const queue = new WorkQueue({ scheduler, onError: port.onError, process });
 
@@ -44,13 +39,9 @@ export function createSpaceController(
     // What is stored has gone through the schema of its kind.
     const instance = view.get(key)?.decode() as SpaceInstance | undefined;
     if (instance === undefined) return;
-    try {
-      if (isBeingDeleted(instance)) await finalize(key, instance, signal);
-      else await reconcile(key, instance, signal);
-    } catch (error) {
-      // Another writer was faster, and its change is on the way here.
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    await passingOverRaces(() =>
+      isBeingDeleted(instance) ? finalize(key, instance, signal) : reconcile(key, instance, signal),
+    );
   }
 
   async function reconcile(key: string, instance: SpaceInstance, signal: AbortSignal): Promise<void> {
@@ -91,16 +82,12 @@ export function createSpaceController(
     return await spaces.spaceOf(instance).remove(signal);
   }
 
-  async function update(
-    { metadata: { namespace = "", name = "", uid = "" } }: SpaceInstance,
+  const update = (
+    instance: SpaceInstance,
     subresource: string,
     transform: (current: KubeObject) => KubeObject,
     signal: AbortSignal,
-  ): Promise<void> {
-    const call = { verb: "update", resource: instances, subresource, namespace, name } as const;
-    const context = contextOf(port, call, signal);
-    await store.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
-  }
+  ): Promise<void> => updateControlled(port, instances, instance, { subresource, transform }, signal);
 
   const requeueAll = (): void => {
     for (const { key } of view.list(keys.prefix)) queue.add(key);

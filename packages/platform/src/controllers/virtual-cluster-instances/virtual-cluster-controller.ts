@@ -3,13 +3,7 @@
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
@@ -20,6 +14,7 @@ import type {
 } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import { type BackendRegistry, reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 import { instanceStatus } from "./instance-status.ts";
 
 export type VirtualClusterControllerOptions = {
@@ -39,7 +34,7 @@ export function createVirtualClusterController(
   { names, instances, clusters, backends, remove }: VirtualClusterControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
-  const { view, keys, store } = instances;
+  const { view, keys } = instances;
   const finalizer = virtualClusterFinalizer(names);
   const queue = new WorkQueue({ scheduler, onError: port.onError, process });
 
@@ -47,13 +42,9 @@ export function createVirtualClusterController(
     // What is stored has gone through the schema of its kind.
     const instance = view.get(key)?.decode() as VirtualClusterInstance | undefined;
     if (instance === undefined) return;
-    try {
-      if (isBeingDeleted(instance)) await finalize(instance, signal);
-      else await reconcile(key, instance, signal);
-    } catch (error) {
-      // Another writer was faster, and its change is on the way here.
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    await passingOverRaces(() =>
+      isBeingDeleted(instance) ? finalize(instance, signal) : reconcile(key, instance, signal),
+    );
   }
 
   async function reconcile(key: string, instance: VirtualClusterInstance, signal: AbortSignal): Promise<void> {
@@ -88,16 +79,12 @@ export function createVirtualClusterController(
     signal: AbortSignal,
   ): Promise<void> => update(instance, "status", (current) => ({ ...current, status }), signal);
 
-  async function update(
-    { metadata: { namespace = "", name = "", uid = "" } }: VirtualClusterInstance,
+  const update = (
+    instance: VirtualClusterInstance,
     subresource: string,
     transform: (current: KubeObject) => KubeObject,
     signal: AbortSignal,
-  ): Promise<void> {
-    const call = { verb: "update", resource: instances, subresource, namespace, name } as const;
-    const context = contextOf(port, call, signal);
-    await store.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
-  }
+  ): Promise<void> => updateControlled(port, instances, instance, { subresource, transform }, signal);
 
   const requeueAll = (): void => {
     for (const { key } of view.list(keys.prefix)) queue.add(key);
