@@ -17,6 +17,7 @@ import {
 type Kubectl = (args: readonly string[], input?: string) => Promise<Outcome>;
 
 const FAR_CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
+const NEAR_CLUSTER = "/kubernetes/project/default/virtualcluster/remote";
 const INSTANCES = "/kubernetes/management/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances";
 const KEYS = "/kubernetes/management/apis/management.postern/v1/ownedaccesskeys";
 const WAIT = { timeout: 45_000, interval: 250 };
@@ -104,14 +105,21 @@ describe("an external virtual cluster", () => {
     expect(await succeed(tenant(whoAmI))).toMatch(/^admin .*postern:role:cluster-admin/);
   });
 
-  it("gives client certificates of its own authority, which open it alone", async () => {
-    const tenant = await kubeConfig("certificate", { clientCert: true });
-    const requests = await succeed(inFar(["get", "certificatesigningrequests", "-o", "name"]));
-    expect(requests).toBe("");
-    // What the platform passes on is for its own certificates; this one is shown to the cluster itself.
-    expect(
-      (await succeed(tenant(["config", "view", "--raw", "-o", "jsonpath={.users[0].user}"]))).toString(),
-    ).toContain("client-certificate-data");
+  it("gives client certificates of its own authority, which open it at its own address alone", async () => {
+    const nowhere = await http(`${INSTANCES}/remote/kubeconfig`, { key, body: { spec: { clientCert: true } } });
+    expect(nowhere).toMatchObject({ status: 400, body: { message: expect.stringContaining("spec.server") } });
+    const tenant = await kubeConfig("certificate", { clientCert: true, server: `${far.url}${FAR_CLUSTER}` });
+    expect(await succeed(inFar(["get", "certificatesigningrequests", "-o", "name"]))).toBe("");
+    expect(await succeed(tenant(whoAmI))).toMatch(/^admin .*postern:role:cluster-admin/);
+    const through = await tenant([
+      "--server",
+      `${near.url}${NEAR_CLUSTER}`,
+      "--certificate-authority",
+      near.caFile,
+      "get",
+      "cm",
+    ]);
+    expect(through).toMatchObject({ code: 1, stderr: expect.stringContaining("Forbidden") });
   });
 
   it("streams watches through both, and ends with the key that opened it", async () => {
@@ -124,14 +132,14 @@ describe("an external virtual cluster", () => {
         metadata: { name: "passing" },
       },
     });
-    const args = ["--server", `${near.url}/kubernetes/project/default/virtualcluster/remote`];
+    const args = ["--server", `${near.url}${NEAR_CLUSTER}`];
     const login = ["--certificate-authority", near.caFile, "--token", body.spec.key];
     using watching = startTool("kubectl", [...args, ...login, "get", "configmaps", "--watch", "-o", "name"]);
     await expect.poll(() => watching.output(), WAIT).toContain("configmap/kube-root-ca.crt");
     await succeed(inFar(["create", "configmap", "seen"]));
     await expect.poll(() => watching.output(), WAIT).toContain("configmap/seen");
     await succeed(administrator(["delete", "ownedaccesskeys", "passing"]));
-    const refused = await http("/kubernetes/project/default/virtualcluster/remote/api/v1/namespaces", {
+    const refused = await http(`${NEAR_CLUSTER}/api/v1/namespaces`, {
       key: body.spec.key,
     });
     expect(refused.status).toBe(401);

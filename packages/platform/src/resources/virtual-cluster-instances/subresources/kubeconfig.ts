@@ -7,12 +7,19 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import { createOptionsOf } from "@postern/apiserver/request/query-options";
 import { buildKubeConfig } from "../../../kube-config/kube-config.ts";
 import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
+import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
 import { isBeingDeleted } from "../../finalizers.ts";
 import type { ObjectLookup } from "../../object-lookup.ts";
+import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
 import { type CredentialDeps, grantCertificate, grantToken } from "./kube-config-credential.ts";
-import { KUBE_CONFIG_KIND, kubeConfigFields, readKubeConfigRequest } from "./kube-config-request.ts";
+import {
+  KUBE_CONFIG_KIND,
+  type KubeConfigRequest,
+  kubeConfigFields,
+  readKubeConfigRequest,
+} from "./kube-config-request.ts";
 import { authorizedRequester, type RequesterDeps } from "./requester.ts";
-import { type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
+import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
 
 export type KubeConfigDeps = RequesterDeps &
   ServerAddressDeps &
@@ -38,7 +45,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
       if (instance === undefined) throw notFoundError(resource, name);
       if (isBeingDeleted(instance)) throw conflictError(resource, name, "the virtual cluster is being deleted");
       const backend = backends.backendOf(instance);
-      const { url, certificateAuthorityPem } = serverAddressOf(instance, backend, deps);
+      const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
       const answer = { ...body, metadata: { name, namespace } };
       if (createOptionsOf(context.request.query).dryRun !== undefined) return { ...answer, status: {} };
 
@@ -46,7 +53,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
         ? await grantCertificate(request, requester, instance, backend, context, deps)
         : await grantToken(request, requester, instance, context, deps);
       const text = buildKubeConfig({
-        server: request.server ?? url,
+        server: url,
         credential,
         ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
       });
@@ -60,3 +67,18 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
     },
   };
 };
+
+/** Where the caller names an address itself, that is where its kube config leads. */
+function addressFor(
+  { server, clientCert }: KubeConfigRequest,
+  instance: VirtualClusterInstance,
+  backend: VirtualClusterBackend,
+  deps: ServerAddressDeps,
+): ServerAddress {
+  const needsOwnEndpoint = clientCert && backend.endpoint === "ingress";
+  if (needsOwnEndpoint && server !== undefined) {
+    return { url: server, certificateAuthorityPem: backend.serverCertificateAuthority };
+  }
+  const address = serverAddressOf(instance, backend, { ...deps, needsOwnEndpoint });
+  return server === undefined ? address : { ...address, url: server };
+}

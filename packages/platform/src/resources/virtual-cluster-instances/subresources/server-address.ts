@@ -14,6 +14,8 @@ export type ServerAddressDeps = {
   readonly endpoint: PlatformEndpoint;
   /** Answer with the platform's own address where the virtual cluster has no ingress endpoint, instead of refusing. */
   readonly proxyFallback: boolean;
+  /** A client certificate opens the virtual cluster's own endpoint, and not the platform's address for it. Default false. */
+  readonly needsOwnEndpoint?: boolean;
 };
 
 export type ServerAddress = {
@@ -29,7 +31,9 @@ export function serverAddressOf(
   deps: ServerAddressDeps,
 ): ServerAddress {
   const missing = missingForIngress(instance, backend, deps);
-  if (missing !== undefined && !deps.proxyFallback) throw noIngressEndpoint(instance, missing, deps);
+  if (missing !== undefined && (deps.needsOwnEndpoint === true || !deps.proxyFallback)) {
+    throw noIngressEndpoint(instance, missing, deps);
+  }
   if (missing !== undefined || backend.endpoint === "platform") return platformAddress(instance, deps);
   return {
     url: `https://${ingressHost(instance, deps)}`,
@@ -51,11 +55,17 @@ function missingForIngress(
   return `annotate cluster ${cluster} with ${deps.names.key("ingress-suffix")}`;
 }
 
-function noIngressEndpoint({ metadata }: VirtualClusterInstance, missing: string, { names }: ServerAddressDeps) {
+function noIngressEndpoint(
+  { metadata }: VirtualClusterInstance,
+  missing: string,
+  { names, needsOwnEndpoint = false }: ServerAddressDeps,
+) {
+  const otherWay = needsOwnEndpoint
+    ? "name its address in spec.server, or ask for a token: a client certificate opens its own endpoint alone"
+    : "let the server answer with its own address by the setting kubeConfig.proxyFallback";
   const project = names.projectOf(metadata.namespace ?? "") ?? "";
   return badRequestError(
-    `virtual cluster ${quoteGo(metadata.name ?? "")} of project ${quoteGo(project)} has no ingress endpoint: ${missing}, ` +
-      "or let the server answer with its own address by the setting kubeConfig.proxyFallback",
+    `virtual cluster ${quoteGo(metadata.name ?? "")} of project ${quoteGo(project)} has no ingress endpoint: ${missing}, or ${otherWay}`,
   );
 }
 
