@@ -103,6 +103,19 @@ describe("an external virtual cluster", () => {
     await expect.poll(async () => (await tenant(["create", "configmap", "here"])).stderr, WAIT).toBe("");
     expect(await succeed(inFar(["get", "configmap", "here", "-o", "name"]))).toBe("configmap/here\n");
     expect(await succeed(tenant(whoAmI))).toMatch(/^admin .*postern:role:cluster-admin/);
+    const manifest = JSON.stringify({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "applied" },
+      data: { a: "b" },
+    });
+    expect(await succeed(tenant(["apply", "--server-side", "-f", "-"], manifest))).toBe(
+      "configmap/applied serverside-applied\n",
+    );
+    expect(await succeed(tenant(["apply", "--server-side", "--dry-run=server", "-f", "-"], manifest))).toContain(
+      "dry run",
+    );
+    expect(await succeed(inFar(["get", "configmap", "applied", "-o", "jsonpath={.data.a}"]))).toBe("b");
   });
 
   it("gives client certificates of its own authority, which open it at its own address alone", async () => {
