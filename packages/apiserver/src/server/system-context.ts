@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "../authentication/user-info.ts";
 import type { RequestContext } from "../chain/handler.ts";
 import type { RequestInfo } from "../request/request-info.ts";
+import { nonResourceInfo } from "../request/request-info-resolver.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 
@@ -30,21 +31,7 @@ export function createSystemContext(
   };
 }
 
-const NO_REQUEST: RequestInfo = {
-  isResourceRequest: false,
-  path: "",
-  verb: "",
-  apiPrefix: "",
-  apiGroup: "",
-  apiVersion: "",
-  namespace: "",
-  resource: "",
-  subresource: "",
-  name: "",
-  parts: [],
-  fieldSelector: "",
-  labelSelector: "",
-};
+const NO_REQUEST = nonResourceInfo("", "");
 
 const SILENT_AUDIT: RequestContext["audit"] = {
   auditId: "",

@@ -9,6 +9,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
@@ -34,11 +35,10 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
       const record = keys.recordOf(name);
       if (record === undefined || (await isOwned(record, signal))) return;
       const context = contextOf(port, { verb: "delete", resource: accessKeys, namespace: "", name }, signal);
-      try {
-        await accessKeys.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions: { uid: record.uid } });
-      } catch (error) {
-        if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-      }
+      const options = { ...CONTROLLER_WRITE, preconditions: { uid: record.uid } };
+      await passingOverRaces(async () => {
+        await accessKeys.store.delete(context, "", name, options);
+      });
     },
   });
 

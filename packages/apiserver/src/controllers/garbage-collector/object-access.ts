@@ -4,13 +4,8 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type ControllerPort,
-  contextOf,
-  withoutViews,
-} from "../controller-port.ts";
+import { type ControlledResource, type ControllerPort, contextOf, withoutViews } from "../controller-port.ts";
+import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 
 export type ObjectLocation = {
   readonly resource: ControlledResource;
@@ -85,28 +80,19 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     },
 
     async editMeta({ resource, namespace, name }, uid, edit, signal) {
-      const context = contextOf(port, { verb: "update", resource, namespace, name }, signal);
       const transform = (current: KubeObject): KubeObject => ({ ...current, metadata: edit(current.metadata) });
-      try {
-        await resource.store.update(context, namespace, name, { uid, transform, subresource: "" }, CONTROLLER_WRITE);
-      } catch (error) {
-        // Gone, or another object of the same name: nothing is left to be changed.
-        if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-      }
+      const object = { metadata: { namespace, name, uid } };
+      // Gone, or another object of the same name: nothing is left to be changed.
+      await passingOverRaces(() => updateControlled(port, resource, object, { transform }, signal));
     },
 
     async delete({ resource, namespace, name }, { uid = "", resourceVersion = "" }, propagationPolicy, signal) {
       const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
-      try {
-        await resource.store.delete(context, namespace, name, {
-          dryRun: false,
-          preconditions: { uid, resourceVersion },
-          propagationPolicy,
-        });
-      } catch (error) {
-        // Gone, or changed in between: the change brings the object back to be looked at.
-        if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-      }
+      const options = { dryRun: false, preconditions: { uid, resourceVersion }, propagationPolicy };
+      // Gone, or changed in between: the change brings the object back to be looked at.
+      await passingOverRaces(async () => {
+        await resource.store.delete(context, namespace, name, options);
+      });
     },
   };
 }

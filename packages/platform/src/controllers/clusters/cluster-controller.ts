@@ -4,6 +4,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type Cluster, isLocalCluster } from "../../resources/clusters/cluster.ts";
 import { withCondition } from "../../resources/conditions.ts";
@@ -11,7 +12,6 @@ import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
-import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 
 export type ClusterControllerOptions = {
   readonly clusters: ControlledResource;

@@ -8,9 +8,10 @@ import {
   type ControlledResource,
   type Controller,
   type ControllerPort,
+  contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { createSystemContext } from "@postern/apiserver/server/system-context";
 import type { PlatformNames } from "../../platform-names.ts";
 import { withCondition } from "../../resources/conditions.ts";
 import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
@@ -38,13 +39,7 @@ export function createProjectController(
     // What is stored has gone through the schema of its kind.
     const project = projects.view.get(key)?.decode() as Project | undefined;
     if (project === undefined) return;
-    try {
-      if (isBeingDeleted(project)) await remove(project, signal);
-      else await keep(project, signal);
-    } catch (error) {
-      // Another writer was faster, and its change is on the way here.
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    await passingOverRaces(() => (isBeingDeleted(project) ? remove(project, signal) : keep(project, signal)));
   }
 
   async function keep(project: Project, signal: AbortSignal): Promise<void> {
@@ -70,7 +65,7 @@ export function createProjectController(
       kind: "Namespace",
       metadata: { name, labels: { [names.key("project")]: projectName }, annotations: { [uidAnnotation]: uid } },
     };
-    const context = contextFor(namespaces, "create", name, "", signal);
+    const context = contextOf(port, { verb: "create", resource: namespaces, namespace: "", name }, signal);
     try {
       await namespaces.store.create(context, "", namespace, CONTROLLER_WRITE);
       return "ready";
@@ -110,7 +105,7 @@ export function createProjectController(
       await writeStatus(project, { ...project.status, phase: "Terminating" }, signal);
       if (isBeingDeleted(namespace)) return;
       const preconditions = { uid: namespace.metadata.uid ?? "" };
-      const context = contextFor(namespaces, "delete", name, "", signal);
+      const context = contextOf(port, { verb: "delete", resource: namespaces, namespace: "", name }, signal);
       await namespaces.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions });
       return;
     }
@@ -120,30 +115,15 @@ export function createProjectController(
   const writeStatus = (project: Project, status: NonNullable<ProjectStatus>, signal: AbortSignal): Promise<void> =>
     update(project, "status", (current) => ({ ...current, status }), signal);
 
-  async function update(
-    { metadata: { name = "", uid = "" } }: Project,
+  const update = (
+    project: Project,
     subresource: string,
     transform: (current: KubeObject) => KubeObject,
     signal: AbortSignal,
-  ): Promise<void> {
-    const context = contextFor(projects, "update", name, subresource, signal);
-    await projects.store.update(context, "", name, { uid, transform, subresource }, CONTROLLER_WRITE);
-  }
+  ): Promise<void> => updateControlled(port, projects, project, { subresource, transform }, signal);
 
   const namespaceOf = (name: string): KubeObject | undefined =>
     namespaces.view.get(namespaces.keys.of("", name))?.decode();
-
-  const contextFor = (
-    { definition: { group, version, plural } }: ControlledResource,
-    verb: string,
-    name: string,
-    subresource: string,
-    signal: AbortSignal,
-  ) =>
-    createSystemContext(
-      { verb, apiGroup: group, apiVersion: version, resource: plural, subresource, name },
-      { clock, signal },
-    );
 
   const requeueProjectOf = (key: string): void => {
     const project = names.projectOf(namespaces.keys.parse(key).name);

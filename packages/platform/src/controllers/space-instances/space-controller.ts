@@ -2,8 +2,8 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import { withCondition } from "../../resources/conditions.ts";
@@ -13,8 +13,8 @@ import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
 import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { followInstances } from "../follow-instances.ts";
 import { insideRoles } from "../inside-bindings/inside-bindings-controller.ts";
-import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 
 export type SpaceControllerOptions = {
   readonly names: PlatformNames;
@@ -31,7 +31,7 @@ export function createSpaceController(
   { names, instances, clusters, spaces }: SpaceControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
-  const { view, keys } = instances;
+  const { view } = instances;
   const finalizer = spaceFinalizer(names);
   const queue = new WorkQueue({ scheduler, onError: port.onError, process });
 
@@ -89,26 +89,11 @@ export function createSpaceController(
     signal: AbortSignal,
   ): Promise<void> => updateControlled(port, instances, instance, { subresource, transform }, signal);
 
-  const requeueAll = (): void => {
-    for (const { key } of view.list(keys.prefix)) queue.add(key);
-  };
-  const following = [
-    followView({ view, prefix: keys.prefix }, scheduler, {
-      replace: requeueAll,
-      put: ({ key }) => queue.add(key),
-      delete() {},
-    }),
-    // Whether a space can be reached follows from its cluster as well.
-    followView({ view: clusters.view, prefix: clusters.keys.prefix }, scheduler, {
-      replace: requeueAll,
-      put: requeueAll,
-      delete: requeueAll,
-    }),
-  ];
+  const following = followInstances({ instances, clusters }, scheduler, queue);
   return {
     idle: () => queue.idle(),
     [Symbol.dispose]() {
-      for (const handle of following) handle[Symbol.dispose]();
+      following[Symbol.dispose]();
       queue[Symbol.dispose]();
     },
   };

@@ -2,8 +2,8 @@
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
@@ -14,7 +14,7 @@ import type {
 } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import { type BackendRegistry, reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
-import { passingOverRaces, updateControlled } from "../update-controlled.ts";
+import { followInstances } from "../follow-instances.ts";
 import { instanceStatus } from "./instance-status.ts";
 
 export type VirtualClusterControllerOptions = {
@@ -34,7 +34,7 @@ export function createVirtualClusterController(
   { names, instances, clusters, backends, remove }: VirtualClusterControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
-  const { view, keys } = instances;
+  const { view } = instances;
   const finalizer = virtualClusterFinalizer(names);
   const queue = new WorkQueue({ scheduler, onError: port.onError, process });
 
@@ -86,28 +86,11 @@ export function createVirtualClusterController(
     signal: AbortSignal,
   ): Promise<void> => updateControlled(port, instances, instance, { subresource, transform }, signal);
 
-  const requeueAll = (): void => {
-    for (const { key } of view.list(keys.prefix)) queue.add(key);
-  };
-  const following = [
-    followView({ view, prefix: keys.prefix }, scheduler, {
-      replace(objects) {
-        for (const { key } of objects) queue.add(key);
-      },
-      put: ({ key }) => queue.add(key),
-      delete() {},
-    }),
-    // Whether an instance can be reached follows from its cluster as well.
-    followView({ view: clusters.view, prefix: clusters.keys.prefix }, scheduler, {
-      replace: requeueAll,
-      put: requeueAll,
-      delete: requeueAll,
-    }),
-  ];
+  const following = followInstances({ instances, clusters }, scheduler, queue);
   return {
     idle: () => queue.idle(),
     [Symbol.dispose]() {
-      for (const handle of following) handle[Symbol.dispose]();
+      following[Symbol.dispose]();
       queue[Symbol.dispose]();
     },
   };

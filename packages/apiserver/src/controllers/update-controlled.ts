@@ -2,12 +2,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
 
 type Change = {
   /** Default: the object itself. */
