@@ -1,7 +1,9 @@
 // Watches over WebSockets, as browsers open them.
 
 import { once } from "node:events";
-import { expect, test } from "vitest";
+import { connect as connectHttp2 } from "node:http2";
+import { openHttp2WebSocket, serverMessages } from "@postern/apiserver/transport/testing/http2-web-socket";
+import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { KEYS, key, useServer } from "./testing/api.ts";
 
@@ -62,4 +64,21 @@ test("W-14 refuses a handshake before it is one: 403 without rights, 422 for bad
   expect(await refusalOf(connect(`${KEYS}?watch=true`, []))).toBe(403);
   expect(await refusalOf(connect(`${KEYS}?watch=true&sendInitialEvents=true`, [], ADMIN))).toBe(422);
   expect(await refusalOf(connect(`${KEYS}?watch=true`, ["a", "b"], ADMIN))).toBe(400);
+});
+
+test("W-14 sends events over a WebSocket that lies in an HTTP/2 connection", async () => {
+  await api.post(KEYS, key("w14-h2"));
+  const session = connectHttp2(api.server.url, { ca: api.server.ca });
+  onTestFinished(() => session.destroy());
+  const path = `${KEYS}?watch=true&fieldSelector=metadata.name%3Dw14-h2`;
+  const protocols = { "sec-websocket-protocol": `${TOKEN_PROTOCOL}, any` };
+  const { stream, headers } = await openHttp2WebSocket(session, path, protocols);
+  expect(headers).toMatchObject({ ":status": 200, "sec-websocket-protocol": "any" });
+  const messages = serverMessages(stream);
+  const next = async () => JSON.parse(String((await messages.next()).value.payload));
+  expect(await next()).toMatchObject({ type: "ADDED", object: { metadata: { name: "w14-h2" } } });
+  await api.delete(`${KEYS}/w14-h2`);
+  expect(await next()).toMatchObject({ type: "DELETED" });
+  const refused = await openHttp2WebSocket(session, `${KEYS}?watch=true`);
+  expect(refused.headers[":status"]).toBe(403);
 });

@@ -186,6 +186,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     port: configuration.securePort,
     logger,
     scheduler,
+    random: runtime.random,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     handler: createFrontDoor({
       management: createHandlerChain(surface.route, {

@@ -99,6 +99,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     port: options.securePort,
     logger,
     scheduler: runtime.scheduler,
+    random: runtime.random,
     handler: createHandlerChain(surface.route, {
       runtime,
       logger,

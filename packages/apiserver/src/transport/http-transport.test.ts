@@ -155,6 +155,7 @@ describe("listening", () => {
       port,
       handler: echo,
       scheduler: systemRuntime.scheduler,
+      random: systemRuntime.random,
       logger: silentLogger,
     });
     const error = await second.listen().catch((thrown) => thrown);

@@ -13,12 +13,13 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Logger } from "../logging/logger.ts";
-import type { Scheduler } from "../runtime/clock.ts";
+import type { Random, Scheduler } from "../runtime/clock.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { type HandshakeGate, installHandshakeGate } from "./handshake-gate.ts";
 import { http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
+import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
 import { refuseMalformedRequest } from "./malformed-request.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
@@ -35,6 +36,7 @@ export type HttpTransportOptions = {
   readonly handler: ApiHandler;
   readonly logger: Logger;
   readonly scheduler: Scheduler;
+  readonly random: Random;
   readonly limits?: Partial<TransportLimits>;
   readonly onTlsHandshakeError?: () => void;
 };
@@ -167,7 +169,12 @@ export class HttpTransport {
       stream.destroy();
       return;
     }
-    this.#run(http2Exchange(stream, headers, rawHeaders, connection));
+    const { random } = this.#options;
+    this.#run(
+      asksForTunnel(headers)
+        ? http2TunnelExchange(stream, headers, rawHeaders, connection, random)
+        : http2Exchange(stream, headers, rawHeaders, connection),
+    );
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {

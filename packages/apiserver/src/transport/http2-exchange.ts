@@ -8,7 +8,7 @@ import { type Exchange, isBodiless } from "./exchange.ts";
 import { withRepeatedHeaders } from "./request-headers.ts";
 
 /** They speak about an HTTP/1.1 connection, and are an error here. */
-const CONNECTION_HEADERS: readonly string[] = [
+export const CONNECTION_HEADERS: readonly string[] = [
   "connection",
   "keep-alive",
   "proxy-connection",

@@ -28,7 +28,12 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
     rejectUnauthorized: false,
     handshakeTimeout: limits.handshakeTimeoutMs,
     maxSessionMemory: limits.maxSessionMemory,
-    settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
+    settings: {
+      maxConcurrentStreams: limits.maxConcurrentStreams,
+      maxHeaderListSize: limits.maxHeaderBytes,
+      // WebSockets of browsers that have an HTTP/2 connection already (RFC 8441).
+      enableConnectProtocol: true,
+    },
     ...SOCKET_OPTIONS,
     ...STREAM_RESETS,
   });

@@ -1,6 +1,8 @@
 // Passes a request on that asks to leave HTTP: exec, attach, port-forward, and watches of browsers.
 // Source: k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go
 
+import { createHash } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -11,8 +13,9 @@ import { type SpliceOptions, spliceSockets } from "./splice-sockets.ts";
 import type { UpstreamConnections } from "./upstream-connections.ts";
 import { badGatewayError } from "./upstream-failure.ts";
 
+const WEB_SOCKET = "websocket";
 /** Protocols that Kubernetes speaks; a request for any other goes on as one that stays in HTTP, as RFC 9110 allows. */
-const PROTOCOLS: readonly string[] = ["websocket", "spdy/3.1"];
+const PROTOCOLS: readonly string[] = [WEB_SOCKET, "spdy/3.1"];
 
 /** The upgrade of a request that is to be passed on as one. */
 export function forwardableUpgrade({ upgrade }: Pick<ApiRequest, "upgrade">): UpgradeRequest | undefined {
@@ -49,7 +52,7 @@ export async function forwardUpgrade(
   if (answer.type === "response") return respondWith(answer.response, request, path, connections);
 
   const { response, socket, head } = answer;
-  if (response.statusCode !== 101 || response.headers.upgrade?.toLowerCase() !== upgrade.protocol.toLowerCase()) {
+  if (!goesOverTo(upgrade.protocol, response, request)) {
     socket.destroy();
     throw badGatewayError({ reason: "UpgradeFailed", message: "it goes over to another protocol than was asked for" });
   }
@@ -58,6 +61,17 @@ export async function forwardUpgrade(
   const done = spliceSockets(client, { socket, head }, { signal, scheduler, halfOpenTimeoutMs });
   return { status: 101, headers: {}, body: { type: "upgraded", done } };
 }
+
+/** A caller over HTTP/2 cannot check by itself whether the target has read the key of its WebSocket. */
+function goesOverTo(protocol: string, { statusCode, headers }: IncomingMessage, request: ApiRequest): boolean {
+  if (statusCode !== 101 || headers.upgrade?.toLowerCase() !== protocol.toLowerCase()) return false;
+  if (protocol.toLowerCase() !== WEB_SOCKET) return true;
+  return headers["sec-websocket-accept"] === acceptOf(headerOf(request, "sec-websocket-key"));
+}
+
+/** RFC 6455, section 4.2.2. */
+const acceptOf = (key: string): string =>
+  createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 
 /**
  * A browser sends the client certificate of its user along for any page. Programs send no Origin, or that of the server itself.

@@ -7,7 +7,13 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import { deferred } from "@postern/apiserver/transport/testing/deferred";
-import { http1, openTls } from "@postern/apiserver/transport/testing/test-clients";
+import {
+  clientFrame,
+  OPCODES,
+  openHttp2WebSocket,
+  serverMessages,
+} from "@postern/apiserver/transport/testing/http2-web-socket";
+import { http1, openHttp2, openTls } from "@postern/apiserver/transport/testing/test-clients";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { BASE, type ServeProxyOptions, serveProxy } from "./testing/serve-proxy.ts";
@@ -323,7 +329,8 @@ describe("WebSockets", () => {
       requests.push(request);
       socket.on("message", (data, isBinary) => socket.send(data, { binary: isBinary }));
     });
-    return { seen: requests, ...(await serveProxy(targetOf(upstream), options)) };
+    const ofTarget = () => [...sockets.clients];
+    return { seen: requests, ofTarget, ...(await serveProxy(targetOf(upstream), options)) };
   }
 
   function open(port: number, protocols: string[], options: object = {}): WebSocket {
@@ -380,5 +387,74 @@ describe("WebSockets", () => {
       await once(open(port, ["v5.channel.k8s.io"], { origin }), "open");
     }
     expect(seen.map(({ headers }) => headers.origin)).toEqual([undefined, undefined]);
+  });
+
+  test("that a target says yes to without having read the key are refused", async () => {
+    const answer = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+    const { port } = await serveSpdy((socket) => void socket.write(`${answer}Sec-WebSocket-Accept: bm8=\r\n\r\n`));
+    const headers = ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+    expect((await askToUpgrade(port, headers, EXEC, "websocket")).head).toMatch(/^HTTP\/1\.1 502 /);
+  });
+
+  describe("over HTTP/2", () => {
+    function openSession(port: number) {
+      const session = openHttp2(port);
+      onTestFinished(() => session.destroy());
+      return session;
+    }
+
+    test.each(["v4.channel.k8s.io", "v5.channel.k8s.io"])(
+      "carry %s channels to a target over HTTP/1.1",
+      async (name) => {
+        const { port, seen } = await serveEcho();
+        const { stream, headers } = await openHttp2WebSocket(openSession(port), EXEC, {
+          "sec-websocket-protocol": `${BEARER}, ${name}`,
+          authorization: `Bearer ${CALLERS_KEY}`,
+        });
+        expect(headers).toMatchObject({ ":status": 200, "sec-websocket-protocol": name });
+        expect(seen[0]?.headers).toMatchObject({ authorization: "Bearer own", "impersonate-user": "alice" });
+        expect(seen[0]?.headers["sec-websocket-protocol"]).toBe(name);
+        expect(JSON.stringify(seen[0]?.rawHeaders)).not.toMatch(new RegExp(`${CALLERS_KEY}|${BEARER}`));
+        const messages = serverMessages(stream);
+        for (const frame of [Buffer.concat([Buffer.from([0]), Buffer.alloc(200_000, "in")]), Buffer.from([255, 0])]) {
+          stream.write(clientFrame(OPCODES.binary, frame));
+          expect(Buffer.compare((await messages.next()).value.payload, frame)).toBe(0);
+        }
+        stream.write(clientFrame(OPCODES.close, Buffer.from([3, 232])));
+        expect((await messages.next()).value.opcode).toBe(OPCODES.close);
+      },
+    );
+
+    test("get the target's refusal, and no connection", async () => {
+      const { port, connections } = await serveSpdy((socket) => {
+        socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nno way");
+      });
+      const { stream, headers } = await openHttp2WebSocket(openSession(port), EXEC);
+      expect(headers[":status"]).toBe(403);
+      expect(await collect(stream)).toBe("no way");
+      await expect.poll(() => connections.active).toBe(0);
+    });
+
+    test("security book 15: are cut on both sides when the caller's key is revoked, and nothing else of the connection", async () => {
+      const { port, requests, ofTarget, connections } = await serveEcho();
+      const session = openSession(port);
+      const { stream } = await openHttp2WebSocket(session, EXEC);
+      const revoked = requests.at(-1);
+      const other = await openHttp2WebSocket(session, EXEC);
+      expect(ofTarget()).toHaveLength(2);
+      const closed = once(stream.resume(), "close");
+      revoked?.abort?.(unauthorizedError());
+      await closed;
+      await expect.poll(() => [ofTarget().length, connections.active]).toEqual([1, 1]);
+      other.stream.write(clientFrame(OPCODES.text, "still"));
+      expect(String((await serverMessages(other.stream).next()).value.payload)).toBe("still");
+    });
+
+    test("let the target go when the caller resets the stream", async () => {
+      const { port, ofTarget, connections } = await serveEcho();
+      const { stream } = await openHttp2WebSocket(openSession(port), EXEC);
+      stream.close(8);
+      await expect.poll(() => [ofTarget().length, connections.active]).toEqual([0, 0]);
+    });
   });
 });

@@ -23,6 +23,7 @@ export async function serveHandler(
     handler,
     limits,
     scheduler: systemRuntime.scheduler,
+    random: systemRuntime.random,
     logger: silentLogger,
   });
   const { port } = await transport.listen();
