@@ -23,9 +23,25 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
 
 describe.runIf(isInstalled("bash"))("completion in bash", () => {
   it.each([
-    ["postern ", ["serve", "key", "kubeconfig", "backup", "restore", "store", "audit", "version", "completion"]],
+    [
+      "postern ",
+      [
+        "--version",
+        "serve",
+        "key",
+        "credentials",
+        "kubeconfig",
+        "backup",
+        "restore",
+        "store",
+        "audit",
+        "version",
+        "completion",
+      ],
+    ],
     ["postern se", ["serve"]],
-    ["postern key ", ["create", "list", "revoke"]],
+    ["postern key ", ["create", "list", "get", "explain", "rotate", "disable", "enable", "revoke"]],
+    ["postern key ro", ["rotate"]],
     ["postern key create --tt", ["--ttl"]],
     ["postern serve --secure", ["--secure-port"]],
     ["postern serve --secure-port 1 --log-le", ["--log-level"]],

@@ -1,11 +1,12 @@
 // `postern kubeconfig`: prints a kube config for a virtual cluster.
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
 import { parseDurationSeconds } from "./duration-seconds.ts";
+import { objectAt } from "./json-members.ts";
+import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "./project-namespace.ts";
 
 type KubeConfigFlags = ConnectionFlags & {
   readonly project: string;
@@ -20,10 +21,9 @@ export function createKubeConfigCommand(context: CommandContext): Command {
     .description("print a kube config for a virtual cluster")
     .argument("<virtual-cluster>", "name of the virtual cluster")
     .option("--project <name>", "project of the virtual cluster", "default")
-    .option("--namespace-prefix <prefix>", "what the namespaces of projects begin with", "p-")
     .option("--ttl <duration>", "life of its credential, such as 90m, 12h or 30d", parseDurationSeconds)
     .option("--server <url>", "server address to write into it")
-    .option("--client-cert", "with a client certificate instead of a token")
+    .option("--cert, --client-cert", "with a client certificate instead of a token")
     .action((name: string, flags: KubeConfigFlags) =>
       withClient(flags, context, async (client, group) => {
         const instances = createResourceClient(client, {
@@ -38,10 +38,32 @@ export function createKubeConfigCommand(context: CommandContext): Command {
           metadata: {},
           spec: { certificateTTL: flags.ttl, server: flags.server, clientCert: flags.clientCert },
         });
-        const status = isJsonObject(reply) ? reply["status"] : undefined;
-        const text = isJsonObject(status) ? status["kubeConfig"] : undefined;
-        context.stdout.write(typeof text === "string" ? text : "");
+        const { kubeConfig, expirationTimestamp } = objectAt(reply, "status");
+        context.stdout.write(typeof kubeConfig === "string" ? kubeConfig : "");
+        if (typeof expirationTimestamp === "string") {
+          const what = flags.clientCert === true ? "client certificate" : "token";
+          const again = commandLine(name, flags);
+          context.stderr.write(`its ${what} ends at ${expirationTimestamp}; for a new one run it again: ${again}\n`);
+        }
       }),
     );
-  return withConnectionOptions(command);
+  return withConnectionOptions(withNamespacePrefixOption(command));
 }
+
+/** The command line that gives the same again. */
+function commandLine(name: string, flags: KubeConfigFlags): string {
+  const { project, namespacePrefix, ttl, server, clientCert, kubeconfig, context } = flags;
+  const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, quoted(value)]);
+  return [
+    ...["postern", "kubeconfig", quoted(name), "--project", quoted(project)],
+    ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
+    ...option("--ttl", ttl === undefined || ttl === 0 ? ttl?.toString() : `${ttl}s`),
+    ...option("--server", server),
+    ...(clientCert === true ? ["--client-cert"] : []),
+    ...option("--kubeconfig", kubeconfig),
+    ...option("--context", context),
+  ].join(" ");
+}
+
+/** As a shell reads it back. */
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

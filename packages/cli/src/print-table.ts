@@ -1,23 +1,32 @@
 // Prints a Table of the server: its columns are the server's to choose.
 // Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (Table)
 
-import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { listAt } from "./json-members.ts";
 
 export const TABLE_MEDIA_TYPE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 /** Aligned text with a heading; columns of a priority above 0 are for wide output and left out. */
 export function printTable(table: JsonValue | undefined): string {
-  const columns = membersOf(table, "columnDefinitions");
+  const columns = listAt(table, "columnDefinitions");
   const shown = columns.flatMap((column, index) =>
     isJsonObject(column) && (column["priority"] ?? 0) === 0 ? [{ index, name: String(column["name"]) }] : [],
   );
-  const rows = membersOf(table, "rows").map((row) => {
-    const cells = membersOf(row, "cells");
+  const rows = listAt(table, "rows").map((row) => {
+    const cells = listAt(row, "cells");
     return shown.map(({ index }) => cellText(cells[index]));
   });
+  return printRows(
+    shown.map(({ name }) => name),
+    rows,
+  );
+}
+
+/** Aligned text with a heading; "" where there is no row. */
+export function printRows(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return "";
-  const lines = [shown.map(({ name }) => name.toUpperCase()), ...rows];
-  const widths = shown.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)));
+  const lines = [headings.map((name) => name.toUpperCase()), ...rows];
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)));
   return lines
     .map(
       (line) =>
@@ -32,10 +41,5 @@ export function printTable(table: JsonValue | undefined): string {
 const pad = (text: string, width: number): string => text + " ".repeat(width - [...text].length);
 
 /** Names and descriptions come from others: control characters must not reach the terminal. */
-const cellText = (cell: JsonValue | undefined): string =>
+export const cellText = (cell: JsonValue | undefined): string =>
   (cell === null || cell === undefined ? "<none>" : String(cell)).replaceAll(/\p{Cc}/gu, " ");
-
-function membersOf(value: JsonValue | undefined, name: string): readonly JsonValue[] {
-  const member = isJsonObject(value) ? value[name] : undefined;
-  return isJsonArray(member) ? member : [];
-}

@@ -13,6 +13,21 @@ describe("postern", () => {
     expect(JSON.parse((await runCommand(["version", "-o", "json"])).stdout)).toMatchObject({ version: readVersion() });
   });
 
+  it.each([[["--version"]], [["version"]]])("prints the same for %j", async (args) => {
+    expect(await runCommand(args)).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(/^postern \d/) });
+  });
+
+  it.each([
+    [["help", "key", "create"], "Usage: postern key create "],
+    [["key", "help", "create"], "Usage: postern key create "],
+    [["help", "key"], "Usage: postern key "],
+    [["help"], "Usage: postern "],
+  ])("prints the help that %j asks for", async (args, start) => {
+    const { code, stdout, stderr } = await runCommand(args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout.slice(0, start.length)).toBe(start);
+  });
+
   it("prints help without failing", async () => {
     const { code, stdout } = await runCommand(["serve", "--help"]);
     expect(code).toBe(0);
@@ -28,6 +43,12 @@ describe("postern", () => {
       ["key", "create", "--ttl", "1y"],
       /^postern: option '--ttl <duration>' argument '1y' is invalid\. .*90m, 12h or 30d\.\n$/,
     ],
+    [["key", "create", "--ttl", "5"], /argument '5' is invalid\. Write a number and a unit of s, m, h, d or w, /],
+    [["nope"], /^postern: unknown command 'nope': the commands of postern are serve, key, .*completion\n$/],
+    [["help", "nope"], /^postern: unknown command 'nope': the commands of postern are serve, key, .*completion\n$/],
+    [["help", "key", "nope"], /^postern: unknown command 'nope': the commands of postern key are create, list, /],
+    [["key", "help", "nope"], /^postern: unknown command 'nope': the commands of postern key are create, list, /],
+    [["credentials", "list", "--user", "a", "--team", "b"], /'--team <name>'.* with option '--user <name>'|'--user/],
     [["key", "create", "--virtual-cluster", "demo"], /project\/name.*\n$/],
     [["completion", "csh"], /Allowed choices are bash, zsh, fish\.\n$/],
     [["version", "extra"], /too many arguments/],
@@ -37,6 +58,11 @@ describe("postern", () => {
     expect(stdout).toBe("");
     expect(stderr).toMatch(message);
     expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("refuses flags of which the one makes no sense without the other", async () => {
+    const method = ["key", "explain", "ci", "--method", "PUT"];
+    expect(await runCommand(method)).toEqual({ code: 1, stdout: "", stderr: "postern: --method goes with --path\n" });
   });
 
   it("runs as a process, with its exit code", () => {

@@ -7,15 +7,19 @@ import { createRestoreCommand } from "./backup/restore.ts";
 import { createStoreCommand } from "./backup/store.ts";
 import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
-import { createKeyCommand } from "./key.ts";
+import { createCredentialsCommand } from "./credentials.ts";
+import { createKeyCommand } from "./key/key.ts";
 import { createKubeConfigCommand } from "./kube-config.ts";
 import { createServeCommand } from "./serve.ts";
-import { createVersionCommand } from "./version.ts";
+import { createVersionCommand, versionText } from "./version.ts";
 
 export async function createProgram(context: CommandContext): Promise<Command> {
-  const program = new Command("postern").description("Hands out the keys to virtual Kubernetes clusters");
+  const program = new Command("postern")
+    .description("Hands out the keys to virtual Kubernetes clusters")
+    .version(versionText(), "--version", "print the version");
   program.addCommand(await createServeCommand(context));
   program.addCommand(createKeyCommand(context));
+  program.addCommand(createCredentialsCommand(context));
   program.addCommand(createKubeConfigCommand(context));
   program.addCommand(await createBackupCommand(context));
   program.addCommand(await createRestoreCommand(context));

@@ -3,6 +3,7 @@
 import { type Command, CommanderError } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { describeFailure } from "./failure.ts";
+import { findHelp, knownCommands } from "./find-help.ts";
 
 const FAILED = 1;
 const USED_WRONGLY = 2;
@@ -13,15 +14,14 @@ export async function run(program: Command, args: readonly string[], context: Co
     command.exitOverride().configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),
-      // Commander puts what it suggests on a line of its own.
-      outputError: (text, write) =>
-        write(
-          `postern: ${text
-            .replace(/^error: /, "")
-            .trim()
-            .replaceAll("\n", " ")}\n`,
-        ),
+      outputError: (text, write) => write(`postern: ${onOneLine(text, command)}\n`),
     });
+  }
+  const help = findHelp(program, args);
+  if (help !== undefined) {
+    if ("command" in help) help.command.outputHelp();
+    else context.stderr.write(`postern: ${help.fault}\n`);
+    return "command" in help ? 0 : USED_WRONGLY;
   }
   try {
     await program.parseAsync(args, { from: "user" });
@@ -36,3 +36,12 @@ export async function run(program: Command, args: readonly string[], context: Co
 }
 
 const allCommands = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(allCommands)];
+
+/** Commander puts what it suggests on a line of its own, and is silent where it knows nothing similar. */
+function onOneLine(text: string, command: Command): string {
+  const line = text
+    .replace(/^error: /, "")
+    .trim()
+    .replaceAll("\n", " ");
+  return /^unknown command '[^']*'$/.test(line) ? `${line}: ${knownCommands(command)}` : line;
+}

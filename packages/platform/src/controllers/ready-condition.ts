@@ -5,5 +5,5 @@ import type { VirtualClusterHealth } from "../virtual-clusters/virtual-cluster-b
 
 export const readyCondition = (health: VirtualClusterHealth): ConditionState =>
   health.ready
-    ? { type: "Ready", holds: true, reason: "Reached", message: "" }
+    ? { type: "Ready", holds: true, reason: "Reached", message: "Its API answers" }
     : { type: "Ready", holds: false, reason: health.reason, message: health.message };

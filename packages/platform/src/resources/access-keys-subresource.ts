@@ -21,9 +21,9 @@ export type AccessKeysSubresourceOptions = {
   readonly owner: Exclude<AccessKeyOwner["kind"], "subject">;
 };
 
-const ITEMS = s.object({
-  accessKeys: s.list(s.anyObject()).describe("The keys, sorted by name. Their values are not shown."),
-});
+const ITEMS = s
+  .object({ accessKeys: s.list(s.anyObject()).describe("The keys, sorted by name. Their values are not shown.") })
+  .describe("The access keys of a user or of a team.");
 
 /** Who may get it is the authorizer's to say: the user, members of the team, and who may by RBAC. */
 export function accessKeysSubresource({

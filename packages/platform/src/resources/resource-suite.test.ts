@@ -1,6 +1,7 @@
 // Runs the suite of every resource on what the platform registers. A new resource needs its line in CASES.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describeResource, type ResourceSuiteOptions } from "@postern/apiserver/registry/testing/resource-suite";
 import { createSuiteClient } from "@postern/apiserver/registry/testing/suite-client";
 import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-surface";
@@ -147,7 +148,52 @@ describe("what the platform registers", () => {
     const stored = registered.definitions.filter((definition) => !answered.includes(definition));
     expect(Object.keys(CASES).toSorted()).toEqual(stored.map(({ plural }) => plural).toSorted());
   });
+
+  it("has names that mean one resource each, short ones among them", () => {
+    // What kubectl takes for a resource, without its group.
+    const names = registered.definitions.flatMap(({ plural, singular, shortNames = [] }) => [
+      ...new Set([plural, singular, ...shortNames]),
+    ]);
+    const ambiguous = names.filter((name, index) => names.indexOf(name) !== index);
+    // Served in both groups, as existing clients expect; kubectl takes the first.
+    expect(ambiguous).toEqual(["selfsubjectaccessreviews", "selfsubjectaccessreview"]);
+    const short = registered.definitions.flatMap(({ plural, shortNames = [] }) =>
+      shortNames.map((name) => `${name} ${plural}`),
+    );
+    expect(short.toSorted()).toEqual([
+      "ak accesskeys",
+      "ev events",
+      "ns namespaces",
+      "oak ownedaccesskeys",
+      "proj projects",
+      "spi spaceinstances",
+      "vci virtualclusterinstances",
+    ]);
+  });
+
+  it("describes every field, and every request of its subresources", () => {
+    const fields = registered.definitions.flatMap(({ kind, schema, subresources = [] }) => [
+      ...undescribed(schema, kind),
+      ...subresources.flatMap((each) => (each.schema === undefined ? [] : undescribed(each.schema, each.kind.kind))),
+    ]);
+    expect(fields).toEqual([]);
+  });
 });
+
+/** The paths of what `kubectl explain` would print nothing for. */
+function undescribed(schema: StructuralSchema, path: string): readonly string[] {
+  const { description = "", properties = {}, items, additionalProperties } = schema;
+  const below = [
+    ...Object.entries(properties).map(([name, member]) => [member, `${path}.${name}`] as const),
+    ...Object.entries(items?.properties ?? {}).map(([name, member]) => [member, `${path}[].${name}`] as const),
+    ...(typeof additionalProperties === "object"
+      ? Object.entries(additionalProperties.properties ?? {}).map(
+          ([name, member]) => [member, `${path}.*.${name}`] as const,
+        )
+      : []),
+  ];
+  return [...(description === "" ? [path] : []), ...below.flatMap(([member, name]) => undescribed(member, name))];
+}
 
 for (const definition of registered.definitions) {
   const options = CASES[definition.plural];

@@ -14,12 +14,14 @@ import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fi
 
 const fields = s
   .object({
-    spec: s.object({
-      token: s.string().describe("The bearer token."),
-      audiences: s
-        .list(s.string())
-        .describe("Whom the token must be meant for, one of these at least. Absent: this server."),
-    }),
+    spec: s
+      .object({
+        token: s.string().describe("The bearer token."),
+        audiences: s
+          .list(s.string())
+          .describe("Whom the token must be meant for, one of these at least. Absent: this server."),
+      })
+      .describe("What is asked."),
     status: s
       .object({
         authenticated: s.boolean().describe("Whether the token is somebody's."),

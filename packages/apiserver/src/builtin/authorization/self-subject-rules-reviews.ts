@@ -24,7 +24,9 @@ const nonResourceRule = s.object({
 
 const fields = s
   .object({
-    spec: s.object({ namespace: s.string().describe("The namespace that is asked about. Required.") }),
+    spec: s
+      .object({ namespace: s.string().describe("The namespace that is asked about. Required.") })
+      .describe("What is asked."),
     status: s
       .object({
         resourceRules: s.list(resourceRule).required().describe("What may be done with resources, in no order."),

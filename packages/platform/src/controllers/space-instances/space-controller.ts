@@ -104,7 +104,7 @@ function statusOf(instance: SpaceInstance, health: VirtualClusterHealth, now: nu
   const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
   const template = instance.spec?.template;
   const condition = health.ready
-    ? { type: "Ready", holds: true, reason: "Reached", message: "" }
+    ? { type: "Ready", holds: true, reason: "Reached", message: "Its namespace is there" }
     : { type: "Ready", holds: false, reason: health.reason, message: health.message };
   return {
     ...kept,

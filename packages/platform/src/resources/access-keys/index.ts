@@ -17,6 +17,7 @@ export const accessKeys = (dependencies: AccessKeyStrategyDependencies): Resourc
     kind: "AccessKey",
     plural: "accesskeys",
     singular: "accesskey",
+    shortNames: ["ak"],
     namespaced: false,
     storedAs: ownedAccessKeyKind(dependencies.names),
     schema: accessKeySchema(dependencies.names),

@@ -22,7 +22,13 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
     value: (key) => specOf(key)["disabled"] === true,
   },
   { name: "Expires", type: "string", description: "The time until the key stops working.", value: expires },
-  { name: "Last Used", type: "date", description: "The time since the last use.", value: ".status.lastActivity" },
+  {
+    name: "Last Used",
+    type: "date",
+    description: "The time since the last use.",
+    // The store holds no other kind under this resource.
+    value: (key) => (key as OwnedAccessKey).status?.lastActivity ?? "never",
+  },
   {
     name: "Age",
     type: "date",

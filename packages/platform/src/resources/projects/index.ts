@@ -22,6 +22,7 @@ export const projects = (deps: ProjectsDeps): ResourceDefinition =>
     kind: "Project",
     plural: "projects",
     singular: "project",
+    shortNames: ["proj"],
     namespaced: false,
     schema: kindSchema(projectFields.schema),
     hasStatus: true,

@@ -22,6 +22,7 @@ export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
     kind: "SpaceInstance",
     plural: "spaceinstances",
     singular: "spaceinstance",
+    shortNames: ["spi"],
     namespaced: true,
     schema: kindSchema(spaceInstanceFields.schema),
     hasStatus: true,

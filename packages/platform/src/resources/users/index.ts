@@ -9,7 +9,7 @@ import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { withTeams } from "./present-teams.ts";
 import { type UserStrategyDependencies, userStrategy } from "./strategy.ts";
-import { userSchema } from "./user.ts";
+import { type User, userSchema } from "./user.ts";
 
 export type UsersDependencies = UserStrategyDependencies &
   Omit<AccessKeysSubresourceOptions, "owner"> &
@@ -35,7 +35,13 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
     columns: [
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       { name: "Email", type: "string", description: "E-mail address.", value: ".spec.email" },
-      { name: "Locked", type: "boolean", description: "Whether all keys are refused.", value: ".spec.disabled" },
+      {
+        name: "Locked",
+        type: "boolean",
+        description: "Whether all keys are refused.",
+        // The store holds no other kind under this resource.
+        value: (user) => (user as User).spec?.disabled ?? false,
+      },
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.

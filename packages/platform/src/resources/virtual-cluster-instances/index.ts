@@ -30,6 +30,7 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
     kind: "VirtualClusterInstance",
     plural: "virtualclusterinstances",
     singular: "virtualclusterinstance",
+    shortNames: ["vci"],
     namespaced: true,
     schema: kindSchema(virtualClusterInstanceFields.schema),
     hasStatus: true,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runCommand } from "./testing/run-command.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 const base = "/apis/management.example.com/v1";
 const directory = mkdtempSync(join(tmpdir(), "postern-key-"));

@@ -1,0 +1,124 @@
+// `postern credentials`: every access key and certificate that is good now, and the end of some of them.
+
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { ApiClient } from "@postern/client/api-client";
+import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
+import { Command, Option } from "commander";
+import type { CommandContext } from "./command-context.ts";
+import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
+import { listAt, objectAt } from "./json-members.ts";
+import { type OutputFlags, withOutputOption, writeJson } from "./output-option.ts";
+import { cellText, printRows } from "./print-table.ts";
+import { withNamespacePrefixOption } from "./project-namespace.ts";
+import { UsageError } from "./usage-error.ts";
+import { parseVirtualCluster, type VirtualClusterName } from "./virtual-cluster-name.ts";
+
+type SubjectFlags = ConnectionFlags & {
+  readonly user?: string;
+  readonly team?: string;
+  readonly key?: string;
+  readonly virtualCluster?: VirtualClusterName;
+  readonly namespacePrefix: string;
+};
+
+export function createCredentialsCommand(context: CommandContext): Command {
+  const list = new Command("list")
+    .description("list credentials, each after what it was made with")
+    .action((flags: SubjectFlags & OutputFlags) =>
+      withClient(flags, context, async (client, group) => {
+        const { address, name } = await ledgerOf(flags, client, group);
+        const ledger = await createResourceClient(client, address).getSubresource(name, "credentials");
+        const credentials = listAt(objectAt(ledger, "status"), "credentials");
+        if (flags.output === "json") writeJson(credentials, context);
+        else if (credentials.length === 0) context.stderr.write("no credentials\n");
+        else context.stdout.write(printRows(HEADINGS, credentials.map(rowOf)));
+      }),
+    );
+
+  const revoke = new Command("revoke")
+    .description("end credentials: keys are disabled with all that was made with them, certificates refused")
+    .argument("<id...>", "ids, as `postern credentials list` prints them")
+    .action((ids: readonly string[], flags: SubjectFlags) =>
+      withClient(flags, context, async (client, group) => {
+        const { address, name } = await ledgerOf(flags, client, group);
+        await createResourceClient(client, address).createSubresource(name, "credentials", {
+          apiVersion: `${group}/v1`,
+          kind: "CredentialLedger",
+          metadata: {},
+          spec: { revoke: ids },
+        });
+        for (const id of ids) context.stdout.write(`credential ${id} revoked\n`);
+      }),
+    );
+
+  const credentials = new Command("credentials").description("list and end access keys and certificates together");
+  for (const command of [withOutputOption(list), revoke]) {
+    credentials.addCommand(withConnectionOptions(withSubjectOptions(command)));
+  }
+  return credentials;
+}
+
+function withSubjectOptions(command: Command): Command {
+  const others = ["user", "team", "key", "virtualCluster"];
+  const subject = (flags: string, description: string): Option => {
+    const option = new Option(flags, description);
+    return option.conflicts(others.filter((other) => other !== option.attributeName()));
+  };
+  command
+    .addOption(subject("--user <name>", "those of a user, instead of your own"))
+    .addOption(subject("--team <name>", "those of a team"))
+    .addOption(subject("--key <name>", "an access key and all that was made with it"))
+    .addOption(
+      subject("--virtual-cluster <project/name>", "those that open a virtual cluster").argParser(parseVirtualCluster),
+    );
+  return withNamespacePrefixOption(command);
+}
+
+type Ledger = { readonly address: ResourceAddress; readonly name: string };
+
+/** The object below which the credentials are listed; the caller itself when no flag names another. */
+async function ledgerOf(flags: SubjectFlags, client: ApiClient, group: string): Promise<Ledger> {
+  const { user, team, key, virtualCluster, namespacePrefix } = flags;
+  const below = (resource: string, name: string): Ledger => ({ address: { group, version: "v1", resource }, name });
+  if (user !== undefined) return below("users", user);
+  if (team !== undefined) return below("teams", team);
+  if (key !== undefined) return below("ownedaccesskeys", key);
+  if (virtualCluster !== undefined) {
+    const { address } = below("virtualclusterinstances", "");
+    const namespace = `${namespacePrefix}${virtualCluster.project}`;
+    return { address: { ...address, namespace }, name: virtualCluster.virtualCluster };
+  }
+  const self = await client.request({
+    method: "POST",
+    path: `/apis/${group}/v1/selves`,
+    body: { apiVersion: `${group}/v1`, kind: "Self", metadata: {}, spec: {} },
+  });
+  const status = objectAt(self, "status");
+  const me = objectAt(status, "user")["name"];
+  if (typeof me === "string") return below("users", me);
+  const ours = objectAt(status, "team")["name"];
+  if (typeof ours === "string") return below("teams", ours);
+  throw new UsageError("your credential stands for no user and no team: say whose credentials with --key or --user");
+}
+
+const HEADINGS = ["id", "kind", "name", "owner", "virtual cluster", "made with", "expires", "last used"];
+
+function rowOf(credential: JsonValue): readonly string[] {
+  const { id, kind, name, subject, owner, virtualCluster, parents, expirationTimestamp, lastActivity } = isJsonObject(
+    credential,
+  )
+    ? credential
+    : {};
+  const madeWith = isJsonArray(parents) && parents.length > 0 ? parents.join(",") : "";
+  return [
+    id,
+    kind,
+    name ?? subject,
+    owner,
+    virtualCluster,
+    madeWith === "" ? undefined : madeWith,
+    expirationTimestamp ?? "never",
+    // A certificate is used where nobody counts.
+    lastActivity ?? (kind === "AccessKey" ? "never" : undefined),
+  ].map(cellText);
+}

@@ -1,0 +1,15 @@
+// Reads members of answers whose shape a server may not keep.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+
+/** Empty where there is no such object. */
+export function objectAt(value: JsonValue | undefined, name: string): JsonObject {
+  const member = isJsonObject(value) ? value[name] : undefined;
+  return isJsonObject(member) ? member : {};
+}
+
+/** Empty where there is no such list. */
+export function listAt(value: JsonValue | undefined, name: string): readonly JsonValue[] {
+  const member = isJsonObject(value) ? value[name] : undefined;
+  return isJsonArray(member) ? member : [];
+}

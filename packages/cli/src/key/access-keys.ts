@@ -1,0 +1,31 @@
+// The caller's access keys as commands reach them.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ApiClient } from "@postern/client/api-client";
+import { createResourceClient, type ResourceAddress, type ResourceClient } from "@postern/client/resource-client";
+
+/** What commands read of a key; all of it may be absent. */
+export type OwnedAccessKey = KubeObject & {
+  readonly spec?: {
+    readonly key?: string;
+    readonly displayName?: string;
+    readonly description?: string;
+    readonly user?: string;
+    readonly team?: string;
+    readonly subject?: string;
+    readonly type?: string;
+    readonly disabled?: boolean;
+    readonly scope?: JsonObject;
+  };
+  readonly status?: { readonly lastActivity?: string; readonly expirationTimestamp?: string };
+};
+
+export const accessKeysAddress = (group: string): ResourceAddress => ({
+  group,
+  version: "v1",
+  resource: "ownedaccesskeys",
+});
+
+export const accessKeysOf = (client: ApiClient, group: string): ResourceClient<OwnedAccessKey> =>
+  createResourceClient<OwnedAccessKey>(client, accessKeysAddress(group));

@@ -1,0 +1,61 @@
+// `postern key explain`: tells whether an access key may do something, and what it was used for.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { listAt, objectAt } from "../json-members.ts";
+import { type OutputFlags, withOutputOption, writeJson } from "../output-option.ts";
+import { printFields } from "../print-fields.ts";
+import { UsageError } from "../usage-error.ts";
+import { accessKeysOf } from "./access-keys.ts";
+
+type ExplainFlags = ConnectionFlags & OutputFlags & { readonly path?: string; readonly method?: string };
+
+export const createKeyExplainCommand = (context: CommandContext): Command =>
+  withOutputOption(
+    new Command("explain")
+      .description("tell what an access key may do and why not, and the narrowest scope for what it was used for")
+      .argument("<name>", "name of the key")
+      .option("--path <path>", "path of a request to judge, such as /apis; absent: only how the key was used")
+      .option("--method <method>", "HTTP method of that request; absent: GET"),
+  ).action((name: string, flags: ExplainFlags) => {
+    const { path, method } = flags;
+    if (method !== undefined && path === undefined) throw new UsageError("--method goes with --path");
+    return withClient(flags, context, async (client, group) => {
+      const answer = await accessKeysOf(client, group).createSubresource(name, "explain", {
+        apiVersion: `${group}/v1`,
+        kind: "OwnedAccessKeyExplanation",
+        metadata: {},
+        spec: { path, method },
+      });
+      const status = objectAt(answer, "status");
+      if (flags.output === "json") writeJson(status, context);
+      else context.stdout.write(printFields([...judgement(status), ...usage(status)]));
+    });
+  });
+
+function judgement(status: JsonObject): readonly (readonly [string, string])[] {
+  const { allowed, request } = status;
+  if (allowed === undefined) return [];
+  return [
+    ["Request", String(request ?? "")],
+    ["Allowed", allowed === true ? "yes" : "no"],
+    ...listAt(status, "steps").map((step): [string, string] => {
+      const { step: name, passed, reason } = isJsonObject(step) ? step : {};
+      const why = reason === undefined || reason === "" ? "" : `: ${reason}`;
+      return [`  ${name}`, `${passed === true ? "lets it through" : "refuses it"}${why}`];
+    }),
+    ...listAt(status, "remedies").map((remedy): [string, string] => ["Remedy", String(remedy)]),
+  ];
+}
+
+function usage(status: JsonObject): readonly (readonly [string, string])[] {
+  const { usedSince, leastScope, isUsageComplete } = status;
+  const seen = `since ${usedSince}${isUsageComplete === false ? "; the key was used for more than is remembered" : ""}`;
+  return [
+    ["Use known", seen],
+    ["Least scope", JSON.stringify(leastScope ?? {})],
+    ...listAt(status, "beyondScopes").map((use): [string, string] => ["Beyond scopes", String(use)]),
+  ];
+}

@@ -1,0 +1,27 @@
+// `postern key`: the caller's access keys from their making to their end.
+
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { withConnectionOptions } from "../connection-options.ts";
+import { createKeyCreateCommand } from "./create.ts";
+import { createKeyExplainCommand } from "./explain.ts";
+import { createKeyGetCommand, createKeyListCommand } from "./list.ts";
+import { createKeyDisableCommand, createKeyEnableCommand, createKeyRevokeCommand } from "./revoke.ts";
+import { createKeyRotateCommand } from "./rotate.ts";
+
+const COMMANDS = [
+  createKeyCreateCommand,
+  createKeyListCommand,
+  createKeyGetCommand,
+  createKeyExplainCommand,
+  createKeyRotateCommand,
+  createKeyDisableCommand,
+  createKeyEnableCommand,
+  createKeyRevokeCommand,
+];
+
+export function createKeyCommand(context: CommandContext): Command {
+  const key = new Command("key").description("manage your access keys");
+  for (const create of COMMANDS) key.addCommand(withConnectionOptions(create(context)));
+  return key;
+}

@@ -1,0 +1,58 @@
+// `postern key list` and `postern key get`: what access keys there are, and all that one of them is.
+
+import { collectionPath } from "@postern/client/resource-client";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { type OutputFlags, withOutputOption, writeJson } from "../output-option.ts";
+import { printFields } from "../print-fields.ts";
+import { printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
+import { accessKeysAddress, accessKeysOf, type OwnedAccessKey } from "./access-keys.ts";
+
+export const createKeyListCommand = (context: CommandContext): Command =>
+  new Command("list").description("list your access keys").action((flags: ConnectionFlags) =>
+    withClient(flags, context, async (client, group) => {
+      const table = await client.request({
+        method: "GET",
+        path: collectionPath(accessKeysAddress(group)),
+        accept: TABLE_MEDIA_TYPE,
+      });
+      const text = printTable(table);
+      if (text === "") context.stderr.write("no access keys\n");
+      else context.stdout.write(text);
+    }),
+  );
+
+export const createKeyGetCommand = (context: CommandContext): Command =>
+  withOutputOption(
+    new Command("get")
+      .description("print what an access key is for, how far it reaches and how long it lives")
+      .argument("<name>", "name of the key"),
+  ).action((name: string, flags: ConnectionFlags & OutputFlags) =>
+    withClient(flags, context, async (client, group) => {
+      const key = await accessKeysOf(client, group).get(name);
+      if (flags.output === "json") writeJson(key, context);
+      else context.stdout.write(printFields(fieldsOf(key)));
+    }),
+  );
+
+function fieldsOf({ metadata, spec = {}, status = {} }: OwnedAccessKey): readonly (readonly [string, string])[] {
+  return [
+    ["Name", metadata.name ?? ""],
+    ["Display name", spec.displayName ?? ""],
+    ["Description", spec.description ?? ""],
+    ["Owner", ownerOf(spec)],
+    ["Type", spec.type ?? ""],
+    ["Disabled", spec.disabled === true ? "yes" : "no"],
+    ["Scope", spec.scope === undefined ? "none: all that its owner may" : JSON.stringify(spec.scope)],
+    ["Created", metadata.creationTimestamp ?? ""],
+    ["Expires", status.expirationTimestamp ?? "never"],
+    ["Last used", status.lastActivity ?? "never"],
+  ];
+}
+
+function ownerOf({ user, team, subject }: NonNullable<OwnedAccessKey["spec"]>): string {
+  if (user !== undefined && user !== "") return `user ${user}`;
+  if (team !== undefined && team !== "") return `team ${team}`;
+  return subject ?? "";
+}

@@ -1,0 +1,39 @@
+// `postern key rotate`: gives an access key a new value and prints it.
+
+import { randomUUID } from "node:crypto";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { parseDurationSeconds } from "../duration-seconds.ts";
+import { objectAt } from "../json-members.ts";
+import { accessKeysOf } from "./access-keys.ts";
+
+type RotateFlags = ConnectionFlags & { readonly grace?: number };
+
+export const createKeyRotateCommand = (context: CommandContext): Command =>
+  new Command("rotate")
+    .description("give an access key a new value and print it; it is never shown again")
+    .argument("<name>", "name of the key")
+    .option(
+      "--grace <duration>",
+      "how long the old value is still accepted while nobody uses the new one, such as 1h; absent: it ends at once",
+      parseDurationSeconds,
+    )
+    .action((name: string, flags: RotateFlags) =>
+      withClient(flags, context, async (client, group) => {
+        const answer = await accessKeysOf(client, group).createSubresource(name, "rotate", {
+          apiVersion: `${group}/v1`,
+          kind: "OwnedAccessKeyRotation",
+          metadata: {},
+          // The client sends the same request again when the server is busy: the nonce keeps that from rotating twice.
+          spec: { nonce: randomUUID(), gracePeriodSeconds: flags.grace },
+        });
+        const status = objectAt(answer, "status");
+        context.stdout.write(`${status["key"] ?? ""}\n`);
+        const old =
+          (flags.grace ?? 0) === 0
+            ? "the old value is refused from now on"
+            : `the old value is accepted until the new one is used, at most until ${status["previousKeyExpirationTimestamp"]}`;
+        context.stderr.write(`access key ${name} rotated; keep the new value now, it is not shown again; ${old}\n`);
+      }),
+    );

@@ -1,0 +1,8 @@
+// Where the objects of a project are.
+
+import type { Command } from "commander";
+
+export const DEFAULT_NAMESPACE_PREFIX = "p-";
+
+export const withNamespacePrefixOption = (command: Command): Command =>
+  command.option("--namespace-prefix <prefix>", "what the namespaces of projects begin with", DEFAULT_NAMESPACE_PREFIX);

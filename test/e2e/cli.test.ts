@@ -1,0 +1,210 @@
+// The command line against the real server: keys from their making to their end, credentials, and kube configs.
+
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type HttpClient, httpClient } from "./testing/http-client.ts";
+import {
+  kubectlWith,
+  type Outcome,
+  type PosternProcess,
+  postern,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+} from "./testing/postern-process.ts";
+
+const VERSION = /^v\d+\.\d+\.\d+$/;
+const KEY = /^pst_\S+\n$/;
+const TIMESTAMP = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
+const NOT_FOUND = { code: 1, stdout: "", stderr: expect.stringMatching(/^postern: .*not found\n$/) };
+const REFUSED = "platform access key not found. Please login again";
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+let http: HttpClient;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"));
+  http = await httpClient(server);
+});
+
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+const cli = (...args: readonly string[]): Promise<Outcome> => postern(...args, "--kubeconfig", server.adminKubeConfig);
+const cliJson = async (...args: readonly string[]): Promise<any> =>
+  JSON.parse(await succeed(cli(...args, "-o", "json")));
+const statusWith = async (key: string): Promise<number> =>
+  (await http("/apis/management.postern/v1/projects", { key: key.trim() })).status;
+
+describe("postern key", () => {
+  it("makes, shows, disables, enables and ends keys", async () => {
+    const created = await cli("key", "create", "ci", "--ttl", "30d", "--project", "default", "--display-name", "CI");
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(KEY) });
+    expect(await succeed(cli("key", "get", "ci"))).toMatch(
+      new RegExp(
+        [
+          "^Name: +ci",
+          "Display name: CI",
+          "Owner: +user admin",
+          "Type: +User",
+          "Disabled: +no",
+          'Scope: +{"projects":\\[{"project":"default"}\\]}',
+          `Created: +${TIMESTAMP}`,
+          `Expires: +${TIMESTAMP}`,
+          "Last used: +never\n$",
+        ].join("\n"),
+      ),
+    );
+    const { spec, status } = await cliJson("key", "get", "ci");
+    expect(spec).toMatchObject({ displayName: "CI", ttl: 2_592_000 });
+    expect(spec).not.toHaveProperty("key");
+    expect(status).toMatchObject({ expirationTimestamp: expect.any(String) });
+    expect(await succeed(cli("key", "list"))).toMatch(
+      /^NAME +OWNER +SCOPE +.*\nadmin .*\nci +user\/admin +projects:1 /,
+    );
+
+    expect(await statusWith(created.stdout)).toBe(200);
+    expect(await succeed(cli("key", "disable", "ci"))).toBe("access key ci disabled\n");
+    expect(await statusWith(created.stdout)).toBe(401);
+    expect(await succeed(cli("key", "get", "ci"))).toContain("Disabled:     yes\n");
+    expect(await succeed(cli("key", "enable", "ci"))).toBe("access key ci enabled\n");
+    expect(await statusWith(created.stdout)).toBe(200);
+    expect(await succeed(cli("key", "revoke", "ci"))).toBe("access key ci revoked\n");
+    expect(await statusWith(created.stdout)).toBe(401);
+    for (const command of ["get", "disable", "enable", "rotate", "explain", "revoke"]) {
+      expect(await cli("key", command, "ci")).toMatchObject(NOT_FOUND);
+    }
+  });
+
+  it("rotates at once, or with a grace until the new value is used", async () => {
+    const first = await succeed(cli("key", "create", "rotated"));
+    const second = await cli("key", "rotate", "rotated");
+    expect(second).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(KEY),
+      stderr: expect.stringMatching(/^access key rotated rotated; .* the old value is refused from now on\n$/),
+    });
+    // The new one first: whoever still uses the old one locks the key.
+    expect([await statusWith(second.stdout), await statusWith(first)]).toEqual([200, 401]);
+  });
+
+  it("tells until when a grace lasts, and ends it with the first use of the new value", async () => {
+    const first = await succeed(cli("key", "create", "graceful"));
+    const second = await cli("key", "rotate", "graceful", "--grace", "1h");
+    expect(second.stderr).toMatch(new RegExp(`accepted until the new one is used, at most until ${TIMESTAMP}\n$`));
+    expect(await statusWith(first)).toBe(200);
+    expect(await statusWith(second.stdout)).toBe(200);
+    expect(await statusWith(first)).toBe(401);
+  });
+
+  it("explains what a key may do, what would let it do more, and how it was used", async () => {
+    const key = await succeed(cli("key", "create", "scoped", "--virtual-cluster", "default/demo"));
+    const ofUsers = ["key", "explain", "scoped", "--path", "/apis/management.postern/v1/users", "--method", "post"];
+    expect(await succeed(cli(...ofUsers))).toMatch(
+      /^Request: +create management\.postern\/users\nAllowed: +no\n {2}key: +lets it through\n {2}right: +lets it through: RBAC: .*\n {2}scope: +refuses it: out-of-scope\nRemedy: +no entry of a scope opens this/,
+    );
+    const demo = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo";
+    expect((await http(demo, { key: key.trim() })).status).toBe(200);
+    const text = await succeed(cli("key", "explain", "scoped"));
+    expect(text).toMatch(
+      /^Use known: +since .*\nLeast scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\n$/,
+    );
+    expect(await cliJson("key", "explain", "scoped", "--path", demo)).toMatchObject({ allowed: true, remedies: [] });
+  });
+});
+
+describe("postern credentials", () => {
+  it("lists one's own with what they were made with, those of an object, and ends them", async () => {
+    const key = await succeed(cli("key", "create", "parent"));
+    // A kube config of the new key, to make children with it.
+    const mine = join(directory.path, "mine.yaml");
+    const kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    const admin = JSON.parse(await succeed(kubectl(["config", "view", "--raw", "-o", "json"])));
+    admin.users[0].user = { token: key.trim() };
+    await writeFile(mine, JSON.stringify(admin), { mode: 0o600 });
+    const byParent = (...args: string[]) => postern(...args, "--kubeconfig", mine);
+    const token = join(directory.path, "token.yaml");
+    const certificate = join(directory.path, "certificate.yaml");
+    await writeFile(token, await succeed(byParent("kubeconfig", "demo")), { mode: 0o600 });
+    await writeFile(certificate, await succeed(byParent("kubeconfig", "demo", "--cert")), { mode: 0o600 });
+    const works = async (config: string) =>
+      (await kubectlWith(config, join(directory.path, "cache"))(["get", "namespaces"])).stderr;
+
+    const credentials: any[] = await cliJson("credentials", "list", "--key", "parent");
+    expect(credentials.map(({ kind, parents }) => [kind, parents.length])).toEqual([
+      ["AccessKey", 0],
+      ["AccessKey", 1],
+      ["Certificate", 1],
+    ]);
+    const [parent, child, issued] = credentials;
+    expect(await succeed(cli("credentials", "list"))).toMatch(
+      new RegExp(`^ID +KIND +NAME .*\n(.*\n)*${parent.id} +AccessKey +parent +user/admin +<none> +<none> +never`),
+    );
+    expect(await succeed(cli("credentials", "list", "--virtual-cluster", "default/demo"))).toMatch(
+      new RegExp(`^${issued.id} +Certificate +admin +user/admin +default/demo +${parent.id} +${TIMESTAMP}`, "m"),
+    );
+    expect(await succeed(cli("credentials", "list", "--user", "admin"))).toContain(child.id);
+
+    expect([await works(token), await works(certificate)]).toEqual(["", ""]);
+    expect(await cli("credentials", "revoke", child.id, "nope")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining('spec.revoke[1]: Not found: "nope"'),
+    });
+    expect(await works(token)).toBe("");
+    expect(await succeed(cli("credentials", "revoke", child.id))).toBe(`credential ${child.id} revoked\n`);
+    expect([await works(token), await works(certificate)]).toEqual([expect.stringContaining(REFUSED), ""]);
+    await succeed(cli("credentials", "revoke", issued.id, "--virtual-cluster", "default/demo"));
+    expect(await works(certificate)).not.toBe("");
+    expect(await cliJson("credentials", "list", "--key", "parent")).toMatchObject([{ id: parent.id }]);
+  });
+
+  it("says what is wrong with whose credentials are asked for", async () => {
+    for (const [flag, name] of [["--user"], ["--team"], ["--key"], ["--virtual-cluster", "default/nobody"]]) {
+      expect(await cli("credentials", "list", flag ?? "", name ?? "nobody")).toMatchObject(NOT_FOUND);
+    }
+    await succeed(
+      kubectlWith(server.adminKubeConfig, join(directory.path, "cache"))(
+        ["create", "-f", "-"],
+        '{"apiVersion":"management.postern/v1","kind":"Team","metadata":{"name":"empty"}}',
+      ),
+    );
+    expect(await cli("credentials", "list", "--team", "empty")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "no credentials\n",
+    });
+  });
+});
+
+describe("postern kubeconfig", () => {
+  it.each([
+    ["token", []],
+    ["client certificate", ["--cert"]],
+    ["client certificate", ["--client-cert"]],
+  ])("tells when the %s ends, and how to get another with %j", async (what, flags) => {
+    const { code, stdout, stderr } = await cli("kubeconfig", "demo", "--ttl", "10m", ...flags);
+    expect(code, stderr).toBe(0);
+    const again = `postern kubeconfig demo --project default --ttl 600s${flags.length > 0 ? " --client-cert" : ""}`;
+    expect(stderr).toMatch(
+      new RegExp(`^its ${what} ends at ${TIMESTAMP}; for a new one run it again: ${again} --kubeconfig \\S+\n$`),
+    );
+    // What it says to run gives a file that works, and says the same.
+    const line = stderr.trim().split("run it again: postern ")[1] ?? "";
+    const repeated = await postern(...line.split(" "));
+    expect(repeated.stderr.replace(/ends at \S+;/, "")).toBe(stderr.replace(/ends at \S+;/, ""));
+    for (const text of [stdout, repeated.stdout]) {
+      const file = join(directory.path, "demo.yaml");
+      await writeFile(file, text, { mode: 0o600 });
+      const version = JSON.parse(
+        await succeed(kubectlWith(file, join(directory.path, "cache"))(["get", "--raw", "/version"])),
+      );
+      expect(version.gitVersion.split("+")[0]).toMatch(VERSION);
+    }
+  });
+});
