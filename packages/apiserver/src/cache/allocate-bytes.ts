@@ -24,3 +24,8 @@ export function createSlabAllocator(): AllocateBytes {
     return slab.subarray(used - length, used);
   };
 }
+
+/** The same memory, with the methods of a Buffer. Making another view of it costs as much as copying a small object. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -5,7 +5,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision, StoredEntry } from "../storage/storage.ts";
-import { type AllocateBytes, allocateAlone } from "./allocate-bytes.ts";
+import { type AllocateBytes, allocateAlone, asBuffer } from "./allocate-bytes.ts";
 
 /*
  * A stored value is the object's JSON without its resourceVersion (that is the revision of the write, known only afterwards),
@@ -31,51 +31,53 @@ export class CachedObject {
   readonly revision: Revision;
   /** The object's JSON with its resourceVersion in it, without a trailing newline. */
   readonly bytes: Uint8Array;
-  readonly #sealed: Uint8Array | undefined;
+  /** Ends with what is sealed; before that stands what was served when it was stored. */
+  readonly #stored: Buffer;
+  readonly #sealedLength: number;
   #labels: { readonly [key: string]: string } | undefined;
 
-  constructor(key: string, revision: Revision, bytes: Uint8Array, sealed: Uint8Array | undefined) {
+  private constructor(
+    key: string,
+    revision: Revision,
+    bytes: Uint8Array,
+    sealed: { readonly stored: Buffer; readonly length: number },
+  ) {
     this.key = key;
     this.revision = revision;
     this.bytes = bytes;
-    this.#sealed = sealed;
+    this.#stored = sealed.stored;
+    this.#sealedLength = sealed.length;
   }
 
   static fromEntry({ key, value, revision }: StoredEntry, allocate: AllocateBytes = allocateAlone): CachedObject {
-    const buffer = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    const end = buffer.indexOf(NEWLINE);
-    const served = end < 0 ? buffer : buffer.subarray(0, end);
-    return new CachedObject(
-      key,
-      revision,
-      insertRevision(served, revision, allocate),
-      // A copy: the entry's value may be a view into the buffer of a whole page of entries.
-      end < 0 ? undefined : Buffer.from(buffer.subarray(end + 1)),
-    );
+    const source = asBuffer(value);
+    const member = revisionMember(revision);
+    // A copy: the entry's value may be a view into the buffer of a whole page of entries.
+    const stored = splice(source, source.indexOf(METADATA) + METADATA.length, 0, member, allocate);
+    const newline = source.indexOf(NEWLINE);
+    if (newline < 0) return new CachedObject(key, revision, stored, { stored, length: 0 });
+    const length = source.length - newline - 1;
+    return new CachedObject(key, revision, stored.subarray(0, newline + member.length), { stored, length });
   }
 
   /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */
   static fromObject(key: string, object: KubeObject): CachedObject {
     const revision = Number(object.metadata.resourceVersion ?? 0);
-    return new CachedObject(key, revision, Buffer.from(stringifyJson(object)), undefined);
+    const bytes = Buffer.from(stringifyJson(object));
+    return new CachedObject(key, revision, bytes, { stored: bytes, length: 0 });
   }
 
   /** The same object under another revision: what a DELETED event shows. */
   atRevision(revision: Revision): CachedObject {
-    const bytes = Buffer.from(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength);
+    const bytes = asBuffer(this.bytes);
     const at = bytes.indexOf(METADATA) + METADATA.length;
     const old = revisionMember(this.revision).length;
-    return new CachedObject(
-      this.key,
-      revision,
-      splice(bytes, at, old, revisionMember(revision), allocateAlone),
-      this.#sealed,
-    );
+    return this.#with(revision, splice(bytes, at, old, revisionMember(revision), allocateAlone));
   }
 
   /** The same object with another encoding of what is served. */
   withBytes(bytes: Uint8Array): CachedObject {
-    return new CachedObject(this.key, this.revision, bytes, this.#sealed);
+    return this.#with(this.revision, bytes);
   }
 
   /** Parsed anew on every call: keep the result where it is needed twice. */
@@ -86,8 +88,8 @@ export class CachedObject {
 
   /** What `encodeStoredValue` was given as `sealed`. */
   decodeSealed(): JsonObject | undefined {
-    if (this.#sealed === undefined) return undefined;
-    const sealed = parseJson(this.#sealed);
+    if (this.#sealedLength === 0) return undefined;
+    const sealed = parseJson(this.#stored.subarray(this.#stored.length - this.#sealedLength));
     return isJsonObject(sealed) ? sealed : undefined;
   }
 
@@ -96,10 +98,10 @@ export class CachedObject {
     this.#labels ??= this.decode().metadata.labels ?? {};
     return this.#labels;
   }
-}
 
-function insertRevision(served: Buffer, revision: Revision, allocate: AllocateBytes): Uint8Array {
-  return splice(served, served.indexOf(METADATA) + METADATA.length, 0, revisionMember(revision), allocate);
+  #with(revision: Revision, bytes: Uint8Array): CachedObject {
+    return new CachedObject(this.key, revision, bytes, { stored: this.#stored, length: this.#sealedLength });
+  }
 }
 
 function revisionMember(revision: Revision): string {
@@ -107,7 +109,7 @@ function revisionMember(revision: Revision): string {
 }
 
 /** `source` with `text`, which is ASCII, in place of the `removed` bytes at `at`. */
-function splice(source: Buffer, at: number, removed: number, text: string, allocate: AllocateBytes): Uint8Array {
+function splice(source: Buffer, at: number, removed: number, text: string, allocate: AllocateBytes): Buffer {
   const bytes = allocate(source.length - removed + text.length);
   source.copy(bytes, 0, 0, at);
   bytes.write(text, at, "latin1");

@@ -217,17 +217,21 @@ class StoreWatchCache implements WatchCache {
     this.#replace(contents, revision);
   }
 
-  #add(contents: Contents, entries: readonly StoredEntry[]): void {
+  /** `entries` come in order, after those of the calls before. */
+  #add({ views, allocate }: Contents, entries: readonly StoredEntry[]): void {
+    let prefix: string | undefined;
+    let objects = new OrderedEntries<CachedObject>();
+    let knownObjects: ViewState | undefined;
     for (const entry of entries) {
-      const prefix = viewPrefixOf(entry.key);
-      if (prefix === undefined) continue;
-      let objects = contents.views.get(prefix);
-      if (objects === undefined) {
-        objects = new OrderedEntries();
-        contents.views.set(prefix, objects);
+      if (prefix === undefined || !entry.key.startsWith(prefix)) {
+        prefix = viewPrefixOf(entry.key);
+        if (prefix === undefined) continue;
+        objects = views.get(prefix) ?? new OrderedEntries();
+        views.set(prefix, objects);
+        knownObjects = this.#views.get(prefix);
       }
-      const known = this.#views.get(prefix)?.get(entry.key);
-      objects.set(known?.revision === entry.revision ? known : CachedObject.fromEntry(entry, contents.allocate));
+      const known = knownObjects?.get(entry.key);
+      objects.append(known?.revision === entry.revision ? known : CachedObject.fromEntry(entry, allocate));
     }
   }
 

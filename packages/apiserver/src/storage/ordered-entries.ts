@@ -30,16 +30,25 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   /** Returns the entry that was there before. */
   set(entry: Entry): Entry | undefined {
     const previous = this.#byKey.get(entry.key);
-    this.#byKey.set(entry.key, entry);
     if (previous === undefined && this.#isLast(entry.key)) {
-      this.#append(entry);
+      this.append(entry);
       return undefined;
     }
+    this.#byKey.set(entry.key, entry);
     const { chunk, index } = this.#lowerBound(entry.key);
     const entries = this.#chunks[chunk];
     if (previous !== undefined && entries !== undefined) entries[index] = entry;
     else this.#insert(entry, chunk, index);
     return previous;
+  }
+
+  /** As `set`, for one that is known to come after all there are. */
+  append(entry: Entry): void {
+    this.#byKey.set(entry.key, entry);
+    const tail = this.#chunks.at(-1);
+    // Full chunks stay full, so that loading in order packs them.
+    if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
+    else this.#chunks.push([entry]);
   }
 
   /** Returns the entry that was there. */
@@ -90,13 +99,6 @@ export class OrderedEntries<Entry extends { readonly key: string }> {
   #isLast(key: string): boolean {
     const last = this.#chunks.at(-1)?.at(-1);
     return last === undefined || compareKeys(last.key, key) < 0;
-  }
-
-  // Full chunks stay full, so that loading in order packs them.
-  #append(entry: Entry): void {
-    const tail = this.#chunks.at(-1);
-    if (tail !== undefined && tail.length < CHUNK_LIMIT) tail.push(entry);
-    else this.#chunks.push([entry]);
   }
 
   #insert(entry: Entry, chunk: number, index: number): void {

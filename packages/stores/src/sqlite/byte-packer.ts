@@ -32,6 +32,7 @@ export class BytePacker {
   }
 }
 
+/** A Buffer, so that those who need one do not make it of it. */
 export function unpack(buffer: ArrayBuffer, { start, length }: Span): Uint8Array {
-  return new Uint8Array(buffer, start, length);
+  return Buffer.from(buffer, start, length);
 }

@@ -3,6 +3,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
+import { asBuffer } from "../../cache/allocate-bytes.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
 import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
@@ -86,7 +87,7 @@ const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp":');
 
 /** False for the many objects that have neither owners nor are being deleted, told without parsing them. */
 function mayMatter({ bytes }: CachedObject): boolean {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = asBuffer(bytes);
   return buffer.includes(OWNER_REFERENCES) || buffer.includes(DELETION_TIMESTAMP);
 }
 

@@ -3,6 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { asBuffer } from "../../cache/allocate-bytes.ts";
 
 /** The compact JSON of an object, without a newline at its end: a CachedObject is one. */
 export type KeptObject = { readonly bytes: Uint8Array };
@@ -18,7 +19,5 @@ export const decodeValue = (value: ObjectValue): JsonObject =>
 
 /** Compact JSON. */
 export function jsonTextOf(value: ObjectValue): string {
-  if (!isKept(value)) return stringifyJson(value);
-  const { buffer, byteOffset, byteLength } = value.bytes;
-  return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
+  return isKept(value) ? asBuffer(value.bytes).toString("utf8") : stringifyJson(value);
 }
