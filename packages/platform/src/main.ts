@@ -3,7 +3,9 @@
 
 import { hostname } from "node:os";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
+import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { ALWAYS_FRESH, followFreshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import { createHandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import { createNonResourceHandler, nonResourcePaths } from "@postern/apiserver/health/non-resource-handler";
@@ -79,7 +81,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const earlierSecret = await readServerSecret(configuration);
   const serving = await loadServingIdentity(configuration, runtime);
 
-  const { storage, election, checks } = await openStore(configuration);
+  const { storage, election, isShared, checks } = await openStore(configuration);
   teardown.use(storage);
   teardown.use(
     startCompactionSchedule({ storage, scheduler, onError: (error) => logger.error({ error }, "compaction failed") }),
@@ -90,6 +92,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
   await cache.ready();
+  const freshness = isShared ? teardown.use(followFreshness({ cache, runtime })) : ALWAYS_FRESH;
   const auditLog = await openAuditLog(configuration);
   teardown.use(auditLog.sink);
 
@@ -119,7 +122,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const health = {
     healthz: [pingCheck],
     livez: [pingCheck],
-    readyz: [pingCheck, ...checks, shutdownCheck(draining.signal)],
+    readyz: [pingCheck, ...checks, freshnessCheck(freshness), shutdownCheck(draining.signal)],
   };
   // The port is known once the server listens, and only then is anything written that names it.
   const listening = { url: "" };
@@ -155,7 +158,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     runtime,
     logger,
     metrics,
-    authenticator: core.authenticator,
+    authenticator: freshAuthenticator(core.authenticator, freshness),
     authorizer: notingUse(core.authorizer, core.usage),
     audit: auditLog.options,
     flowControl: {
@@ -201,7 +204,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       }),
       proxy: createHandlerChain(createProxyRoute(core, surface), {
         ...chain,
-        authenticator: unionAuthenticator(proxyAuthenticators),
+        authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
         authorizer: createProxyAuthorizer(core),
         isLongRunning: isLongRunningProxy,
         leavesImpersonation: isInsideIdentity,

@@ -15,6 +15,10 @@ export class VirtualTime implements Clock, Scheduler {
     return this.#now;
   }
 
+  elapsed(): number {
+    return this.#now;
+  }
+
   schedule(delayMs: number, run: () => void): Disposable {
     const task: Task = { at: this.#now + delayMs, order: this.#order++, run };
     this.#push(task);

@@ -13,7 +13,10 @@ const certificateOf = (name: string): X509Certificate => new X509Certificate(pem
 
 const NOW = Date.parse("2030-01-01T00:00:00Z");
 const authenticatorAt = (now: number) =>
-  createClientCertificateAuthenticator({ authorities: pemOf("authority"), clock: { now: () => now } });
+  createClientCertificateAuthenticator({
+    authorities: pemOf("authority"),
+    clock: { now: () => now, elapsed: () => now },
+  });
 const present = (name: string, now = NOW) =>
   authenticatorAt(now).authenticate(headerlessRequest({ peerCertificate: () => certificateOf(name) }));
 
@@ -61,7 +64,7 @@ describe("createClientCertificateAuthenticator", () => {
     let now = NOW;
     const authenticator = createClientCertificateAuthenticator({
       authorities: pemOf("authority"),
-      clock: { now: () => now },
+      clock: { now: () => now, elapsed: () => now },
     });
     const certificate = certificateOf("alice");
     const request = headerlessRequest({ peerCertificate: () => certificate });
@@ -73,7 +76,7 @@ describe("createClientCertificateAuthenticator", () => {
   it("lets the caller decide who the holder of a serial number is", async () => {
     const authenticator = createClientCertificateAuthenticator({
       authorities: [pemOf("other-authority"), pemOf("authority")],
-      clock: { now: () => NOW },
+      clock: { now: () => NOW, elapsed: () => NOW },
       identify: ({ serialNumber }) => ({ user: { name: serialNumber, groups: [] } }),
     });
     const certificate = certificateOf("alice");
@@ -83,7 +86,7 @@ describe("createClientCertificateAuthenticator", () => {
   });
 
   it("refuses to start with an authority that is none", () => {
-    const clock = { now: () => NOW };
+    const clock = { now: () => NOW, elapsed: () => NOW };
     expect(() => createClientCertificateAuthenticator({ authorities: "", clock })).toThrow(/no certificate authority/);
     expect(() => createClientCertificateAuthenticator({ authorities: pemOf("alice"), clock })).toThrow(
       /is not a certificate authority/,

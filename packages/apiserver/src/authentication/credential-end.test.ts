@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { manualTime as clockTime } from "../runtime/testing/manual-time.ts";
 import { untilEnd, untilFirst, untilOver } from "./credential-end.ts";
 
 /** Time moves when the test says so. */
@@ -6,7 +7,7 @@ function manualTime() {
   let now = 0;
   const tasks = new Set<{ readonly at: number; readonly task: () => void }>();
   return {
-    clock: { now: () => now },
+    clock: { now: () => now, elapsed: () => now },
     scheduler: {
       schedule(delayMs: number, task: () => void) {
         expect(delayMs).toBeLessThan(2 ** 31);
@@ -40,6 +41,20 @@ describe("security book 15: a credential that ends by itself", () => {
     time.moveTo(end);
     expect(calls).toBe(1);
     expect(time.waiting).toBe(0);
+  });
+
+  it.each([
+    ["forwards", 5 * 3_600_000, 10_000],
+    ["backwards", -5 * 3_600_000, 3_600_000],
+  ])("ends in time when the clock is set %s", (_name, by, within) => {
+    const time = clockTime();
+    let calls = 0;
+    untilEnd(time.clock.now() + 3_600_000, time)(() => calls++);
+    time.setTimeOfDay(time.clock.now() + by);
+    time.advance(within - 1);
+    expect(calls).toBe(0);
+    time.advance(1);
+    expect([calls, time.waiting]).toEqual([1, 0]);
   });
 
   it("leaves no timer behind when nobody waits any more", () => {

@@ -6,22 +6,25 @@ import type { Credential } from "./authenticator.ts";
 /** The `onRevoked` of a credential. */
 export type RevocationWatch = NonNullable<Credential["onRevoked"]>;
 
-/** Timers cannot wait any longer in one piece. */
-const LONGEST_WAIT_MS = 2 ** 31 - 1;
+/** A clock that is set forwards ends credentials before timers know: they look again after this at the latest. */
+const LONGEST_WAIT_MS = 10_000;
 
-/** Of a credential that is good until `end`, in milliseconds since the epoch. */
+/**
+ * Of a credential that is good until `end`, in milliseconds since the epoch, or until so much time has passed as it has left now: a
+ * clock that is set back makes no life longer.
+ */
 export const untilEnd =
   (end: number, { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">): RevocationWatch =>
   (listener) => {
+    const endElapsed = clock.elapsed() + end - clock.now();
     let pending: Disposable | undefined;
     const wait = (): void => {
-      const remaining = end - clock.now();
-      pending =
-        remaining > LONGEST_WAIT_MS
-          ? scheduler.schedule(LONGEST_WAIT_MS, wait)
-          : scheduler.schedule(Math.max(0, remaining), listener);
+      const remaining = Math.min(end - clock.now(), endElapsed - clock.elapsed());
+      pending = remaining > 0 ? scheduler.schedule(Math.min(remaining, LONGEST_WAIT_MS), wait) : undefined;
+      if (remaining <= 0) listener();
     };
-    wait();
+    const first = Math.min(Math.max(0, end - clock.now()), LONGEST_WAIT_MS);
+    pending = scheduler.schedule(first, wait);
     return { [Symbol.dispose]: () => pending?.[Symbol.dispose]() };
   };
 

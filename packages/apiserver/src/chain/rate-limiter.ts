@@ -19,11 +19,11 @@ type Bucket = { tokens: number; updatedAt: number };
 /** Full buckets are forgotten first, so that strangers cannot push out those who are being slowed down. */
 const MAX_SUBJECTS = 100_000;
 
-export function createRateLimiter({ qps, burst }: RateLimit, clock: Clock): RateLimiter {
+export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, "elapsed">): RateLimiter {
   const buckets = new Map<string, Bucket>();
 
   const refill = (bucket: Bucket, now: number): void => {
-    const elapsedSeconds = Math.max(0, now - bucket.updatedAt) / 1000;
+    const elapsedSeconds = (now - bucket.updatedAt) / 1000;
     bucket.tokens = Math.min(burst, bucket.tokens + elapsedSeconds * qps);
     bucket.updatedAt = now;
   };
@@ -39,7 +39,7 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Clock): Rate
 
   return {
     delayOf(subject) {
-      const now = clock.now();
+      const now = clock.elapsed();
       let bucket = buckets.get(subject);
       if (bucket === undefined) {
         if (buckets.size >= MAX_SUBJECTS) forgetIdle(now);

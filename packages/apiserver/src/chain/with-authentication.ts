@@ -38,8 +38,8 @@ const HOLD_MS = 1_000;
 export function withAuthentication(next: Handler, deps: WithAuthenticationDeps): Handler {
   const { metrics, clock } = deps;
   return async (context) => {
-    const startedAt = clock.now();
-    const seconds = (): number => (clock.now() - startedAt) / 1000;
+    const startedAt = clock.elapsed();
+    const seconds = (): number => (clock.elapsed() - startedAt) / 1000;
     if (bearerTokenOf(context.request).type === "extra-space") context.warnings.add(EXTRA_SPACE_WARNING);
     let authentication: Authentication;
     try {

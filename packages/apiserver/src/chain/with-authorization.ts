@@ -25,14 +25,14 @@ const RESULTS: { readonly [verdict in AuthorizationDecision["verdict"]]: Authori
 export function withAuthorization(next: Handler, { authorizer, metrics, clock }: WithAuthorizationDeps): Handler {
   return async (context) => {
     const attributes = authorizationAttributesOf(context);
-    const startedAt = clock.now();
+    const startedAt = clock.elapsed();
     let result: AuthorizationResult = "error";
     let decision: AuthorizationDecision;
     try {
       decision = await authorizer.authorize(attributes);
       result = RESULTS[decision.verdict];
     } finally {
-      metrics.authorization(result, (clock.now() - startedAt) / 1000);
+      metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);
     }
     const allowed = decision.verdict === "allow";
     context.audit.annotate(AUDIT_DECISION, allowed ? "allow" : "forbid");

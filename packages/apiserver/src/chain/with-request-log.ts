@@ -13,10 +13,14 @@ export type WithRequestLogDeps = { readonly logger: Logger; readonly clock: Cloc
 
 export function withRequestLog(next: Handler, { logger, clock }: WithRequestLogDeps): Handler {
   return async (context) => {
+    const startedAt = clock.elapsed();
     const response = await next(context);
     const level = levelOf(context, response.status);
     if (!logger.isLevelEnabled(level)) return response;
-    return afterResponse(response, () => logger[level](fieldsOf(context, response.status, clock), "request"));
+    return afterResponse(response, () => {
+      const durationMs = clock.elapsed() - startedAt;
+      logger[level]({ ...fieldsOf(context, response.status), durationMs }, "request");
+    });
   };
 }
 
@@ -26,13 +30,12 @@ function levelOf({ info }: RequestContext, status: number): "debug" | "info" | "
 }
 
 /** Who it was is in the audit log, under the same identifier. */
-const fieldsOf = ({ request, info, audit, receivedAt }: RequestContext, status: number, clock: Clock) => ({
+const fieldsOf = ({ request, info, audit }: RequestContext, status: number) => ({
   auditId: audit.auditId,
   method: request.method,
   uri: safeRequestUri(request.requestUri),
   verb: info.verb,
   status,
-  durationMs: clock.now() - receivedAt,
   sourceIp: request.remoteAddress,
   userAgent: headerOf(request, "user-agent"),
 });

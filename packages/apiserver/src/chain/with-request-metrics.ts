@@ -23,14 +23,15 @@ const UNTIMED = -1;
 export function withRequestMetrics(next: Handler, deps: WithRequestMetricsDeps): Handler {
   const { metrics, clock, isLongRunning, isServed } = deps;
   return async (context) => {
-    const { request, info, receivedAt } = context;
+    const { request, info } = context;
+    const startedAt = clock.elapsed();
     const response = await next(context);
     const labels = requestLabelsOf(request, info, isServed(info));
     if (response.status === CLIENT_GONE) metrics.requests.aborted(labels);
     const { status, body } = response;
     const size = body.type === "bytes" ? body.bytes.length : undefined;
     return afterResponse(response, () => {
-      const seconds = isLongRunning(request, info) ? UNTIMED : (clock.now() - receivedAt) / 1000;
+      const seconds = isLongRunning(request, info) ? UNTIMED : (clock.elapsed() - startedAt) / 1000;
       metrics.requests.finished(labels, status, seconds, size);
     });
   };

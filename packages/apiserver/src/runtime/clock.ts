@@ -1,7 +1,11 @@
 // The ports through which the server reads time, makes randomness and plans work, so that a whole server can run in a seeded simulation.
 
-/** Milliseconds since the Unix epoch. */
-export type Clock = { now(): number };
+export type Clock = {
+  /** The time of day, in milliseconds since the Unix epoch. Administrators and time servers set it, forwards and backwards. */
+  now(): number;
+  /** Milliseconds that have passed since some moment: never goes back, and is never set. Durations are measured by it. */
+  elapsed(): number;
+};
 
 /** Cryptographically strong bytes in production, seeded ones in a simulation. */
 export type Random = { bytes(length: number): Uint8Array };

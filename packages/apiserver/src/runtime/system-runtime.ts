@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Runtime } from "./clock.ts";
 
 export const systemRuntime: Runtime = {
-  clock: { now: () => Date.now() },
+  clock: { now: () => Date.now(), elapsed: () => performance.now() },
   random: { bytes: (length) => randomBytes(length) },
   scheduler: {
     schedule(delayMs, task) {

@@ -4,6 +4,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
@@ -50,6 +51,8 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly countsFromActivity: boolean;
   /** Milliseconds since the epoch, as last written. */
   readonly lastActivity: number | undefined;
+  /** In which its times were learned. */
+  readonly epoch: ClockEpoch;
   readonly #expiry: Expiry;
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
@@ -57,6 +60,7 @@ export class AccessKeyRecord implements AccessKeyState {
     object: CachedObject,
     names: RestrictionNames,
     expiry: Expiry,
+    epoch: ClockEpoch,
     previous?: AccessKeyRecord,
     retired?: RetiredValue,
   ) {
@@ -86,6 +90,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.countsFromActivity = spec["ttlAfterLastActivity"] === true;
     this.lastActivity = timeOf(objectOf(rest["status"])["lastActivity"]);
     this.#expiry = expiry;
+    this.epoch = epoch;
     this.writtenRevision = object.revision;
     this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : object.revision;
   }

@@ -3,6 +3,7 @@
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { CacheEvent, CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
 import { sameDigest } from "./access-key-digest.ts";
@@ -17,6 +18,7 @@ import { endOfLife } from "./key-lifetime.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
 import { createRotationMarks, type RotationMarks } from "./rotation/rotation-marks.ts";
+import type { RetiredValue } from "./sealed-access-key.ts";
 
 export type AccessKeyIndexOptions = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
@@ -26,6 +28,7 @@ export type AccessKeyIndexOptions = {
   readonly secrets: AccessKeySecrets;
   readonly restrictionNames: RestrictionNames;
   readonly activity: LastActivity;
+  readonly epochs: ClockEpochs;
   /** Default: nothing is known of rotations but what is written. */
   readonly rotationMarks?: RotationMarks;
   /** The setting accessKeys.maxTTLSeconds. */
@@ -42,6 +45,8 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
     recordOf(name: string): AccessKeyRecord | undefined;
     /** When a record ends by its own life, without what its ancestors' does to it. */
     ownEnd(record: AccessKeyRecord): number | undefined;
+    /** Whether that was at least `graceMs` ago. What has ended does not begin again because the clock is set back. */
+    hasEnded(record: AccessKeyRecord, graceMs?: number): boolean;
   };
 
 /** Longer ones are nobody's, and are not hashed. */
@@ -52,21 +57,33 @@ const RETRY_DELAY_MS = 50;
 
 /** Begins to follow the view at once; the cache must be ready, else the index is empty until it is. */
 export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccessKeyIndex {
-  const { view, prefix, directory, secrets, restrictionNames, activity, maxTTLSeconds, clock, scheduler } = options;
+  const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
+    options;
   const { rotationMarks = createRotationMarks() } = options;
   const table = new AccessKeyTable();
   let isCurrent = false;
 
+  const endFrom = (
+    createdAt: number,
+    lastActivity: number | undefined,
+    record: AccessKeyRecord,
+  ): number | undefined => {
+    const { ttl, countsFromActivity } = record;
+    return endOfLife({ createdAt, lastActivity, ttl, countsFromActivity }, maxTTLSeconds);
+  };
+
   const ownEnd = (record: AccessKeyRecord): number | undefined =>
-    endOfLife(
-      {
-        createdAt: record.createdAt,
-        lastActivity: Math.max(record.lastActivity ?? 0, activity.of(record.uid) ?? 0),
-        ttl: record.ttl,
-        countsFromActivity: record.countsFromActivity,
-      },
-      maxTTLSeconds,
-    );
+    endFrom(record.createdAt, Math.max(record.lastActivity ?? 0, activity.of(record.uid) ?? 0), record);
+
+  /** By what is written, and by what is known here of its use; each by the clock as it was when that was learned. */
+  const hasEnded = (record: AccessKeyRecord, graceMs = 0): boolean => {
+    const written = endFrom(record.createdAt, record.lastActivity, record);
+    if (written === undefined || written + graceMs > epochs.latest(record.epoch)) return false;
+    const usedAt = record.countsFromActivity ? activity.of(record.uid) : undefined;
+    // Without its creation, which was told by another clock where that has been set since.
+    const byUse = usedAt === undefined ? undefined : endFrom(usedAt, usedAt, record);
+    return byUse === undefined || byUse + graceMs <= epochs.latest(activity.epochOf(record.uid));
+  };
 
   const endWithAncestors = (record: AccessKeyRecord, depth = 0): number | undefined => {
     let end = earlier(ownEnd(record), record.acceptedUntil);
@@ -82,8 +99,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const refusal = (record: AccessKeyRecord, depth = 0): string | undefined => {
     if (record.isTerminating) return "being deleted";
     if (record.disabled) return "disabled";
-    const end = ownEnd(record);
-    if (end !== undefined && end <= clock.now()) return "expired";
+    if (hasEnded(record)) return "expired";
     if (record.isLocked || rotationMarks.isLocked(record.uid, idOf(record.uid))) return LOCKED;
     if (isOver(record)) return "replaced by a rotation";
     const byOwner = refusalOfOwner(record, directory);
@@ -110,8 +126,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const idOf = (uid: string): string => table.byUid(uid)?.id ?? "";
 
   /** A retired value ends with its grace, or with the first use of the one that came after it. */
-  const isOver = ({ uid, acceptedUntil }: AccessKeyRecord): boolean =>
-    acceptedUntil !== undefined && (acceptedUntil <= clock.now() || rotationMarks.isConfirmed(uid, idOf(uid)));
+  const isOver = ({ uid, acceptedUntil, epoch }: AccessKeyRecord): boolean =>
+    acceptedUntil !== undefined && (acceptedUntil <= epochs.latest(epoch) || rotationMarks.isConfirmed(uid, idOf(uid)));
 
   const watches = new RevocationWatches({
     find: (id) => table.byId(id),
@@ -132,9 +148,17 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   };
 
   const add = (object: CachedObject, known?: AccessKeyRecord): AccessKeyRecord => {
-    const record = new AccessKeyRecord(object, restrictionNames, endWithAncestors, known);
-    const retired = record.retired.map(
-      (value) => new AccessKeyRecord(object, restrictionNames, endWithAncestors, known, value),
+    const epochAfter = (previous: AccessKeyRecord | undefined): ClockEpoch => previous?.epoch ?? epochs.current();
+    const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
+      new AccessKeyRecord(object, restrictionNames, endWithAncestors, epochAfter(previous), known, value);
+    const isSame = known !== undefined && object.decode().metadata.uid === known.uid;
+    const record = make(isSame ? known : undefined);
+    const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
+    const retired = record.retired.map((value) =>
+      make(
+        retiredBefore.find(({ id }) => id === value.id),
+        value,
+      ),
     );
     table.set(record, retired);
     return record;
@@ -220,6 +244,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     all: () => table.all(),
     recordOf: (name) => table.byName(name),
     ownEnd,
+    hasEnded,
     [Symbol.dispose]() {
       disposed = true;
       isCurrent = false;

@@ -1,10 +1,14 @@
 // When keys were used last, exact and in memory; what is written of it lags behind by a minute at most.
 
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+
 export type LastActivity = {
   /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs one map entry. */
   record(uid: string, at: number): void;
   /** Undefined while the key has not been used since the server started. */
   of(uid: string): number | undefined;
+  /** That in which it was used last; meaningful where `of` is. */
+  epochOf(uid: string): ClockEpoch;
   /** uids used since they were last taken. */
   takeUnwritten(): readonly string[];
   /** Puts one back that could not be written. */
@@ -12,17 +16,24 @@ export type LastActivity = {
   forget(uid: string): void;
 };
 
-export function createLastActivity(): LastActivity {
+export function createLastActivity(epochs: ClockEpochs): LastActivity {
   const times = new Map<string, number>();
+  /** Only of those that are not in the first one: nearly no process sees another. */
+  const epochOfUse = new Map<string, ClockEpoch>();
+  const epochOf = (uid: string): ClockEpoch => epochOfUse.get(uid) ?? 0;
   let unwritten = new Set<string>();
   return {
     record(uid, at) {
       const known = times.get(uid);
-      if (known !== undefined && known >= at) return;
+      const epoch = epochs.current();
+      // After the clock was set back a later use has an earlier time.
+      if (known !== undefined && known >= at && epoch === epochOf(uid)) return;
       times.set(uid, at);
+      if (epoch !== 0) epochOfUse.set(uid, epoch);
       unwritten.add(uid);
     },
     of: (uid) => times.get(uid),
+    epochOf,
     takeUnwritten() {
       const taken = [...unwritten];
       unwritten = new Set();
@@ -33,6 +44,7 @@ export function createLastActivity(): LastActivity {
     },
     forget(uid) {
       times.delete(uid);
+      epochOfUse.delete(uid);
       unwritten.delete(uid);
     },
   };

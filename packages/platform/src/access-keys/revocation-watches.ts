@@ -22,8 +22,8 @@ type Watch = {
   timer: Disposable | undefined;
 };
 
-/** The longest delay a timer takes. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
+/** A clock that is set forwards ends keys before their timers know: they look again after this at the latest. */
+const MAX_DELAY_MS = 10_000;
 
 export class RevocationWatches implements Disposable {
   readonly #options: RevocationWatchesOptions;

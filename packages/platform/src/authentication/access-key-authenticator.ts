@@ -1,6 +1,6 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
-import { ApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import {
   type Authentication,
   type Authenticator,
@@ -30,8 +30,6 @@ export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
   readonly clock: Clock;
   /** Told of every key that is presented; default: nobody. */
   readonly rotations?: RotationGuard;
-  /** False while a replica cannot tell whether keys have been revoked elsewhere: it refuses what it cannot confirm. */
-  readonly isCurrent?: () => boolean;
 };
 
 export type AccessKeyAuthenticator = Authenticator &
@@ -43,7 +41,7 @@ export type AccessKeyAuthenticator = Authenticator &
 type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
 
 export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, rotations, isCurrent = () => true } = options;
+  const { keys, activity, clock, directory, rotations } = options;
   // A record is a new object with every revision, so it stands for one.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
@@ -58,7 +56,6 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
   };
 
   const authenticateKey = (key: AccessKeyState): Authentication => {
-    if (!isCurrent()) throw serviceUnavailableError("the server cannot confirm access keys now, try again");
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);

@@ -28,15 +28,12 @@ const ACTIVITY_GRACE_MS = 2 * 60_000;
 
 /** Sweeps at once, and from then on four times a minute until it is disposed. */
 export function createAccessKeyReaper({ port, accessKeys, keys }: AccessKeyReaperOptions): Controller {
-  const { clock, scheduler } = port.runtime;
+  const { scheduler } = port.runtime;
   const stop = new AbortController();
   let timer: Disposable | undefined;
 
-  const isOver = (record: AccessKeyRecord): boolean => {
-    const end = keys.ownEnd(record);
-    if (end === undefined) return false;
-    return end + (record.countsFromActivity ? ACTIVITY_GRACE_MS : 0) <= clock.now();
-  };
+  const isOver = (record: AccessKeyRecord): boolean =>
+    keys.hasEnded(record, record.countsFromActivity ? ACTIVITY_GRACE_MS : 0);
 
   const reap = async (record: AccessKeyRecord): Promise<void> => {
     const { name, uid, writtenRevision } = record;

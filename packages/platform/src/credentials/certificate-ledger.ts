@@ -4,6 +4,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import { type ClockEpoch, createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
@@ -47,6 +48,9 @@ const MAX_FORGOTTEN_AT_ONCE = 20;
 export function createCertificateLedger(options: CertificateLedgerOptions): CertificateLedger {
   const { prefix, storage, cache, keys, directory, restrictionNames, clock, scheduler } = options;
   const bySerial = new Map<string, IssuedCertificate>();
+  const epochs = createClockEpochs(clock);
+  /** When the ends of certificates were learned. */
+  const learnedIn = new Map<string, ClockEpoch>();
   const watchers = new Map<string, Set<() => void>>();
   const view = cache.view(prefix);
 
@@ -62,19 +66,21 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
     delete(object) {
       const { serial } = decodeCertificate(object);
       bySerial.delete(serial);
+      learnedIn.delete(serial);
       told(serial);
     },
   });
   function put(object: CachedObject): void {
     const certificate = decodeCertificate(object);
     bySerial.set(certificate.serial, certificate);
+    if (!learnedIn.has(certificate.serial)) learnedIn.set(certificate.serial, epochs.current());
     told(certificate.serial);
   }
 
   const refusal = (certificate: IssuedCertificate): string | undefined => {
-    const { revokedAt, notAfter, issuedTo } = certificate;
+    const { serial, revokedAt, notAfter, issuedTo } = certificate;
     if (revokedAt !== undefined) return "the certificate is revoked";
-    if (notAfter <= clock.now()) return "the certificate is over";
+    if (notAfter <= epochs.latest(learnedIn.get(serial) ?? epochs.current())) return "the certificate is over";
     if (issuedTo === undefined) return undefined;
     return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParent(certificate);
   };

@@ -123,7 +123,7 @@ describe("certificate signing requests", () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");
     const own = (await host.clusters.open("one")).authority;
-    const clock = { now: () => Date.now() - 10_000_000 };
+    const clock = { ...systemRuntime.clock, now: () => Date.now() - 10_000_000 };
     const { random } = systemRuntime;
     const ours = authority === undefined ? own : createCertificateAuthority({ commonName: "vc-one-ca", clock, random });
     const { pem } = signClientCertificate({

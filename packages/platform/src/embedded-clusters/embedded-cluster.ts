@@ -156,10 +156,10 @@ async function decideAndRoute(
 /** Notes when something was last under way. */
 function createUsage({ clock }: Pick<Runtime, "clock">) {
   let underWay = 0;
-  let lastUsedAt = clock.now();
+  let lastUsedAt = clock.elapsed();
   const end = (): void => {
     underWay--;
-    lastUsedAt = clock.now();
+    lastUsedAt = clock.elapsed();
   };
   return {
     /** A stream or an upgraded connection is under way until it is over. */
@@ -172,7 +172,7 @@ function createUsage({ clock }: Pick<Runtime, "clock">) {
         throw error;
       }
     },
-    idleFor: () => (underWay > 0 ? 0 : clock.now() - lastUsedAt),
+    idleFor: () => (underWay > 0 ? 0 : clock.elapsed() - lastUsedAt),
   };
 }
 

@@ -84,11 +84,11 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
   function open(uid: string): Promise<EmbeddedCluster> {
     const known = started.get(uid);
     if (known !== undefined) {
-      known.openedAt = runtime.clock.now();
+      known.openedAt = runtime.clock.elapsed();
       return known.cluster;
     }
     const starting = start(uid);
-    started.set(uid, { cluster: starting, openedAt: runtime.clock.now() });
+    started.set(uid, { cluster: starting, openedAt: runtime.clock.elapsed() });
     planCheck();
     // A failed start is tried again by whoever comes next.
     starting.catch(() => {
@@ -120,7 +120,7 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     for (const [uid, known] of started) {
       // One that does not start is forgotten by `open`.
       const cluster = await known.cluster.catch(() => undefined);
-      const sinceOpened = runtime.clock.now() - known.openedAt;
+      const sinceOpened = runtime.clock.elapsed() - known.openedAt;
       if (cluster !== undefined && Math.min(sinceOpened, cluster.idleFor()) >= IDLE_MS) await stop(uid);
     }
     if (started.size > 0 && !lifetime.signal.aborted) planCheck();

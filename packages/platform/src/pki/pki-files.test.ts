@@ -14,7 +14,7 @@ import { createWorkspace, type Workspace } from "./testing/openssl.ts";
 const DAY_MS = 86_400_000;
 const { random } = systemRuntime;
 let now: number;
-const clock: Clock = { now: () => now };
+const clock: Clock = { now: () => now, elapsed: () => now };
 let workspace: Workspace;
 beforeEach(() => {
   now = Date.now();

@@ -16,6 +16,8 @@ export type OpenedStore = {
   readonly storage: Storage;
   /** Who of the servers on this store does what must be done once. */
   readonly election: LeaderElection;
+  /** Other servers may write to it. */
+  readonly isShared: boolean;
   /** What `/readyz` asks beside the server itself. */
   readonly checks: readonly HealthCheck[];
 };
@@ -33,7 +35,12 @@ export async function openStore(configuration: Configuration): Promise<OpenedSto
   }
 }
 
-const soleStore = (storage: Storage): OpenedStore => ({ storage, election: createSoleLeaderElection(), checks: [] });
+const soleStore = (storage: Storage): OpenedStore => ({
+  storage,
+  election: createSoleLeaderElection(),
+  isShared: false,
+  checks: [],
+});
 
 /** The driver is loaded where it is used: gRPC is large, and most servers do without. */
 async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): Promise<OpenedStore> {
@@ -44,7 +51,7 @@ async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): 
   const tls = await readTls(etcd);
   try {
     const storage = await openEtcdStorage({ endpoints, prefix: etcd.prefix, ...(tls === undefined ? {} : { tls }) });
-    return { storage, election: createEtcdLeaderElection({ storage }), checks: [storage.health] };
+    return { storage, election: createEtcdLeaderElection({ storage }), isShared: true, checks: [storage.health] };
   } catch (error) {
     if (!(error instanceof StorageUnavailableError)) throw error;
     throw new ConfigurationError(

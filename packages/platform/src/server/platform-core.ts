@@ -8,6 +8,7 @@ import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { rbacViews } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { restrictionNames } from "../access-keys/access-key-restrictions.ts";
@@ -89,7 +90,8 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
 
   const directory = createDirectory({ users: view("users", false), teams: view("teams", false), scheduler });
   const secrets = createAccessKeySecrets({ platformName: names.name, serverKey: serverKeys.accessKeys, random });
-  const activity = createLastActivity();
+  const epochs = createClockEpochs(clock);
+  const activity = createLastActivity(epochs);
   const keyRecords = view("ownedaccesskeys", false);
   const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
   const rotationMarks = createRotationMarks();
@@ -99,6 +101,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     secrets,
     restrictionNames: restrictionNames(names.name),
     activity,
+    epochs,
     rotationMarks,
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
     clock,

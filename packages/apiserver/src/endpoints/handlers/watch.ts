@@ -155,11 +155,11 @@ class WatchStream implements WatchEventObserver {
   /** Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime) */
   #scheduleBookmarks(timeoutMs: number): Disposable {
     const { scheduler, clock } = this.#endpoint.runtime;
-    const last = clock.now() + timeoutMs - LAST_BOOKMARK_LEAD_MS;
+    const last = clock.elapsed() + timeoutMs - LAST_BOOKMARK_LEAD_MS;
     let next: Disposable | undefined;
     let sent = "";
     const scheduleNext = (): void => {
-      const untilLast = last - clock.now();
+      const untilLast = last - clock.elapsed();
       next = untilLast <= 0 ? undefined : scheduler.schedule(Math.min(BOOKMARK_INTERVAL_MS, untilLast), send);
     };
     const send = (): void => {

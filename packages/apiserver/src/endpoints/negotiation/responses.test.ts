@@ -266,7 +266,10 @@ describe("a watch", () => {
   it("defines the columns of its Tables once, and counts ages when events are sent", async () => {
     const context = asking(table());
     let now = context.receivedAt;
-    const convert = watchConversion(context, negotiateOutput(context.request), keys, { now: () => now })!;
+    const convert = watchConversion(context, negotiateOutput(context.request), keys, {
+      now: () => now,
+      elapsed: () => now,
+    })!;
     const first: any = convert(l0);
     expect(first.columnDefinitions).toHaveLength(5);
     expect(first.metadata).toEqual({ resourceVersion: "7" });
@@ -280,6 +283,8 @@ describe("a watch", () => {
 
   it("shares kept bytes when nothing is to be converted", () => {
     const context = asking("");
-    expect(watchConversion(context, negotiateOutput(context.request), keys, { now: () => 0 })).toBeUndefined();
+    expect(
+      watchConversion(context, negotiateOutput(context.request), keys, { now: () => 0, elapsed: () => 0 }),
+    ).toBeUndefined();
   });
 });

@@ -72,7 +72,7 @@ describe("ownedaccesskeys/rotate", () => {
     server.time.advance(1);
     expect(cut).toBe(1);
     expect(await works(body.status.key)).toBe(true);
-    expect(server.time.timers).toBe(0);
+    expect(server.time.waiting).toBe(0);
   });
 
   it("locks the lineage when the old value is used after its end, and no other key", async () => {

@@ -15,7 +15,9 @@ import { createResourceRegistry } from "@postern/apiserver/registry/resource-reg
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createAccessKeyAuthenticator } from "../../authentication/access-key-authenticator.ts";
 import { createKeyUsage } from "../../authorization/key-usage.ts";
@@ -40,43 +42,6 @@ import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
 
 export const SERVER_KEY = Buffer.alloc(32, 7);
 
-/** A clock that tests move, with timers that fire when it passes them. */
-export function createTestClock(start = Date.parse("2026-01-01T00:00:00Z")) {
-  let now = start;
-  let timers: { readonly at: number; readonly task: () => void }[] = [];
-  return {
-    clock: { now: () => now },
-    scheduler: {
-      schedule(delayMs: number, task: () => void): Disposable {
-        const timer = { at: now + delayMs, task };
-        timers.push(timer);
-        return {
-          [Symbol.dispose]() {
-            timers = timers.filter((other) => other !== timer);
-          },
-        };
-      },
-    },
-    get timers() {
-      return timers.length;
-    },
-    advance(milliseconds: number): void {
-      const end = now + milliseconds;
-      for (;;) {
-        const [next] = timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
-        if (next === undefined) break;
-        timers = timers.filter((other) => other !== next);
-        now = Math.max(now, next.at);
-        next.task();
-      }
-      now = end;
-    },
-    set(time: number): void {
-      now = time;
-    },
-  };
-}
-
 export type AccessKeyServerOptions = {
   readonly domain?: string;
   readonly accessKeys?: {
@@ -92,7 +57,7 @@ export type AccessKeyServer = Awaited<ReturnType<typeof createAccessKeyServer>>;
 
 export async function createAccessKeyServer(options: AccessKeyServerOptions = {}) {
   const { domain = "postern", allows = () => false } = options;
-  const time = createTestClock();
+  const time = manualTime();
   const runtime: Runtime = { clock: time.clock, random: systemRuntime.random, scheduler: time.scheduler };
   const storage = createMemoryStorage();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
@@ -110,7 +75,8 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     serverKey: SERVER_KEY,
     random: systemRuntime.random,
   });
-  const activity = createLastActivity();
+  const epochs = createClockEpochs(time.clock);
+  const activity = createLastActivity(epochs);
   const rotationMarks = createRotationMarks();
   const keys = createAccessKeyIndex({
     ...viewOf("ownedaccesskeys"),
@@ -119,6 +85,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     secrets,
     restrictionNames: restrictionNames(names.name),
     activity,
+    epochs,
     maxTTLSeconds: settings.accessKeys.maxTTLSeconds,
     clock: time.clock,
     scheduler: time.scheduler,

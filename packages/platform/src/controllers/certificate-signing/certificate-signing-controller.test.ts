@@ -31,7 +31,7 @@ afterEach(async () => {
 
 /** A controller whose clock is ahead of the store's. */
 function startController(aheadMs = 0) {
-  const clock = { now: () => systemRuntime.clock.now() + aheadMs };
+  const clock = { ...systemRuntime.clock, now: () => systemRuntime.clock.now() + aheadMs };
   const runtime = { ...systemRuntime, clock };
   const authority = createCertificateAuthority({ commonName: "ca", clock, random: runtime.random });
   const requests = cluster.resource("certificatesigningrequests");

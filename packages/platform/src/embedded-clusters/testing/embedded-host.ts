@@ -20,7 +20,7 @@ export type EmbeddedHost = Awaited<ReturnType<typeof createEmbeddedHost>>;
 
 export async function createEmbeddedHost(storage = createMemoryStorage(), serverKey = 7) {
   let skipped = 0;
-  const clock = { now: () => Date.now() + skipped };
+  const clock = { now: () => Date.now() + skipped, elapsed: () => performance.now() + skipped };
   const planned = new Set<() => void>();
   /** Real timers for what is soon; what is a minute away or more happens when the test says so. */
   const scheduler: Scheduler = {

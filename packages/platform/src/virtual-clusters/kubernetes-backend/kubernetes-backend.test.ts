@@ -325,7 +325,7 @@ describe("a vcluster in a connected cluster", () => {
       name: "web",
       loopbackServer: inner.url,
       isOwn: ({ metadata }) => metadata.labels?.["owner"] !== "another",
-      clock: { now: () => now.value },
+      clock: { now: () => now.value, elapsed: () => now.value },
     });
     const backend = createKubernetesBackend({ source, names, scheduler });
     const put = (labels = {}) =>

@@ -82,11 +82,11 @@ export function createSpaceBackend({
 
   /** Whoever makes an instance chooses the namespace that it points at. */
   async function mustBeOurs(connection: ClusterConnection, signal: AbortSignal): Promise<void> {
-    if (clock.now() - ownedAt < OWNED_MS) return;
+    if (clock.elapsed() - ownedAt < OWNED_MS) return;
     const found = await find(connection, signal);
     if (found === undefined) throw unreachableError(NOT_PROVISIONED);
     if (!isOurs(found)) throw taken(namespace);
-    ownedAt = clock.now();
+    ownedAt = clock.elapsed();
   }
 
   return {

@@ -50,7 +50,7 @@ export function createVclusterSource(options: VclusterSourceOptions): ClusterSou
       throw badGatewayError({ reason: "NotOfThisInstance", message });
     }
     const connection = connections.connectionOf(key, kubeConfigIn(secret), loopbackServer);
-    readAt = clock.now();
+    readAt = clock.elapsed();
     return connection;
   }
 
@@ -65,7 +65,7 @@ export function createVclusterSource(options: VclusterSourceOptions): ClusterSou
   return {
     async connect(signal) {
       const known = connections.known(key);
-      if (known !== undefined && clock.now() - readAt < FRESH_MS) return known;
+      if (known !== undefined && clock.elapsed() - readAt < FRESH_MS) return known;
       try {
         return await unlessAborted(readOnce(), signal);
       } catch (error) {

@@ -1,0 +1,37 @@
+// Lets nobody in on what may have been revoked elsewhere: a server that cannot know refuses, and cuts what it has let in before.
+
+import { isApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { ALWAYS_FRESH, type Freshness } from "../cache/freshness.ts";
+import type { Authentication, Authenticator } from "./authenticator.ts";
+import { untilFirst } from "./credential-end.ts";
+
+/** Throws ApiError 503 for whoever proves, or tries to prove, who they are while that cannot be checked. */
+export function freshAuthenticator(authenticator: Authenticator, freshness: Freshness): Authenticator {
+  if (freshness === ALWAYS_FRESH) return authenticator;
+  return {
+    async authenticate(request) {
+      let authentication: Authentication | undefined;
+      try {
+        authentication = await authenticator.authenticate(request);
+      } catch (error) {
+        // A credential that was made elsewhere meanwhile is not wrong.
+        if (isApiError(error, "Unauthorized") && !freshness.isFresh()) throw cannotConfirm();
+        throw error;
+      }
+      if (authentication === undefined) return undefined;
+      if (!freshness.isFresh()) throw cannotConfirm();
+      return endingWith(authentication, freshness);
+    },
+  };
+}
+
+function endingWith(authentication: Authentication, { onStale }: Freshness): Authentication {
+  const { credential } = authentication;
+  if (credential === undefined) return authentication;
+  const { onRevoked } = credential;
+  const watches = onRevoked === undefined ? [onStale] : [(listener: () => void) => onRevoked(listener), onStale];
+  return { ...authentication, credential: { ...credential, onRevoked: untilFirst(watches) } };
+}
+
+const cannotConfirm = () =>
+  serviceUnavailableError("the server has lost sight of its store and cannot confirm who you are, try again");

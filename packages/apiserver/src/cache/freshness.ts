@@ -1,0 +1,99 @@
+// Tells for how long what the cache shows may be relied upon where others write to the same store: what they have changed, or
+// revoked, is unknown here from the moment that the store is out of reach.
+
+import type { HealthCheck } from "../health/health-check.ts";
+import type { Runtime } from "../runtime/clock.ts";
+import type { WatchCache } from "./watch-cache.ts";
+
+export type Freshness = {
+  /** False when something may have been written longer than the bound ago that the cache does not show. */
+  isFresh(): boolean;
+  /** Calls back once when that ends, until disposed; soon where it has ended already. */
+  onStale(listener: () => void): Disposable;
+};
+
+/** For a store that this process owns: what the cache does not show has not happened. */
+export const ALWAYS_FRESH: Freshness = {
+  isFresh: () => true,
+  onStale: () => ({ [Symbol.dispose]: () => undefined }),
+};
+
+export type FreshnessOptions = {
+  readonly cache: Pick<WatchCache, "refresh">;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  /** In milliseconds; FRESHNESS_BOUND_MS when absent. */
+  readonly boundMs?: number;
+};
+
+/**
+ * What was written to the store this long ago, in milliseconds, is in force on every server that answers. Longer than a member of etcd
+ * takes to be given up and a new leader of theirs to be found, so that a server stays fresh through the loss of one.
+ */
+export const FRESHNESS_BOUND_MS = 10_000;
+const INTERVAL_MS = 1_000;
+
+/** Asks the store once a second what is the newest, until it is disposed; not fresh before the first answer. */
+export function followFreshness(options: FreshnessOptions): Freshness & Disposable {
+  const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = options;
+  const { clock, scheduler } = runtime;
+  const stopping = new AbortController();
+  const listeners = new Set<() => void>();
+  /** All that had been written then is shown: when the question was asked, not when the answer came. */
+  let confirmedAt = Number.NEGATIVE_INFINITY;
+  let next: Disposable | undefined;
+  let end: Disposable | undefined;
+
+  // By the time that passes: a process that was stopped finds out before it believes anything, and nobody can set that clock.
+  const isFresh = (): boolean => clock.elapsed() - confirmedAt <= boundMs;
+
+  const tellWhenStale = (): void => {
+    end?.[Symbol.dispose]();
+    // One more than the bound, which is still fresh.
+    const left = Math.max(confirmedAt + boundMs + 1 - clock.elapsed(), 0);
+    end = scheduler.schedule(left, () => {
+      if (isFresh()) return tellWhenStale();
+      for (const listener of [...listeners]) listener();
+    });
+  };
+  const confirm = async (): Promise<void> => {
+    const askedAt = clock.elapsed();
+    await cache.refresh(stopping.signal);
+    if (askedAt <= confirmedAt || stopping.signal.aborted) return;
+    confirmedAt = askedAt;
+    tellWhenStale();
+  };
+  // A question that nobody answers does not keep the next one from being asked.
+  const ask = (): void => {
+    // A store that is out of reach shows by what is not confirmed.
+    confirm().catch(() => undefined);
+    next = scheduler.schedule(INTERVAL_MS, ask);
+  };
+  ask();
+
+  return {
+    isFresh,
+    onStale(listener) {
+      // Told apart from the same function given twice.
+      const own = (): void => {
+        listeners.delete(own);
+        listener();
+      };
+      listeners.add(own);
+      if (!isFresh()) queueMicrotask(() => listeners.has(own) && own());
+      return { [Symbol.dispose]: () => void listeners.delete(own) };
+    },
+    [Symbol.dispose]() {
+      stopping.abort();
+      listeners.clear();
+      for (const timer of [next, end]) timer?.[Symbol.dispose]();
+    },
+  };
+}
+
+/** Fails while nobody can be let in. */
+export const freshnessCheck = (freshness: Freshness): HealthCheck => ({
+  name: "freshness",
+  check() {
+    if (!freshness.isFresh()) throw new Error("the store has not confirmed what is known here for too long");
+  },
+});
