@@ -7,6 +7,9 @@ const shared = {
   ssr: { resolve: { conditions } },
 };
 
+// For tests that hang alone: no machine is so slow that a sound one takes as long. How fast something is decides no test.
+const patience = { testTimeout: 360_000, hookTimeout: 360_000, expect: { poll: { timeout: 60_000 } } };
+
 const ETCD_TESTS = ["packages/stores/src/etcd/**/*.test.ts"];
 
 export default defineConfig({
@@ -22,18 +25,17 @@ export default defineConfig({
           exclude: ETCD_TESTS,
           // Modules are loaded once for all files of a worker: half of the time would be theirs. Tests keep nothing in modules.
           isolate: false,
-          testTimeout: 20_000,
+          ...patience,
         },
       },
       // Beside their source, but too slow to be run with every change: they start clusters, and stop members of them.
-      { ...shared, test: { name: "etcd", include: ETCD_TESTS, testTimeout: 20_000 } },
+      { ...shared, test: { name: "etcd", include: ETCD_TESTS, ...patience } },
       {
         ...shared,
         test: {
           name: "system",
           include: ["test/**/*.test.ts"],
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
+          ...patience,
           fileParallelism: false,
         },
       },
