@@ -28,7 +28,7 @@ describe("received metadata", () => {
   it("loses unknown fields, which are named", () => {
     const metadata = { name: "a", bogus: 1, ownerReferences: [{ uid: "u", x: 1 }] };
     expect(coerce(metadata)).toEqual({
-      metadata: { name: "a", ownerReferences: [{ uid: "u" }] },
+      metadata: { name: "a", ownerReferences: [{ apiVersion: "", kind: "", name: "", uid: "u" }] },
       unknownPaths: ["metadata.bogus", "metadata.ownerReferences[0].x"],
     });
   });

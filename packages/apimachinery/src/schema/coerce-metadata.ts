@@ -56,6 +56,7 @@ function normalizeMember(name: string, member: JsonValue): JsonValue | undefined
 }
 
 function normalizeItems(name: string, items: readonly JsonValue[]): JsonValue {
+  if (name === "ownerReferences") return items.every(isWholeReference) ? items : items.map(wholeReference);
   const isClean = items.every((item) => item !== null && (name !== "managedFields" || isUtc(item)));
   if (isClean) return items;
   return items.map((item) => {
@@ -63,6 +64,14 @@ function normalizeItems(name: string, items: readonly JsonValue[]): JsonValue {
     return isJsonObject(item) && item["time"] !== undefined ? { ...item, time: toUtc(item["time"]) } : item;
   });
 }
+
+/** What every reference to an owner has in Go, also when nothing was sent. */
+const EMPTY_REFERENCE = { apiVersion: "", kind: "", name: "", uid: "" };
+
+const isWholeReference = (item: JsonValue): boolean =>
+  isJsonObject(item) && Object.keys(EMPTY_REFERENCE).every((member) => item[member] !== undefined);
+
+const wholeReference = (item: JsonValue): JsonObject => ({ ...EMPTY_REFERENCE, ...(isJsonObject(item) ? item : {}) });
 
 const isUtc = (entry: JsonValue): boolean =>
   !isJsonObject(entry) || entry["time"] === undefined || toUtc(entry["time"]) === entry["time"];

@@ -64,10 +64,15 @@ export function validateLabelSelector(selector: LabelSelector | undefined, path:
   ];
 }
 
-function validateRequirement({ key, operator, values = [] }: LabelSelectorRequirement, path: string): FieldError[] {
+/** `allowsUnknownOperator` is for questions of clients that may know more operators than this server. */
+export function validateRequirement(
+  { key, operator, values = [] }: LabelSelectorRequirement,
+  path: string,
+  allowsUnknownOperator = false,
+): readonly FieldError[] {
   const valuesPath = childPath(path, "values");
   return [
-    ...validateOperator(operator, values, path),
+    ...validateOperator(operator, values, path, allowsUnknownOperator),
     ...validateLabelName(key, childPath(path, "key")),
     ...values.flatMap((value, index) =>
       isValidLabelValue(value).map((fault) => invalidError(indexPath(valuesPath, index), value, fault)),
@@ -75,7 +80,13 @@ function validateRequirement({ key, operator, values = [] }: LabelSelectorRequir
   ];
 }
 
-function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+/** Faults of the operator of a requirement, and of the number of values beside it. */
+export function validateOperator(
+  operator: string,
+  values: readonly string[],
+  path: string,
+  allowsUnknownOperator = false,
+): readonly FieldError[] {
   const valuesPath = childPath(path, "values");
   switch (operator) {
     case "In":
@@ -89,6 +100,7 @@ function validateOperator(operator: string, values: readonly string[], path: str
         ? []
         : [forbiddenError(valuesPath, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
     default:
+      if (allowsUnknownOperator) return [];
       return [invalidError(childPath(path, "operator"), operator, "not a valid selector operator")];
   }
 }

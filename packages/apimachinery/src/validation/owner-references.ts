@@ -3,14 +3,11 @@
 
 import { parseApiVersion } from "../meta/group-version.ts";
 import type { OwnerReference } from "../meta/object-meta.ts";
-import { quoteGo } from "../text/go-quote.ts";
 import { childPath, type FieldError, invalidError } from "./field-error.ts";
+import { formatGoOwnerReference } from "./go-object-meta.ts";
 
 /** What decoding lets through: every member may still be missing. */
 type ReceivedReference = Partial<OwnerReference>;
-
-/** Go prints the address of a set pointer, which carries no meaning. */
-const ADDRESS = "0xc000000000";
 
 const EVENT = "/v1, Kind=Event";
 
@@ -54,7 +51,7 @@ function validateOwnerReference(reference: ReceivedReference, path: string): rea
         path,
         undefined,
         `${groupVersionKind} is disallowed from being an owner`,
-        formatReference(reference),
+        formatGoOwnerReference(reference),
       ),
     );
   }
@@ -71,27 +68,6 @@ function onlyOneController(
     path,
     undefined,
     `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`,
-    `[]v1.OwnerReference{${references.map(formatReference).join(", ")}}`,
+    `[]v1.OwnerReference{${references.map(formatGoOwnerReference).join(", ")}}`,
   );
 }
-
-function formatReference({
-  apiVersion = "",
-  kind = "",
-  name = "",
-  uid = "",
-  controller,
-  blockOwnerDeletion,
-}: ReceivedReference): string {
-  const members = [
-    `APIVersion:${quoteGo(apiVersion)}`,
-    `Kind:${quoteGo(kind)}`,
-    `Name:${quoteGo(name)}`,
-    `UID:${quoteGo(uid)}`,
-    `Controller:${formatBoolPointer(controller)}`,
-    `BlockOwnerDeletion:${formatBoolPointer(blockOwnerDeletion)}`,
-  ];
-  return `v1.OwnerReference{${members.join(", ")}}`;
-}
-
-const formatBoolPointer = (value: boolean | undefined): string => `(*bool)(${value === undefined ? "nil" : ADDRESS})`;

@@ -13,6 +13,7 @@ const selectorRequirement = s.object({
   operator: s.string().describe("In, NotIn, Exists or DoesNotExist."),
   values: s.list(s.string()).describe("The values for In and NotIn."),
 });
+export type SelectorRequirement = Infer<typeof selectorRequirement>;
 
 const selectorAttributes = s.object({
   rawSelector: s.string().describe("The selector as the query of a request has it. Not together with requirements."),

@@ -4,12 +4,21 @@
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { childPath, type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import {
+  childPath,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { formatGoObjectMeta } from "@postern/apimachinery/validation/go-object-meta";
+import { validateOperator, validateRequirement } from "@postern/apimachinery/validation/labels";
 import {
   AUTHORIZATION_GROUP,
   type NonResourceAttributes,
   type Question,
   type SelectorAttributes,
+  type SelectorRequirement,
   type SubjectReviewSpec,
 } from "./review-fields.ts";
 
@@ -29,8 +38,16 @@ export function validateQuestion({ resourceAttributes, nonResourceAttributes }: 
       : [];
   return [
     ...both,
-    ...validateSelector(resourceAttributes?.fieldSelector, "spec.resourceAttributes.fieldSelector"),
-    ...validateSelector(resourceAttributes?.labelSelector, "spec.resourceAttributes.labelSelector"),
+    ...validateSelector(
+      resourceAttributes?.fieldSelector,
+      "spec.resourceAttributes.fieldSelector",
+      validateFieldRequirement,
+    ),
+    ...validateSelector(
+      resourceAttributes?.labelSelector,
+      "spec.resourceAttributes.labelSelector",
+      ({ key = "", operator = "", values = [] }, path) => validateRequirement({ key, operator, values }, path, true),
+    ),
   ];
 }
 
@@ -69,7 +86,8 @@ export function validateReviewMeta({ metadata }: KubeObject, allowsNamespace: bo
   const { managedFields: _fields, creationTimestamp: _time, namespace, ...rest } = metadata;
   const isEmpty = Object.values(rest).every((value) => value === undefined || value === "" || value === null);
   if (isEmpty && (allowsNamespace || (namespace ?? "") === "")) return [];
-  return [invalidError("metadata", metadata, allowsNamespace ? "must be empty except for namespace" : "must be empty")];
+  const detail = allowsNamespace ? "must be empty except for namespace" : "must be empty";
+  return [invalidError("metadata", undefined, detail, formatGoObjectMeta(metadata))];
 }
 
 function invalidNonResource({ path = "", verb = "" }: NonResourceAttributes, detail: string): FieldError {
@@ -81,17 +99,33 @@ function invalidNonResource({ path = "", verb = "" }: NonResourceAttributes, det
   };
 }
 
-function validateSelector(selector: SelectorAttributes | undefined, path: string): readonly FieldError[] {
+function validateSelector(
+  selector: SelectorAttributes | undefined,
+  path: string,
+  validateOne: (requirement: SelectorRequirement, path: string) => readonly FieldError[],
+): readonly FieldError[] {
   if (selector === undefined) return [];
   const { rawSelector = "", requirements = [] } = selector;
+  const requirementsPath = childPath(path, "requirements");
+  const errors: FieldError[] = [];
   if (rawSelector !== "" && requirements.length > 0) {
-    return [
-      invalidError(childPath(path, "rawSelector"), rawSelector, "may not specified at the same time as requirements"),
-    ];
+    const detail = "may not specified at the same time as requirements";
+    errors.push(invalidError(childPath(path, "rawSelector"), rawSelector, detail));
   }
   if (rawSelector === "" && requirements.length === 0) {
-    const detail = `when ${path} is specified, requirements or rawSelector is required`;
-    return [requiredError(childPath(path, "requirements"), detail)];
+    errors.push(requiredError(requirementsPath, `when ${path} is specified, requirements or rawSelector is required`));
   }
-  return [];
+  return [
+    ...errors,
+    ...requirements.flatMap((requirement, index) => validateOne(requirement, indexPath(requirementsPath, index))),
+  ];
 }
+
+/** Operators that this server does not know may be known to the client, and to the authorizer that is asked. */
+const validateFieldRequirement = (
+  { key = "", operator = "", values = [] }: SelectorRequirement,
+  path: string,
+): readonly FieldError[] => [
+  ...validateOperator(operator, values, path, true),
+  ...(key === "" ? [requiredError(childPath(path, "key"), "must be specified")] : []),
+];
