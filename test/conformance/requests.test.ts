@@ -1,7 +1,7 @@
 // Paths, methods, media types, and who may do what.
 
 import { expect, test } from "vitest";
-import { API, GROUP, KEYS, key, useServer, WIDGETS, widget } from "./testing/api.ts";
+import { API, GROUP, KEYS, key, useServer, WIDGETS } from "./testing/api.ts";
 
 const api = useServer();
 const send = (method: string, path: string) =>
@@ -161,37 +161,6 @@ test("I-01 needs the right to impersonate, and then acts as the other", async ()
     'users "admin" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope',
   );
   expect((await api.get(KEYS, as("bob"))).json.message).toContain('User "bob" cannot list resource');
-});
-
-test("G-04 collects dependents, and waits for them in the foreground", async () => {
-  const { metadata } = (await api.post(KEYS, key("g04"))).json;
-  const owner = { apiVersion: `${GROUP}/v1`, kind: "OwnedAccessKey", name: "g04", uid: metadata.uid };
-  const dependent = await api.post(
-    KEYS,
-    key("g04-of", {}, { ownerReferences: [{ ...owner, blockOwnerDeletion: true }] }),
-  );
-  const { resourceVersion } = dependent.json.metadata;
-  const watch = await api.watch(`${KEYS}?watch=true&resourceVersion=${resourceVersion}`);
-  await api.delete(`${KEYS}/g04`, { propagationPolicy: "Foreground" });
-  const gone: string[] = [];
-  for (let lines = 1; gone.length < 2; lines++) {
-    const { type, object } = JSON.parse((await watch.lines(lines)).at(lines - 1) ?? "");
-    if (type === "DELETED") gone.push(object.metadata.name);
-  }
-  expect(gone).toEqual(["g04-of", "g04"]);
-  watch.close();
-});
-
-test("G-11 lets nothing new into a namespace that is going", async () => {
-  await api.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "g11" } });
-  const widgets = `${API}/namespaces/g11/widgets`;
-  await api.post(widgets, widget("held", { size: 1 }, { finalizers: ["example.com/a"] }));
-  expect((await api.delete("/api/v1/namespaces/g11")).json.status.phase).toBe("Terminating");
-  expect((await api.post(widgets, widget("new"))).json).toMatchObject({
-    code: 403,
-    message: `widgets.${GROUP} "new" is forbidden: unable to create new content in namespace g11 because it is being terminated`,
-    details: { causes: [{ reason: "NamespaceTerminating" }] },
-  });
 });
 
 test.each([

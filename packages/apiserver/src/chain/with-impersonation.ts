@@ -11,6 +11,7 @@ import {
   type UserInfo,
 } from "../authentication/user-info.ts";
 import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
+import { isMaster } from "../authorization/masters-authorizer.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { textResponse } from "../transport/api-response.ts";
 import { forbiddenErrorFor } from "./authorization-attributes.ts";
@@ -94,8 +95,9 @@ function attributesOf(context: RequestContext, asked: ImpersonationRequest): rea
 }
 
 async function mustBeAllowed(attributes: AuthorizationAttributes, authorizer: Authorizer): Promise<void> {
-  // Whoever is in this group is beyond all rules, so that no rule may lead into it.
-  if (attributes.resource === "groups" && attributes.name === GROUP_MASTERS) throw forbiddenErrorFor(attributes, "");
+  // Whoever is in this group is beyond all rules, so that no rule may lead into it: only those may name it who are in it.
+  const namesMasters = attributes.resource === "groups" && attributes.name === GROUP_MASTERS;
+  if (namesMasters && !isMaster(attributes.user)) throw forbiddenErrorFor(attributes, "");
   const { verdict, reason } = await authorizer.authorize(attributes);
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
 }

@@ -1,5 +1,6 @@
 // What the endpoint handlers share, and the shape of a handler of one verb.
 
+import type { Authorizer } from "../authorization/authorizer.ts";
 import type { RequestContext } from "../chain/handler.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
@@ -19,6 +20,8 @@ export const DEFAULT_LIMITS: EndpointLimits = { bodyBytes: 3 * 1024 * 1024, watc
 export type WatchMetrics = { watchEvent(resource: InstalledResource, bytes: number): void };
 
 export type EndpointContext = {
+  /** Asked again where a request turns out to do more than its verb says: an apply or update that creates. */
+  readonly authorizer: Authorizer;
   readonly runtime: Runtime;
   readonly limits: EndpointLimits;
   readonly eventLines: EventLines;

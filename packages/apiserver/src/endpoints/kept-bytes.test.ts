@@ -5,6 +5,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { admissionChain } from "../admission/admission-plugin.ts";
+import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
 import { CachedObject } from "../cache/cached-object.ts";
 import { createWatchCache } from "../cache/create-watch-cache.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
@@ -58,6 +59,7 @@ beforeEach(async () => {
   registry.install(boats);
   handler = createResourceRouter(registry, {
     runtime: systemRuntime,
+    authorizer: mastersAuthorizer,
     limits: DEFAULT_LIMITS,
     eventLines: createEventLines(),
   });

@@ -5,6 +5,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { admissionChain } from "../admission/admission-plugin.ts";
+import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
 import { createWatchCache } from "../cache/create-watch-cache.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import type { Handler } from "../chain/handler.ts";
@@ -64,6 +65,7 @@ beforeEach(async () => {
   registry.install(boats);
   handler = createResourceRouter(registry, {
     runtime: systemRuntime,
+    authorizer: mastersAuthorizer,
     limits: DEFAULT_LIMITS,
     eventLines: createEventLines(),
   });

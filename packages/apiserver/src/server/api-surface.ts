@@ -3,6 +3,7 @@
 
 import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
 import { admissionChain } from "../admission/admission-plugin.ts";
+import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import type { Handler, RequestContext } from "../chain/handler.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";
@@ -25,6 +26,8 @@ export type ApiSurfaceOptions = {
   readonly runtime: Runtime;
   readonly continueTokens: ContinueTokens;
   readonly resources: readonly ResourceDefinition[];
+  /** That of the handler chain: asked again by requests that turn out to do more than their verb says. */
+  readonly authorizer: Authorizer;
   /** Checks that look at other resources are made once those are there. */
   readonly admission?: (registry: ResourceRegistry) => readonly AdmissionPlugin[];
   /** Paths beside the API, such as `/healthz`: undefined where it is not one of them. */
@@ -67,6 +70,7 @@ export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
 
   const resources = createResourceRouter(registry, {
     runtime,
+    authorizer: options.authorizer,
     limits: { ...DEFAULT_LIMITS, ...limits },
     eventLines: createEventLines(),
     ...(watchMetrics === undefined ? {} : { metrics: watchMetrics }),

@@ -39,7 +39,7 @@ import type { InstalledResource, ResourceRegistry } from "../registry/resource-r
 import { type ApiSurface, type ApiSurfaceOptions, createApiSurface } from "./api-surface.ts";
 import { createSystemContext } from "./system-context.ts";
 
-export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admission"> & {
+export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admission" | "authorizer"> & {
   /** Whose a bearer token is, for TokenReview. */
   readonly tokens: TokenAuthenticator;
   readonly audiences: readonly string[];
@@ -87,6 +87,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
   });
   const surface = createApiSurface({
     ...options,
+    authorizer,
     resources: [...builtin, ...(options.resources ?? [])],
     admission: (registry) => [
       createNamespaceLifecycle({ namespaces: namespaceLookup(registry, runtime.clock) }),

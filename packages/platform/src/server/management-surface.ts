@@ -148,6 +148,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     cache,
     runtime,
     continueTokens,
+    authorizer: core.authorizer,
     resources: platformResources({
       ...core,
       configuration,

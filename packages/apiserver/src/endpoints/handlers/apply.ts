@@ -14,11 +14,16 @@ import { goKindOf } from "../decode/find-type-fault.ts";
 import { type ParsedBody, parseBody } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
+import type { EndpointContext } from "../endpoint-context.ts";
+import { authorizeCreation } from "./authorize-creation.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import type { PatchInput } from "./patch-types.ts";
 
 /** What an apply asks of the store. An absent object is created, a status is not. */
-export function applyRequest(input: PatchInput): Omit<UpdateRequest, "subresource"> {
+export function applyRequest(
+  input: PatchInput,
+  endpoint: Pick<EndpointContext, "authorizer">,
+): Omit<UpdateRequest, "subresource"> {
   const { context, resource } = input;
   const { group, plural } = resource.definition;
   const { subresource, name } = context.info;
@@ -26,9 +31,10 @@ export function applyRequest(input: PatchInput): Omit<UpdateRequest, "subresourc
   return {
     keepsManagedFields: true,
     transform: (live) => applyTo(live, configuration, input),
-    createWhenAbsent() {
+    async createWhenAbsent() {
       const groupResource = { group, resource: plural };
       if (subresource !== "") throw notFoundError(groupResource, name);
+      await authorizeCreation(context, endpoint);
       const created = applyTo(undefined, configuration, input);
       const { resourceVersion: _, uid = "", ...metadata } = created.metadata;
       if (uid !== "") throw conflictError(groupResource, name, absentUid(uid));

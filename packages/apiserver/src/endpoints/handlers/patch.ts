@@ -50,7 +50,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     manager: fieldManagerOf(options.fieldManager, context.request),
     now: formatTimestamp(endpoint.runtime.clock.now()),
   };
-  const request = patchType === APPLY_PATCH ? applyRequest(input) : patchRequest(input);
+  const request = patchType === APPLY_PATCH ? applyRequest(input, endpoint) : patchRequest(input);
   const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
   const outcome = await storage.update(context, namespace, name, { ...request, subresource }, { dryRun });
   return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);

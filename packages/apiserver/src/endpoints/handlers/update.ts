@@ -9,6 +9,7 @@ import { checkNameOfPath, readObject } from "../decode/read-object.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
+import { authorizeCreation } from "./authorize-creation.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
 
@@ -41,7 +42,12 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
       subresource,
       transform: (current) => fieldManager.update({ live: current, next: object, manager, subresource, now }),
       ...(allowsCreate
-        ? { createWhenAbsent: () => fieldManager.update({ live: undefined, next: object, manager, subresource, now }) }
+        ? {
+            async createWhenAbsent() {
+              await authorizeCreation(context, endpoint);
+              return fieldManager.update({ live: undefined, next: object, manager, subresource, now });
+            },
+          }
         : {}),
     },
     { dryRun: options.dryRun !== undefined && options.dryRun.length > 0 },

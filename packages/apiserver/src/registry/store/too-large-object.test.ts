@@ -3,6 +3,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { mastersAuthorizer } from "../../authorization/masters-authorizer.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import { createApiSurface } from "../../server/api-surface.ts";
@@ -39,6 +40,7 @@ beforeEach(async () => {
     cache,
     runtime: systemRuntime,
     continueTokens: createContinueTokens(),
+    authorizer: mastersAuthorizer,
     resources: [gadgets],
     onHookError: (error) => {
       throw error;

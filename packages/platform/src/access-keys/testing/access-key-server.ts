@@ -4,6 +4,7 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { admissionChain } from "@postern/apiserver/admission/admission-plugin";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import type { AuthorizationAttributes, Authorizer } from "@postern/apiserver/authorization/authorizer";
+import { mastersAuthorizer } from "@postern/apiserver/authorization/masters-authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
@@ -175,7 +176,12 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const userResource = registry.install(users(withKeys));
   const teamResource = registry.install(teams(withKeys));
   registry.install(selves(withKeys));
-  const handler = createResourceRouter(registry, { runtime, limits: DEFAULT_LIMITS, eventLines: createEventLines() });
+  const handler = createResourceRouter(registry, {
+    runtime,
+    authorizer: mastersAuthorizer,
+    limits: DEFAULT_LIMITS,
+    eventLines: createEventLines(),
+  });
 
   const respond = async (context: RequestContext) => {
     try {

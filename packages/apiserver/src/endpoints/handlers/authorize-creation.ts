@@ -1,0 +1,18 @@
+// An update or apply that finds nothing creates: that needs the right to create, too.
+// Source: k8s.io/apiserver/pkg/endpoints/handlers/update.go (withAuthorization)
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { authorizationAttributesOf } from "../../chain/authorization-attributes.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { EndpointContext } from "../endpoint-context.ts";
+
+/** Throws 403 in the words of upstream, which names what is refused and then only the reason of the authorizer. */
+export async function authorizeCreation(
+  context: RequestContext,
+  { authorizer }: Pick<EndpointContext, "authorizer">,
+): Promise<void> {
+  const { verdict, reason } = await authorizer.authorize({ ...authorizationAttributesOf(context), verb: "create" });
+  if (verdict === "allow") return;
+  const { apiGroup: group, resource, name } = context.info;
+  throw forbiddenRequestError({ group, resource }, name, reason);
+}
