@@ -7,8 +7,9 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import { createSealedValues } from "@postern/platform/access-keys/sealed-value";
 import { createEmbeddedClusters } from "@postern/platform/embedded-clusters/embedded-clusters";
+import { createInternalValues } from "@postern/platform/embedded-clusters/internal-records";
+import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
 import { SERVED_VERSION } from "@postern/platform/server/served-version";
 
 const { signal } = new AbortController();
@@ -52,7 +53,7 @@ using clusters = createEmbeddedClusters({
   cache,
   runtime: systemRuntime,
   continueTokens: createContinueTokens(),
-  sealedValues: createSealedValues([new Uint8Array(32)], systemRuntime.random),
+  sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32)), systemRuntime.random),
   servingAuthority: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
   version: SERVED_VERSION,
   onError: (error) => {

@@ -29,6 +29,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "--version",
         "serve",
         "key",
+        "keys",
         "credentials",
         "kubeconfig",
         "backup",

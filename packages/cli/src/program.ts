@@ -9,6 +9,7 @@ import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { createCredentialsCommand } from "./credentials.ts";
 import { createKeyCommand } from "./key/key.ts";
+import { createKeysCommand } from "./keys.ts";
 import { createKubeConfigCommand } from "./kube-config.ts";
 import { createServeCommand } from "./serve.ts";
 import { createVersionCommand, versionText } from "./version.ts";
@@ -24,6 +25,7 @@ export async function createProgram(context: CommandContext): Promise<Command> {
   program.addCommand(await createBackupCommand(context));
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));
+  program.addCommand(createKeysCommand(context));
   program.addCommand(createAuditCommand(context));
   program.addCommand(createVersionCommand(context));
   program.addCommand(createCompletionCommand(context, program));

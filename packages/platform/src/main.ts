@@ -22,13 +22,16 @@ import { pathOf } from "./bootstrap/admin-kube-config.ts";
 import { isFirstStart } from "./bootstrap/first-start.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { Configuration } from "./config/configuration.ts";
+import { startReencryption } from "./encryption/reencryption.ts";
 import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
 import { openAuditLog } from "./server/audit-log.ts";
 import { isLongRunningBackup, withBackup } from "./server/backup-route.ts";
 import { createFrontDoor } from "./server/front-door.ts";
+import { withKeyRing } from "./server/key-ring-route.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./server/leak-reports.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
+import { keyRingCheck, openSealedStore, SETTLE_MS } from "./server/open-sealed-store.ts";
 import { openStore } from "./server/open-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
 import {
@@ -42,7 +45,12 @@ import {
 import { failedLoginsOf, rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
-import { createServerSecret, deriveServerKeys, readServerSecret } from "./server/server-keys.ts";
+import {
+  createServerSecret,
+  deriveServerKeys,
+  readPreviousServerSecret,
+  readServerSecret,
+} from "./server/server-keys.ts";
 import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
@@ -79,16 +87,30 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const logger = createLogger({ level: configuration.log.level });
   await ensurePrivateDirectory(configuration.dataDir);
   const earlierSecret = await readServerSecret(configuration);
+  const previousSecret = await readPreviousServerSecret(configuration);
   const serving = await loadServingIdentity(configuration, runtime);
 
-  const { storage, election, isShared, checks } = await openStore(configuration);
-  teardown.use(storage);
+  const { storage: disk, election, isShared, checks } = await openStore(configuration);
+  teardown.use(disk);
   teardown.use(
-    startCompactionSchedule({ storage, scheduler, onError: (error) => logger.error({ error }, "compaction failed") }),
+    startCompactionSchedule({
+      storage: disk,
+      scheduler,
+      onError: (error) => logger.error({ error }, "compaction failed"),
+    }),
   );
-  const serverKeys = deriveServerKeys(
-    earlierSecret ?? (await createServerSecret(configuration, random, await isFirstStart(storage))),
-  );
+  const serverSecret = earlierSecret ?? (await createServerSecret(configuration, random, await isFirstStart(disk)));
+  const serverKeys = deriveServerKeys(serverSecret);
+  const metrics = createServerMetrics({ withProcessMetrics: true });
+  const { keyRing, storage } = await openSealedStore({
+    disk,
+    isShared,
+    serverSecrets: previousSecret === undefined ? [serverSecret] : [serverSecret, previousSecret],
+    configuration,
+    runtime,
+    logger,
+    metrics,
+  });
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
   await cache.ready();
@@ -102,7 +124,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       storage,
       cache,
       runtime,
-      serverKeys,
+      keyRing,
       onKeyLocked: (key) => surface.recordKeyEvent(eventOfKey(core.names, key, "RetiredValueUsed")),
       onError,
     }),
@@ -117,12 +139,11 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       onError,
     }),
   );
-  const metrics = createServerMetrics({ withProcessMetrics: true });
   const draining = new AbortController();
   const health = {
     healthz: [pingCheck],
     livez: [pingCheck],
-    readyz: [pingCheck, ...checks, freshnessCheck(freshness), shutdownCheck(draining.signal)],
+    readyz: [pingCheck, ...checks, keyRingCheck(keyRing), freshnessCheck(freshness), shutdownCheck(draining.signal)],
   };
   // The port is known once the server listens, and only then is anything written that names it.
   const listening = { url: "" };
@@ -134,23 +155,40 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       cache,
       runtime,
       serverKeys,
+      keyRing,
       logger,
       metrics,
       endpoint: { url: () => listening.url, certificateAuthorityPem: serving.certificateAuthorityPem },
-      nonResource: withBackup(createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger }), {
-        core,
-        storage,
-        cache,
-        runtime,
-        serverKey: serverKeys.backups,
-      }),
+      nonResource: withKeyRing(
+        withBackup(createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger }), {
+          core,
+          storage: disk,
+          cache,
+          runtime,
+          serverKey: serverKeys.backups,
+        }),
+        { ring: keyRing, keys: core.keys, storage: disk, clock },
+      ),
       nonResourcePaths: nonResourcePaths({ health }),
       signal: lifetime.signal,
     }),
   );
   const identity = `${hostname()}-${process.pid}`;
+  const reencryption = {
+    ...core,
+    storage: disk,
+    ring: keyRing,
+    runtime,
+    settleMs: isShared ? SETTLE_MS : 0,
+    onError: (error: unknown) => surface.onError(error, "re-encryption"),
+  };
   teardown.use(
-    whileLeading({ election, name: "controllers", identity, start: () => startControllers(core, surface, runtime) }),
+    whileLeading({
+      election,
+      name: "controllers",
+      identity,
+      start: () => [...startControllers(core, surface, runtime), startReencryption(reencryption)],
+    }),
   );
   teardown.defer(() => lifetime.abort());
 

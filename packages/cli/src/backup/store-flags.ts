@@ -6,7 +6,7 @@ import type { CommandContext } from "../command-context.ts";
 import { givenFlags, toFlag } from "../serve.ts";
 
 /** What a store is found and read by: the domain tells where the objects are in it. */
-const STORE_FLAGS = /^(data-dir|store|server-key-file|etcd-|platform-)/;
+const STORE_FLAGS = /^(data-dir|store|server-key-|previous-server-key-file|etcd-|platform-)/;
 
 export type StoreFlags = {
   /** The flags are added to this command. */

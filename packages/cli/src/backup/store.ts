@@ -11,7 +11,12 @@ export async function createStoreCommand(context: CommandContext): Promise<Comma
     .description("copy all of a store into a new one, and compare the two; stop the servers on it before")
     .requiredOption("--from <store>", "the store to read, such as sqlite:<file> or etcd://<host:port>,…")
     .requiredOption("--to <store>", "the store to write, which must be empty");
-  const store = await withStoreFlags(copy, context, ["store", "server-key-file"]);
+  const store = await withStoreFlags(copy, context, [
+    "store",
+    "server-key-file",
+    "server-key-command",
+    "previous-server-key-file",
+  ]);
   copy.action(async ({ from, to }: CopyFlags) => {
     const { copyBetween } = await import("@postern/platform/backup/commands");
     const signal = new AbortController().signal;

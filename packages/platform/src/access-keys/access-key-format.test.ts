@@ -1,5 +1,6 @@
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it } from "vitest";
+import { createFixedKeyRing } from "../encryption/key-ring.ts";
 import { accessKeyPrefix, createAccessKeyFormat } from "./access-key-format.ts";
 import { createAccessKeySecrets } from "./access-key-secrets.ts";
 
@@ -52,14 +53,14 @@ describe("createAccessKeyFormat", () => {
 
 describe("sealed values", () => {
   const options = { platformName: "postern", random };
-  const secrets = createAccessKeySecrets({ ...options, serverKey: Buffer.alloc(32, 1) });
+  const secrets = createAccessKeySecrets({ ...options, keyRing: createFixedKeyRing(Buffer.alloc(32, 1)) });
   const envelope = secrets.seal("hello", "spec.a");
 
   it("open for their purpose, under their key, undamaged, and never look alike", () => {
     expect(secrets.open(envelope, "spec.a")).toBe("hello");
     expect(secrets.open(envelope, "spec.b")).toBe(undefined);
     expect(secrets.open(`${envelope.slice(0, -2)}AA`, "spec.a")).toBe(undefined);
-    const others = createAccessKeySecrets({ ...options, serverKey: Buffer.alloc(32, 2) });
+    const others = createAccessKeySecrets({ ...options, keyRing: createFixedKeyRing(Buffer.alloc(32, 2)) });
     expect(others.open(envelope, "spec.a")).toBe(undefined);
     expect(secrets.seal("hello", "spec.a")).not.toBe(envelope);
     for (const broken of ["", "v1", "v1...", `v2${envelope.slice(2)}`]) {

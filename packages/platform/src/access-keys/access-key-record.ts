@@ -41,6 +41,8 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly writtenRevision: number;
   /** base64url of the keyed hash. */
   readonly digest: string;
+  /** The key of the ring that it is under; undefined: the ring's first. */
+  readonly ringKey: string | undefined;
   /** Found by the id in the value rather than by its digest. */
   readonly structured: boolean;
   /** The uid that its owner had when it became the owner. */
@@ -83,6 +85,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
     this.parentUids = sealed.parents;
     this.digest = value?.digest ?? "";
+    this.ringKey = value?.ringKey;
     this.structured = value?.structured ?? false;
     this.ownerUid = sealed.owner?.uid;
     this.createdAt = timeOf(metadata.creationTimestamp) ?? 0;
@@ -93,6 +96,11 @@ export class AccessKeyRecord implements AccessKeyState {
     this.epoch = epoch;
     this.writtenRevision = object.revision;
     this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : object.revision;
+  }
+
+  get kept(): KeptAccessKey {
+    const { id, digest, ringKey, structured } = this;
+    return { id, digest, ...(ringKey === undefined ? {} : { ringKey }), structured };
   }
 
   get hasRetiredValues(): boolean {

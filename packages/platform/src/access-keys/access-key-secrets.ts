@@ -1,44 +1,82 @@
-// Everything that is done to the secret values of access keys, in one place that knows the server key.
+// Everything that is done to the secret values of access keys, in one place that knows the key ring.
 
 import type { Random } from "@postern/apiserver/runtime/clock";
-import { accessKeyDigest } from "./access-key-digest.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
+import { accessKeyDigest, sameDigest } from "./access-key-digest.ts";
 import { type AccessKeyFormat, createAccessKeyFormat, newAccessKeyId } from "./access-key-format.ts";
 import { createSealedValues, type SealedValues } from "./sealed-value.ts";
 
 /** What is kept of a key's value. `structured`: the id stands in the value, so that the key is found by it. */
-export type KeptAccessKey = { readonly id: string; readonly digest: string; readonly structured: boolean };
+export type KeptAccessKey = {
+  readonly id: string;
+  /** base64url. */
+  readonly digest: string;
+  /** The key of the ring that the digest is under; absent: the ring's first. */
+  readonly ringKey?: string;
+  readonly structured: boolean;
+};
+
+type KeptDigest = Pick<KeptAccessKey, "digest"> & { readonly ringKey?: string | undefined };
 
 export type AccessKeySecrets = SealedValues & {
   readonly format: AccessKeyFormat;
   generate(): string;
-  digestOf(value: string): Uint8Array;
+  /** Under the key of the ring that is named, or its first; undefined where that is not on the ring. */
+  digestOf(value: string, ringKey: string | undefined): Uint8Array | undefined;
+  /** Under every key of the ring, that of the primary one first. */
+  digestsOf(value: string): readonly Uint8Array[];
+  /** Whether a value is the one that was kept. */
+  matches(kept: KeptDigest, value: string): boolean;
   /** What to store of a value. One without a handle in it, or with one that is taken, gets another. */
   keep(value: string, isTaken: (id: string) => boolean): KeptAccessKey;
+  /** What to store in place of `kept` so that it is under the primary key; undefined where it is. */
+  renew(kept: KeptAccessKey, value: string): KeptAccessKey | undefined;
+  /** Whether a digest is under the primary key; `ringKey` as it is kept. */
+  isCurrent(ringKey: string | undefined): boolean;
 };
 
 export type AccessKeySecretsOptions = {
   readonly platformName: string;
-  /** At least 32 random bytes, kept outside the store. */
-  readonly serverKey: Uint8Array;
+  readonly keyRing: KeyRing;
   readonly random: Random;
 };
 
-export function createAccessKeySecrets({ platformName, serverKey, random }: AccessKeySecretsOptions): AccessKeySecrets {
+export function createAccessKeySecrets({ platformName, keyRing, random }: AccessKeySecretsOptions): AccessKeySecrets {
   const format = createAccessKeyFormat(platformName);
-  const digestOf = (value: string): Uint8Array => accessKeyDigest(serverKey, value);
+  const keyOf = (ringKey: string | undefined) =>
+    ringKey === undefined ? keyRing.keys.find(({ isFirst }) => isFirst) : keyRing.find(ringKey);
+  const digestOf: AccessKeySecrets["digestOf"] = (value, ringKey) => {
+    const key = keyOf(ringKey);
+    return key && accessKeyDigest(key.accessKeys, value);
+  };
+  const underPrimary = (value: string): Pick<KeptAccessKey, "digest" | "ringKey"> => {
+    const [{ id, isFirst, accessKeys }] = keyRing.keys;
+    const digest = Buffer.from(accessKeyDigest(accessKeys, value)).toString("base64url");
+    return isFirst ? { digest } : { digest, ringKey: id };
+  };
+  const isCurrent = (ringKey: string | undefined): boolean => keyOf(ringKey) === keyRing.keys[0];
+  const values = createSealedValues(
+    () => keyRing.keys,
+    ({ accessKeys }) => accessKeys,
+    random,
+  );
   return {
-    ...createSealedValues([serverKey], random),
+    ...values,
     format,
     digestOf,
+    digestsOf: (value) => keyRing.keys.map(({ accessKeys }) => accessKeyDigest(accessKeys, value)),
+    matches({ digest, ringKey }, value) {
+      const found = digestOf(value, ringKey);
+      return found !== undefined && sameDigest(found, Buffer.from(digest, "base64url"));
+    },
     generate: () => format.generate(random).value,
     keep(value, isTaken) {
       const id = format.idOf(value);
       const structured = id !== undefined && !isTaken(id);
-      return {
-        id: structured ? id : newAccessKeyId(random),
-        digest: Buffer.from(digestOf(value)).toString("base64url"),
-        structured,
-      };
+      return { id: structured ? id : newAccessKeyId(random), ...underPrimary(value), structured };
     },
+    renew: ({ id, structured, ringKey }, value) =>
+      isCurrent(ringKey) ? undefined : { id, ...underPrimary(value), structured },
+    isCurrent,
   };
 }

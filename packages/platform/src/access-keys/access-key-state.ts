@@ -1,6 +1,7 @@
 // What the server knows of a live access key in memory: all that authentication and authorization need, and no secret.
 
 import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
+import type { KeptAccessKey } from "./access-key-secrets.ts";
 
 /** Whom a key speaks for. */
 export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
@@ -27,6 +28,8 @@ export type AccessKeyState = {
   readonly hasRetiredValues?: boolean;
   /** True for the key as it is found by such a value. */
   readonly isRetiredValue?: boolean;
+  /** The keyed hash of the value, where it may have to be made anew. */
+  readonly kept?: KeptAccessKey;
   /** The revision of the record: changes with every change of it but that of its last activity. */
   readonly revision: number;
 };

@@ -30,8 +30,12 @@ export class AccessKeyTable {
     return this.#byUid.get(uid);
   }
 
+  /** Whether any key is found by its digest. */
+  get hasDigests(): boolean {
+    return this.#byDigest.size > 0;
+  }
+
   byDigest(digest: Uint8Array): AccessKeyRecord | undefined {
-    if (this.#byDigest.size === 0) return undefined;
     return this.#byDigest.get(Buffer.from(digest).toString("base64url"));
   }
 

@@ -6,7 +6,6 @@ import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
-import { sameDigest } from "./access-key-digest.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { AccessKeyRecord } from "./access-key-record.ts";
 import type { RestrictionNames } from "./access-key-restrictions.ts";
@@ -224,15 +223,17 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   return {
     find(presented) {
       if (presented.length > MAX_PRESENTED_LENGTH) return undefined;
-      // Hashed in any case: an unknown id takes as long as a wrong secret.
-      const digest = secrets.digestOf(presented);
       const id = secrets.format.idOf(presented);
-      const structured = id === undefined ? undefined : table.byId(id);
-      const record = structured?.structured === true ? structured : table.byDigest(digest);
-      if (record === undefined) return undefined;
-      if (sameDigest(digest, Buffer.from(record.digest, "base64url"))) return record;
+      const known = id === undefined ? undefined : table.byId(id);
+      if (known?.structured === true && secrets.matches(known, presented)) return known;
       // A client may have brought a value that looks like one of ours.
-      return record === structured ? table.byDigest(digest) : undefined;
+      // Hashed in any case: an unknown id takes as long as a wrong secret.
+      const digests = known?.structured === true && !table.hasDigests ? [] : secrets.digestsOf(presented);
+      for (const digest of digests) {
+        const record = table.byDigest(digest);
+        if (record !== undefined) return record;
+      }
+      return undefined;
     },
     byId: (id) => table.byId(id),
     byName: (name) => table.byName(name),

@@ -68,9 +68,10 @@ export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
 const NONE: readonly string[] = [];
 const NO_VALUES: readonly RetiredValue[] = [];
 
-const readKept = ({ id, digest, structured }: JsonObject): KeptAccessKey => ({
+const readKept = ({ id, digest, ringKey, structured }: JsonObject): KeptAccessKey => ({
   id: text(id),
   digest: text(digest),
+  ...(typeof ringKey === "string" ? { ringKey } : {}),
   structured: structured === true,
 });
 

@@ -12,6 +12,7 @@ import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { DigestRenewal } from "../access-keys/digest-renewal.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { accessKeyIdentity, type IdentityDependencies } from "./access-key-identity.ts";
@@ -30,6 +31,8 @@ export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
   readonly clock: Clock;
   /** Told of every key that is presented; default: nobody. */
   readonly rotations?: RotationGuard;
+  /** Told of every value that is accepted; default: nobody. */
+  readonly renewal?: DigestRenewal;
 };
 
 export type AccessKeyAuthenticator = Authenticator &
@@ -41,7 +44,7 @@ export type AccessKeyAuthenticator = Authenticator &
 type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
 
 export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, rotations } = options;
+  const { keys, activity, clock, directory, rotations, renewal } = options;
   // A record is a new object with every revision, so it stands for one.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
@@ -68,7 +71,10 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
 
   const authenticateToken = (token: string): Authentication | undefined => {
     const key = keys.find(token);
-    return key === undefined ? undefined : authenticateKey(key);
+    if (key === undefined) return undefined;
+    const authentication = authenticateKey(key);
+    renewal?.used(key, token);
+    return authentication;
   };
 
   return {

@@ -32,7 +32,7 @@ export async function backupStore(
   signal: AbortSignal,
 ): Promise<void> {
   await using server = await openStoppedServer(configuration);
-  const { storage, cache, core, serverKeys } = server;
+  const { disk: storage, cache, core, serverKeys } = server;
   const { clock, random } = systemRuntime;
   if (out !== undefined) {
     const key = (await newBackupKey(passphraseFile)) ?? serverBackupKey(serverKeys.backups);

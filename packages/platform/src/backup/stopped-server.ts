@@ -7,14 +7,25 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { isFirstStart } from "../bootstrap/first-start.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { createSealedStorage } from "../encryption/sealed-storage.ts";
+import { readKeyRing } from "../encryption/stored-key-ring.ts";
+import { unreadableSecret } from "../encryption/unreadable-value.ts";
 import { exists } from "../pki/private-file.ts";
+import { withRemedy } from "../server/open-sealed-store.ts";
 import { openStore } from "../server/open-store.ts";
 import { createPlatformCore, type PlatformCore } from "../server/platform-core.ts";
-import { deriveServerKeys, readServerSecret, type ServerKeys, serverKeyPath } from "../server/server-keys.ts";
+import {
+  deriveServerKeys,
+  readPreviousServerSecret,
+  readServerSecret,
+  type ServerKeys,
+  serverKeyPath,
+} from "../server/server-keys.ts";
 import { createTeardown } from "../server/teardown.ts";
 
 export type StoppedServer = AsyncDisposable & {
-  readonly storage: Storage;
+  /** The store as it is on disk. */
+  readonly disk: Storage;
   readonly cache: WatchCache;
   readonly core: PlatformCore;
   readonly serverKeys: ServerKeys;
@@ -24,18 +35,37 @@ export type StoppedServer = AsyncDisposable & {
 export async function openStoppedServer(configuration: Configuration): Promise<StoppedServer> {
   const teardown = createTeardown();
   try {
-    const serverKeys = await requireServerKeys(configuration);
+    const serverSecret = await requireServerSecret(configuration);
+    const previousSecret = await readPreviousServerSecret(configuration);
     const { store } = configuration;
     if (store.kind === "sqlite" && !(await exists(store.path))) {
       throw new ConfigurationError(`${store.path} does not exist: correct --data-dir or --store`);
     }
-    const { storage } = await openStore(configuration);
-    teardown.use(storage);
-    if (await isFirstStart(storage)) {
+    const { storage: disk, isShared } = await openStore(configuration);
+    teardown.use(disk);
+    if (await isFirstStart(disk)) {
       throw new ConfigurationError("the store is empty, no server has started on it: correct --data-dir or --store");
     }
-    const { clock, scheduler } = systemRuntime;
+    const { clock, scheduler, random } = systemRuntime;
     const ignore = (): void => undefined;
+    const keyRing = await withRemedy(
+      readKeyRing({
+        storage: disk,
+        serverSecrets: previousSecret === undefined ? [serverSecret] : [serverSecret, previousSecret],
+        isShared,
+        clock,
+        random,
+        onError: ignore,
+      }),
+      configuration,
+    );
+    const storage = createSealedStorage({
+      storage: disk,
+      ring: keyRing,
+      random,
+      placeholder: (key, fault) => unreadableSecret(configuration.platform.domain, key, fault),
+      onUnreadable: ignore,
+    });
     const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler }));
     await cache.ready();
     const core = teardown.use(
@@ -44,12 +74,13 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
         storage,
         cache,
         runtime: { ...systemRuntime, clock },
-        serverKeys,
+        keyRing,
         onKeyLocked: ignore,
         onError: ignore,
       }),
     );
-    return { storage, cache, core, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
+    const serverKeys = deriveServerKeys(serverSecret);
+    return { disk, cache, core, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
   } catch (error) {
     await teardown.run();
     throw error;
@@ -57,9 +88,12 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
 }
 
 /** The keys of the server whose key file the configuration names. Rejects with ConfigurationError where it is not there. */
-export async function requireServerKeys(configuration: Configuration): Promise<ServerKeys> {
+export const requireServerKeys = async (configuration: Configuration): Promise<ServerKeys> =>
+  deriveServerKeys(await requireServerSecret(configuration));
+
+async function requireServerSecret(configuration: Configuration): Promise<Uint8Array> {
   const secret = await readServerSecret(configuration);
-  if (secret !== undefined) return deriveServerKeys(secret);
+  if (secret !== undefined) return secret;
   throw new ConfigurationError(
     `${serverKeyPath(configuration)} is missing: put the server key there, or name it with --server-key-file; it is in no backup`,
   );

@@ -106,6 +106,9 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
   if ((values.tlsCertFile === "") !== (values.tlsPrivateKeyFile === "")) {
     throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: give both or neither");
   }
+  if (values.serverKeyCommand !== "" && values.serverKeyFile !== "") {
+    throw new ConfigurationError("--server-key-file and --server-key-command are two ways to the same key: give one");
+  }
   const { maxTTLSeconds, defaultTTLSeconds } = values.accessKeys;
   if (maxTTLSeconds > 0 && defaultTTLSeconds > maxTTLSeconds) {
     throw new ConfigurationError(
@@ -120,6 +123,7 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
     tlsCertFile: fileOr(values.tlsCertFile, ""),
     tlsPrivateKeyFile: fileOr(values.tlsPrivateKeyFile, ""),
     serverKeyFile: fileOr(values.serverKeyFile, resolve(dataDir, "server.key")),
+    previousServerKeyFile: fileOr(values.previousServerKeyFile, ""),
     platform: { ...values.platform, name: values.platform.name || (values.platform.domain.split(".")[0] ?? "") },
     audit: {
       ...values.audit,

@@ -4,7 +4,6 @@ import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/registry/resource-keys";
-import type { SealedValues } from "../access-keys/sealed-value.ts";
 import { createClusterAuthority, hasClusterAuthority, loadClusterAuthority } from "./cluster-authority.ts";
 import { type EmbeddedCluster, type EmbeddedClusterOptions, startEmbeddedCluster } from "./embedded-cluster.ts";
 import {
@@ -12,6 +11,7 @@ import {
   createInternalRecords,
   eraseComposition,
   type InternalRecords,
+  type InternalValues,
   virtualClusterComposition,
 } from "./internal-records.ts";
 import { loadOrCreateServiceAccountKey } from "./service-account-key.ts";
@@ -40,7 +40,7 @@ export type EmbeddedClustersOptions = Omit<
   "composition" | "authority" | "serviceAccountKey" | "onCertificateSigned"
 > & {
   /** Seals the private keys of the authorities. */
-  readonly sealedValues: SealedValues;
+  readonly sealedValues: InternalValues;
   /** Called with each client certificate of a cluster, by its uid, before anybody gets it. */
   readonly onCertificateSigned?: (uid: string, certificatePem: string) => Promise<void>;
 };

@@ -2,9 +2,11 @@
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
-import type { SealedValues } from "../access-keys/sealed-value.ts";
+import { createSealedValues, type SealedValues } from "../access-keys/sealed-value.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
 
 export type InternalRecords = {
   /** Whether it is there; does not open it. */
@@ -25,24 +27,57 @@ export const virtualClusterComposition = (uid: string): string => `vc-${uid}`;
 /** Everything that a composition has in the store begins with this. */
 export const compositionPrefix = (composition: string): string => `/registry/${composition}/`;
 
+/** What seals the records of all compositions. */
+export type InternalValues = SealedValues & {
+  /** Looks for keys that others have put on the ring meanwhile. */
+  refresh(): Promise<void>;
+};
+
+export const createInternalValues = (keyRing: KeyRing, random: Random): InternalValues => ({
+  ...createSealedValues(
+    () => keyRing.keys,
+    ({ internalRecords }) => internalRecords,
+    random,
+  ),
+  refresh: () => keyRing.refresh(),
+});
+
+/** What is stored of a record under a key of the store. */
+export const encodeInternalRecord = (key: string, envelope: string): Uint8Array =>
+  encodeStoredValue(
+    { apiVersion: "v1", kind: "InternalRecord", metadata: { name: key.slice(key.lastIndexOf("/") + 1) } },
+    { envelope },
+  );
+
+/** The envelope in a stored record; undefined where there is none. */
+export function envelopeOf(entry: StoredEntry): string | undefined {
+  const envelope = CachedObject.fromEntry(entry).decodeSealed()?.["envelope"];
+  return typeof envelope === "string" ? envelope : undefined;
+}
+
 /** All of a record is sealed for the key it is kept under. */
 export function createInternalRecords(
-  { storage, sealedValues }: { readonly storage: Storage; readonly sealedValues: SealedValues },
+  { storage, sealedValues }: { readonly storage: Storage; readonly sealedValues: InternalValues },
   composition: string,
 ): InternalRecords {
   const keyOf = (name: string): string => `${compositionPrefix(composition)}${GROUP}/${name}`;
 
   const encode = (name: string, record: JsonObject): Uint8Array =>
-    encodeStoredValue(
-      { apiVersion: "v1", kind: "InternalRecord", metadata: { name } },
-      { envelope: sealedValues.seal(JSON.stringify(record), keyOf(name)) },
-    );
+    encodeInternalRecord(keyOf(name), sealedValues.seal(JSON.stringify(record), keyOf(name)));
 
-  function decode(entry: StoredEntry): JsonObject {
-    const sealed = CachedObject.fromEntry(entry).decodeSealed()?.["envelope"];
-    const text = typeof sealed === "string" ? sealedValues.open(sealed, entry.key) : undefined;
+  function open(entry: StoredEntry): string | undefined {
+    const envelope = envelopeOf(entry);
+    return envelope === undefined ? undefined : sealedValues.open(envelope, entry.key);
+  }
+
+  async function decode(entry: StoredEntry): Promise<JsonObject> {
+    let text = open(entry);
+    if (text === undefined) {
+      await sealedValues.refresh();
+      text = open(entry);
+    }
     const record: unknown = text === undefined ? undefined : JSON.parse(text);
-    if (!isJsonObject(record)) throw new Error(`${entry.key} cannot be opened with the server keys that are known`);
+    if (!isJsonObject(record)) throw new Error(`${entry.key} cannot be opened with the keys on the key ring`);
     return record;
   }
 
@@ -52,7 +87,7 @@ export function createInternalRecords(
     has: async (name) => (await readEntry(name)) !== undefined,
     async read(name) {
       const entry = await readEntry(name);
-      return entry === undefined ? undefined : decode(entry);
+      return entry === undefined ? undefined : await decode(entry);
     },
     async create(name, record) {
       try {
@@ -62,7 +97,7 @@ export function createInternalRecords(
         if (!(error instanceof KeyExistsError)) throw error;
         const entry = await readEntry(name);
         if (entry === undefined) throw error;
-        return decode(entry);
+        return await decode(entry);
       }
     },
     async replace(name, record) {

@@ -15,13 +15,18 @@ const SECRET_TEXT = /^[0-9a-f]{64}\n?$/;
 export async function readSecret(path: string, what: string): Promise<Uint8Array | undefined> {
   const text = await readFileIfPresent(path, what);
   if (text === undefined) return undefined;
-  if (!SECRET_TEXT.test(text)) {
+  const secret = parseSecret(text);
+  if (secret === undefined) {
     throw new ConfigurationError(
       `${path} does not hold ${what} (64 hexadecimal digits): restore it from a backup; with a new one, existing access keys stop working`,
     );
   }
-  return Buffer.from(text.trim(), "hex");
+  return secret;
 }
+
+/** Undefined where the text is anything but a secret in hexadecimal, with a line end or none. */
+export const parseSecret = (text: string): Uint8Array | undefined =>
+  SECRET_TEXT.test(text) ? Buffer.from(text.trim(), "hex") : undefined;
 
 /** Makes the file, which must not exist yet. */
 export async function createSecret(path: string, random: Random): Promise<Uint8Array> {

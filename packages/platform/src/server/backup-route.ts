@@ -1,7 +1,6 @@
 // POST /backup: sends a backup of the store, or the list of the keys in force, while the server goes on.
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
-import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Handler } from "@postern/apiserver/chain/handler";
@@ -15,6 +14,7 @@ import { encodeKeysInForce } from "../backup/keys-in-force.ts";
 import { listKeysInForce } from "../backup/list-keys-in-force.ts";
 import { openBackup } from "../backup/write-backup.ts";
 import type { PlatformCore } from "./platform-core.ts";
+import { readJsonBody } from "./read-json-body.ts";
 
 /** Open to whom RBAC lets `post` to it: the platform's administrators. */
 export const BACKUP_PATH = "/backup";
@@ -78,7 +78,7 @@ const streamed = (bytes: AsyncIterable<Uint8Array>): ApiResponse => ({
 
 function readBody(bytes: Uint8Array): { readonly content: "backup" | "revocations"; readonly key?: BackupKey } {
   if (bytes.length === 0) return { content: "backup" };
-  const body = parseBody(bytes);
+  const body = readJsonBody(bytes);
   const content = body["content"] ?? "backup";
   if (content !== "backup" && content !== "revocations") {
     throw badRequestError(`content must be "backup" or "revocations"`);
@@ -95,14 +95,4 @@ function readKey(value: unknown): BackupKey {
     }
   }
   throw badRequestError(`key must have a salt of ${SALT_BYTES} and a secret of ${KEY_BYTES} bytes, in base64`);
-}
-
-function parseBody(bytes: Uint8Array): JsonObject {
-  try {
-    const body = parseJson(bytes);
-    if (isJsonObject(body)) return body;
-  } catch (error) {
-    throw badRequestError("the body must be a JSON object", error);
-  }
-  throw badRequestError("the body must be a JSON object");
 }

@@ -13,7 +13,6 @@ import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api
 import { namespaceLookup } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { createSealedValues } from "../access-keys/sealed-value.ts";
 import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -23,7 +22,8 @@ import { createCertificateHolders } from "../embedded-clusters/certificate-holde
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
 import { createEmbeddedSpace } from "../embedded-clusters/embedded-space.ts";
-import { createInternalRecords } from "../embedded-clusters/internal-records.ts";
+import { createInternalRecords, createInternalValues } from "../embedded-clusters/internal-records.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
 import { platformResources } from "../resources/index.ts";
 import { createObjectLookup, type ObjectLookup } from "../resources/object-lookup.ts";
 import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
@@ -47,6 +47,7 @@ export type ManagementSurfaceOptions = {
   readonly cache: WatchCache;
   readonly runtime: Runtime;
   readonly serverKeys: ServerKeys;
+  readonly keyRing: KeyRing;
   readonly endpoint: PlatformEndpoint;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
@@ -72,10 +73,11 @@ export type ManagementSurface = ApiSurface &
   };
 
 export function createManagementSurface(options: ManagementSurfaceOptions): ManagementSurface {
-  const { core, configuration, storage, cache, runtime, serverKeys, endpoint, logger, metrics, signal } = options;
+  const { core, configuration, storage, cache, runtime, serverKeys, keyRing, endpoint, logger, metrics, signal } =
+    options;
   const { names, keys, sources, visibility } = core;
   const continueTokens = createContinueTokens(serverKeys.continueTokens);
-  const sealedValues = createSealedValues([serverKeys.internalRecords], runtime.random);
+  const sealedValues = createInternalValues(keyRing, runtime.random);
   const onError = (error: unknown, subject: string): void => logger.error({ error, component: subject }, "work failed");
 
   const installed = (group: string, plural: string) => {

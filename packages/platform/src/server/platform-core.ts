@@ -15,6 +15,7 @@ import { restrictionNames } from "../access-keys/access-key-restrictions.ts";
 import { type AccessKeySecrets, createAccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import { createDigestRenewal } from "../access-keys/digest-renewal.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
 import { createRotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createRotationMarks } from "../access-keys/rotation/rotation-marks.ts";
@@ -35,8 +36,8 @@ import type { Configuration } from "../config/configuration.ts";
 import { type CertificateLedger, createCertificateLedger } from "../credentials/certificate-ledger.ts";
 import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
 import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
-import type { ServerKeys } from "./server-keys.ts";
 
 /** The part of the store that holds the management API's objects. */
 export const MANAGEMENT = "management";
@@ -71,7 +72,7 @@ export type PlatformCoreOptions = {
   readonly storage: Storage;
   readonly cache: WatchCache;
   readonly runtime: Runtime;
-  readonly serverKeys: ServerKeys;
+  readonly keyRing: KeyRing;
   /** A retired value of a key was used, and the key is locked. */
   readonly onKeyLocked: (key: AccessKeyState) => void;
   /** Takes faults of work that no request waits for. */
@@ -80,7 +81,7 @@ export type PlatformCoreOptions = {
 
 /** The cache must be ready. */
 export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
-  const { configuration, storage, cache, runtime, serverKeys, onKeyLocked, onError } = options;
+  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onError } = options;
   const { clock, scheduler, random } = runtime;
   const names = createPlatformNames(configuration.platform);
   const view = (resource: string, namespaced: boolean): ViewPrefix => {
@@ -89,7 +90,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
   };
 
   const directory = createDirectory({ users: view("users", false), teams: view("teams", false), scheduler });
-  const secrets = createAccessKeySecrets({ platformName: names.name, serverKey: serverKeys.accessKeys, random });
+  const secrets = createAccessKeySecrets({ platformName: names.name, keyRing, random });
   const epochs = createClockEpochs(clock);
   const activity = createLastActivity(epochs);
   const keyRecords = view("ownedaccesskeys", false);
@@ -125,6 +126,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     onLocked: onKeyLocked,
     onError,
   });
+  const renewal = createDigestRenewal({ secrets, writer: sealedRecords, onError });
   const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
   const projects = createProjectFacts(view("projects", false), scheduler);
   const instanceViews = {
@@ -142,7 +144,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     keys,
     keyRecords,
     recordPrefixes: { accessKeys: keyRecords.prefix, certificates: CERTIFICATES },
-    authenticator: createAccessKeyAuthenticator({ keys, activity, rotations, directory, names, clock }),
+    authenticator: createAccessKeyAuthenticator({ keys, activity, rotations, renewal, directory, names, clock }),
     rbac,
     sources,
     authorizer: createPlatformAuthorizer(sources),

@@ -1,29 +1,41 @@
-// The keys of one server, each for one purpose, all derived from the secret in its key file.
+// The keys of one server, each for one purpose, all derived from the server key. What is in the store is under those of the key ring.
 
-import { hkdfSync } from "node:crypto";
 import { join } from "node:path";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { deriveKey } from "../encryption/key-ring.ts";
+import { readSecretFromCommand } from "../pki/secret-command.ts";
 import { createSecret, readSecret } from "../pki/secret-file.ts";
 
+const WHAT = "the server key";
 const SERVER_KEY_FILE = "server.key";
-const KEY_BYTES = 32;
 
 export type ServerKeys = {
-  /** Access keys are kept as HMACs under it, and their login data is sealed under it. */
-  readonly accessKeys: Uint8Array;
-  /** What the server keeps for itself, such as the authorities of virtual clusters, is sealed under it. */
-  readonly internalRecords: Uint8Array;
   /** Continue tokens are signed with it. */
   readonly continueTokens: Uint8Array;
   /** Backups are encrypted under it, unless they have a passphrase, and lists of keys in force are signed with it. */
   readonly backups: Uint8Array;
 };
 
-/** The secret of an earlier start. Rejects with ConfigurationError for a file that holds something else. */
+/**
+ * The server key of an earlier start, from its file or from the command that prints it. Rejects with ConfigurationError for anything
+ * that is none.
+ */
 export const readServerSecret = (configuration: Configuration): Promise<Uint8Array | undefined> =>
-  readSecret(serverKeyPath(configuration), "the server key");
+  configuration.serverKeyCommand === ""
+    ? readSecret(serverKeyPath(configuration), WHAT)
+    : readSecretFromCommand(configuration.serverKeyCommand, WHAT, "--server-key-command");
+
+/** The server key that the present one replaces; undefined where none is configured. Rejects with ConfigurationError. */
+export async function readPreviousServerSecret({
+  previousServerKeyFile: path,
+}: Configuration): Promise<Uint8Array | undefined> {
+  if (path === "") return undefined;
+  const secret = await readSecret(path, WHAT);
+  if (secret !== undefined) return secret;
+  throw new ConfigurationError(`${path} does not exist: correct --previous-server-key-file, or leave it out`);
+}
 
 /** The secret is made on the first start; afterwards it must be there. */
 export async function createServerSecret(
@@ -41,14 +53,7 @@ export async function createServerSecret(
 }
 
 export function deriveServerKeys(secret: Uint8Array): ServerKeys {
-  const derive = (purpose: string): Uint8Array =>
-    new Uint8Array(hkdfSync("sha256", secret, "", `postern ${purpose}`, KEY_BYTES));
-  return {
-    accessKeys: derive("access keys"),
-    internalRecords: derive("internal records"),
-    continueTokens: derive("continue tokens"),
-    backups: derive("backups"),
-  };
+  return { continueTokens: deriveKey(secret, "continue tokens"), backups: deriveKey(secret, "backups") };
 }
 
 export const serverKeyPath = ({ dataDir, serverKeyFile }: Configuration): string =>

@@ -8,6 +8,7 @@ import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-sur
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { defaultConfiguration } from "../config/configuration.ts";
+import { createFixedKeyRing } from "../encryption/key-ring.ts";
 import { createManagementSurface } from "../server/management-surface.ts";
 import { createPlatformCore } from "../server/platform-core.ts";
 import { deriveServerKeys } from "../server/server-keys.ts";
@@ -27,6 +28,7 @@ export async function openManagementSuiteSurface(): Promise<ManagementSuiteSurfa
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
   await cache.ready();
   const serverKeys = deriveServerKeys(new Uint8Array(32).fill(7));
+  const keyRing = createFixedKeyRing(new Uint8Array(32).fill(7));
   const lifetime = new AbortController();
   const fail = (error: unknown): void => {
     // Events of keys may still be on their way when a case ends.
@@ -37,7 +39,7 @@ export async function openManagementSuiteSurface(): Promise<ManagementSuiteSurfa
     storage,
     cache,
     runtime,
-    serverKeys,
+    keyRing,
     onKeyLocked: () => fail(new Error("no key is used here")),
     onError: fail,
   });
@@ -48,6 +50,7 @@ export async function openManagementSuiteSurface(): Promise<ManagementSuiteSurfa
     cache,
     runtime,
     serverKeys,
+    keyRing,
     endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
     logger: { ...ignoringLogger, error: ({ error }) => fail(error) },
     metrics: createServerMetrics({ withProcessMetrics: false }),

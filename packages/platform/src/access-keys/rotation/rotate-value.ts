@@ -14,8 +14,9 @@ export type RotationRequest = {
   readonly graceMs: number;
 };
 
-export const isRepeated = ({ retired }: SealedAccessKey, nonce: string): RetiredValue | undefined =>
-  retired.find((value) => value.nonce === nonce);
+/** `nonces` is the one nonce under every key of the ring. */
+export const isRepeated = ({ retired }: SealedAccessKey, nonces: readonly string[]): RetiredValue | undefined =>
+  retired.find((value) => nonces.includes(value.nonce));
 
 /** The old value is kept as its digest alone, so that its use can be told from a guess. */
 export function rotateValue(

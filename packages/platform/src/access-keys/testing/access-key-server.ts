@@ -25,6 +25,7 @@ import { createKeyUsage } from "../../authorization/key-usage.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import { createCertificateLedger } from "../../credentials/certificate-ledger.ts";
 import { createDirectory } from "../../directory/create-directory.ts";
+import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
 import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
@@ -73,7 +74,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const directory = createDirectory({ users: viewOf("users"), teams: viewOf("teams"), scheduler: time.scheduler });
   const secrets = createAccessKeySecrets({
     platformName: names.name,
-    serverKey: SERVER_KEY,
+    keyRing: createFixedKeyRing(SERVER_KEY),
     random: systemRuntime.random,
   });
   const epochs = createClockEpochs(time.clock);

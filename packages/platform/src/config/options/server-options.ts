@@ -62,7 +62,23 @@ export const serverOptions = {
     placeholder: "<file>",
     default: "",
     defaultText: "server.key in the data directory",
-    description: "File with the secret under which access keys are hashed; without it no key is recognised any more",
+    description:
+      "File with the server key, which opens the key ring in the store; without it no access key is recognised any more",
+  }),
+  serverKeyCommand: textOption({
+    flag: "server-key-command",
+    placeholder: "<command>",
+    default: "",
+    defaultText: "none",
+    description:
+      "Command that prints the server key as 64 hexadecimal digits, instead of --server-key-file, such as one that asks a key management service",
+  }),
+  previousServerKeyFile: textOption({
+    flag: "previous-server-key-file",
+    placeholder: "<file>",
+    default: "",
+    defaultText: "none",
+    description: "File with the server key that the present one replaces, until every server has the present one",
   }),
   store: textOption({
     flag: "store",

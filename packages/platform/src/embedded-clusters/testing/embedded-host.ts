@@ -7,10 +7,11 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
-import { createSealedValues } from "../../access-keys/sealed-value.ts";
+import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { TEST_VERSION } from "../../resources/testing/tenancy.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
 import { createEmbeddedClusters } from "../embedded-clusters.ts";
+import { createInternalValues } from "../internal-records.ts";
 
 export const names = { name: "example", insideRoleGroup: (role: string) => `example:role:${role}` };
 export const root = { name: "root", groups: ["example:role:cluster-admin"] };
@@ -40,7 +41,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     runtime,
     servingAuthority: "the authority\n",
     continueTokens: createContinueTokens(),
-    sealedValues: createSealedValues([new Uint8Array(32).fill(serverKey)], systemRuntime.random),
+    sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(serverKey)), systemRuntime.random),
     version: TEST_VERSION,
     onError: (error) => errors.push(error),
   });

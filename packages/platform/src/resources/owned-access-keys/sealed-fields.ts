@@ -12,6 +12,7 @@ import {
   type SealedAccessKey,
   writeSealedAccessKey,
 } from "../../access-keys/sealed-access-key.ts";
+import { openSecret, sealSecret } from "../../access-keys/sealed-secrets.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "./secret-fields.ts";
@@ -27,9 +28,6 @@ export type SealedFieldsDependencies = {
 
 /** The kinds under which one access key may refer to another as its owner. */
 const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
-
-/** What is hidden is bound to where it belongs, so that it opens nowhere else. */
-export const envelopePurpose = (path: readonly string[]): string => `spec.${path.join(".")}`;
 
 export function accessKeySealedFields(dependencies: SealedFieldsDependencies): SealedFields {
   return {
@@ -63,7 +61,7 @@ function sealAccessKey(
     owner: sealOwner(spec, previous, directory),
     parents: isNew ? parentsOf(object, names) : previous.parents,
     defaultTTL: isNew && defaultTTLSeconds > 0 ? defaultTTLSeconds : previous.defaultTTL,
-    secrets: sealSecrets(spec, previous, secrets),
+    secrets: sealSecrets(object, previous, secrets),
     unchanged: previous.unchanged,
   };
 }
@@ -76,7 +74,7 @@ function sealKey(
   keys: Pick<AccessKeyIndex, "byId">,
 ): SealedAccessKey["key"] {
   if (typeof key !== "string" || key === "") return previous.key;
-  if (previous.key?.digest === Buffer.from(secrets.digestOf(key)).toString("base64url")) return previous.key;
+  if (previous.key !== undefined && secrets.matches(previous.key, key)) return previous.key;
   return secrets.keep(key, (id) => keys.byId(id) !== undefined);
 }
 
@@ -96,20 +94,22 @@ export function isAccessKey({ apiVersion, kind }: OwnerReference, names: Platfor
 
 /** A field that is absent stays as it is for as long as what it belongs to is there; an empty one is dropped. */
 function sealSecrets(
-  spec: JsonObject,
+  object: KubeObject,
   { secrets: previous }: SealedAccessKey,
   secrets: AccessKeySecrets,
 ): SealedAccessKey["secrets"] {
+  const spec = specOf(object);
+  const { uid = "" } = object.metadata;
   const kept: { [path: string]: string } = {};
   for (const path of ENVELOPED_FIELDS) {
-    const purpose = envelopePurpose(path);
+    const place = `spec.${path.join(".")}`;
     const value = secretAt(spec, path);
-    const known = previous[purpose];
+    const known = previous[place];
     if (value === undefined) {
-      if (known !== undefined && spec[path[0]] !== undefined) kept[purpose] = known;
+      if (known !== undefined && spec[path[0]] !== undefined) kept[place] = known;
     } else if (value !== "") {
-      const isSame = known !== undefined && secrets.open(known, purpose) === value;
-      kept[purpose] = isSame ? known : secrets.seal(value, purpose);
+      const isSame = known !== undefined && openSecret(secrets, place, uid, known) === value;
+      kept[place] = isSame ? known : sealSecret(secrets, place, uid, value);
     }
   }
   return kept;

@@ -15,7 +15,6 @@ import { createStandardSurface, requiredResource } from "@postern/apiserver/serv
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, type TestRequest, testAdmin } from "@postern/apiserver/testing/test-context";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import { createSealedValues } from "../../access-keys/sealed-value.ts";
 import { type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { createInstanceFacts } from "../../authorization/instance-facts.ts";
 import { createProjectFacts } from "../../authorization/project-facts.ts";
@@ -27,7 +26,8 @@ import type { Directory, DirectoryTeam, DirectoryUser } from "../../directory/di
 import { createEmbeddedBackend } from "../../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters } from "../../embedded-clusters/embedded-clusters.ts";
 import { createEmbeddedSpace } from "../../embedded-clusters/embedded-space.ts";
-import { createInternalRecords } from "../../embedded-clusters/internal-records.ts";
+import { createInternalRecords, createInternalValues } from "../../embedded-clusters/internal-records.ts";
+import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import { createBackendRegistry } from "../../virtual-clusters/backend-registry.ts";
@@ -76,7 +76,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
   const storage = createMemoryStorage();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
   await cache.ready();
-  const sealedValues = createSealedValues([new Uint8Array(32).fill(7)], runtime.random);
+  const sealedValues = createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(7)), runtime.random);
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const directory = createTestDirectory(options.users ?? ["alice", "bob"], options.teams ?? ["devs"]);

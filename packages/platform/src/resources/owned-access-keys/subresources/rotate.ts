@@ -84,24 +84,26 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       const value = String(specOf(wanted)["key"]);
       const now = runtime.clock.now();
       const { nonce = "", gracePeriodSeconds = 0 } = spec;
-      const digest = Buffer.from(secrets.digestOf(`rotation ${context.user.name}\n${nonce}`)).toString("base64url");
+      const digests = secrets
+        .digestsOf(`rotation ${context.user.name}\n${nonce}`)
+        .map((digest) => Buffer.from(digest).toString("base64url"));
       const { name = "", uid = "" } = object.metadata;
       let until = now;
       let id = "";
       let repeated = false;
       const isThere = await sealedRecords.write({ name, uid }, (sealed) => {
-        const before = isRepeated(sealed, digest);
+        const before = isRepeated(sealed, digests);
         repeated = before !== undefined;
         const next = repeated
           ? sealed
           : rotateValue(
               sealed,
-              { nonce: digest, value, now, graceMs: Number(gracePeriodSeconds) * 1000 },
+              { nonce: digests[0] ?? "", value, now, graceMs: Number(gracePeriodSeconds) * 1000 },
               secrets,
               isTaken,
             );
         id = next.key?.id ?? "";
-        until = isRepeated(next, digest)?.until ?? now;
+        until = isRepeated(next, digests)?.until ?? now;
         return repeated ? undefined : next;
       });
       // Gone between the look at it and the write.

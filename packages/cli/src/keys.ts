@@ -1,0 +1,108 @@
+// `postern keys`: the key ring that secrets are encrypted under, and a new key on it.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import type { ApiClient } from "@postern/client/api-client";
+import { Command } from "commander";
+import type { CommandContext } from "./command-context.ts";
+import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
+import { printRows } from "./print-table.ts";
+
+const PATH = "/keyring";
+const POLL_MS = 500;
+
+type Ring = {
+  readonly keys: readonly RingKey[];
+  readonly reencryption: JsonObject;
+};
+
+type RingKey = {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly isPrimary: boolean;
+  /** How many access keys have their digest under it. */
+  readonly accessKeys: number;
+  readonly examples: readonly string[];
+};
+
+export function createKeysCommand(context: CommandContext): Command {
+  const status = withConnectionOptions(
+    new Command("status").description("show the keys on the ring, and what is still under each of them"),
+  ).action(async (flags: ConnectionFlags) => {
+    await withClient(flags, context, async (client) => printRing(await readRing(client), context));
+  });
+  const rotate = withConnectionOptions(
+    new Command("rotate")
+      .description("put a new key on the ring, and bring everything under it while the server goes on")
+      .option("--no-wait", "do not wait until everything is under the new key"),
+  ).action(async (flags: ConnectionFlags & { readonly wait: boolean }) => {
+    await withClient(flags, context, async (client) => {
+      let ring = toRing(await client.request({ method: "POST", path: PATH, body: { action: "rotate" } }));
+      const primary = ring.keys[0]?.id ?? "";
+      context.stdout.write(`${primary} is the primary key now\n`);
+      if (flags.wait) ring = await waitUntilUnder(primary, client, context);
+      printRing(ring, context);
+    });
+  });
+  return new Command("keys")
+    .description("the keys that secrets are encrypted under")
+    .addCommand(status)
+    .addCommand(rotate);
+}
+
+/** Tells how far it is whenever that has changed. */
+async function waitUntilUnder(primary: string, client: ApiClient, { stderr }: CommandContext): Promise<Ring> {
+  let told = "";
+  for (;;) {
+    const ring = await readRing(client);
+    const { primary: under, finishedAt, left } = ring.reencryption;
+    // Somebody else has rotated meanwhile: what is awaited here has been overtaken.
+    if (ring.keys[0]?.id !== primary) return ring;
+    if (under === primary) {
+      const text = progressOf(ring.reencryption);
+      if (text !== told) stderr.write(`${text}\n`);
+      told = text;
+      if (finishedAt !== undefined && left === 0) return ring;
+    }
+    await delay(POLL_MS);
+  }
+}
+
+const progressOf = ({ seen, total, rewritten }: JsonObject): string =>
+  `${Number(seen)} of about ${Number(total)} values looked at, ${Number(rewritten)} encrypted anew`;
+
+function printRing({ keys, reencryption }: Ring, { stdout, stderr }: CommandContext): void {
+  const rows = keys.map(({ id, createdAt, isPrimary, accessKeys }) => [
+    id,
+    createdAt,
+    isPrimary ? "primary" : "reading",
+    String(accessKeys),
+  ]);
+  stdout.write(printRows(["Key", "Created", "Use", "Access keys"], rows));
+  for (const { id, accessKeys, examples } of keys.filter(({ isPrimary }) => !isPrimary)) {
+    stderr.write(
+      accessKeys === 0
+        ? `${id} goes once it is certain that nothing is under it\n`
+        : `${id} stays until ${accessKeys} access keys have been used or rotated: ${examples.join(", ")}${accessKeys > examples.length ? ", …" : ""}\n`,
+    );
+  }
+  const unreadable = Number(reencryption["unreadable"] ?? 0);
+  if (unreadable > 0) stderr.write(`${unreadable} values cannot be opened by any key: see the log of the server\n`);
+}
+
+const readRing = async (client: ApiClient): Promise<Ring> =>
+  toRing(await client.request({ method: "GET", path: PATH }));
+
+function toRing(answer: unknown): Ring {
+  const { keys, reencryption }: JsonObject = isJsonObject(answer) ? answer : {};
+  return {
+    keys: (isJsonArray(keys) ? keys : []).filter(isJsonObject).map((key) => ({
+      id: String(key["id"]),
+      createdAt: String(key["createdAt"]),
+      isPrimary: key["isPrimary"] === true,
+      accessKeys: Number(key["accessKeys"]),
+      examples: isJsonArray(key["examples"]) ? key["examples"].map(String) : [],
+    })),
+    reencryption: isJsonObject(reencryption) ? reencryption : {},
+  };
+}

@@ -1,0 +1,197 @@
+// The store as the server sees it: values with secrets in them are sealed on the way in and opened on the way out.
+
+import type { Random } from "@postern/apiserver/runtime/clock";
+import type {
+  ListOptions,
+  ListResult,
+  Revision,
+  Storage,
+  StorageEvent,
+  StoredEntry,
+  WatchObserver,
+} from "@postern/apiserver/storage/storage";
+import {
+  KeyExistsError,
+  RevisionConflictError,
+  StorageUnavailableError,
+} from "@postern/apiserver/storage/storage-errors";
+import { KEY_RING_KEY } from "./key-ring-record.ts";
+import { isSealedPlace, openEntry, sealEntry, sealedUnder } from "./sealed-entry.ts";
+import type { StoredKeyRing } from "./stored-key-ring.ts";
+
+export type SealedStorageOptions = {
+  /** As it is on disk. Stays open when this one is closed. */
+  readonly storage: Storage;
+  readonly ring: Pick<StoredKeyRing, "keys" | "find" | "load" | "refresh" | "confirm">;
+  readonly random: Random;
+  /** What stands in place of a value that cannot be opened. */
+  readonly placeholder: (key: string, fault: string) => Uint8Array;
+  /** Told of every value that could not be opened. */
+  readonly onUnreadable: (key: string, fault: string) => void;
+};
+
+/**
+ * Everybody who follows the store through it learns of a new key of the ring before of anything under it. A value that cannot be
+ * opened does not take the others along: a placeholder stands for it, which can be read, replaced and deleted.
+ */
+export function createSealedStorage(options: SealedStorageOptions): Storage {
+  return new SealedStorage(options);
+}
+
+class SealedStorage implements Storage {
+  readonly #options: SealedStorageOptions;
+  readonly #storage: Storage;
+
+  constructor(options: SealedStorageOptions) {
+    this.#options = options;
+    this.#storage = options.storage;
+  }
+
+  async get(key: string, options?: { readonly signal?: AbortSignal }): Promise<StoredEntry | undefined> {
+    const entry = await this.#storage.get(key, options);
+    if (entry === undefined) return undefined;
+    await this.#learn([entry]);
+    return this.#open(entry);
+  }
+
+  async list(prefix: string, options?: ListOptions): Promise<ListResult> {
+    const result = await this.#storage.list(prefix, options);
+    await this.#learn(result.entries);
+    return { ...result, entries: result.entries.map((entry) => this.#open(entry)) };
+  }
+
+  async create(key: string, value: Uint8Array): Promise<Revision> {
+    try {
+      return await this.#storage.create(key, await this.#seal(key, value));
+    } catch (error) {
+      if (!(error instanceof KeyExistsError) || error.current === undefined) throw error;
+      throw new KeyExistsError(key, await this.#opened(error.current));
+    }
+  }
+
+  async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
+    const sealed = await this.#seal(key, value);
+    return await this.#unlessConflict(key, expected, this.#storage.update(key, sealed, expected));
+  }
+
+  async delete(key: string, expected: Revision): Promise<Revision> {
+    return await this.#unlessConflict(key, expected, this.#storage.delete(key, expected));
+  }
+
+  watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
+    const waiting: (() => void)[] = [];
+    let isLearning = false;
+    let over = false;
+    const end = (error: Error) => {
+      if (over) return;
+      over = true;
+      watch[Symbol.dispose]();
+      observer.error(error);
+    };
+    const deliver = (events: readonly StorageEvent[], revision: Revision) => {
+      if (over) return;
+      for (const event of events) {
+        if (event.type === "put" && event.entry.key === KEY_RING_KEY) this.#options.ring.load(event.entry);
+      }
+      if (events.some((event) => event.type === "put" && this.#isUnknown(event.entry))) {
+        isLearning = true;
+        void this.#options.ring.refresh().then(
+          () => {
+            isLearning = false;
+            hand(events, revision);
+            while (!isLearning) {
+              const next = waiting.shift();
+              if (next === undefined) break;
+              next();
+            }
+          },
+          (error: unknown) => end(new StorageUnavailableError("the key ring cannot be read", { cause: error })),
+        );
+        return;
+      }
+      hand(events, revision);
+    };
+    const hand = (events: readonly StorageEvent[], revision: Revision) => {
+      if (!over)
+        observer.events(
+          events.map((event) => this.#openEvent(event)),
+          revision,
+        );
+    };
+    // What comes while a key is being learned waits its turn.
+    const inTurn = (step: () => void) => {
+      if (isLearning) waiting.push(step);
+      else step();
+    };
+    const watch = this.#storage.watch(prefix, fromRevision, {
+      events: (events, revision) => inTurn(() => deliver(events, revision)),
+      error: (error) => inTurn(() => end(error)),
+    });
+    return {
+      [Symbol.dispose]() {
+        over = true;
+        watch[Symbol.dispose]();
+      },
+    };
+  }
+
+  currentRevision(): Promise<Revision> {
+    return this.#storage.currentRevision();
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.#storage.compact(revision);
+  }
+
+  get oldestRevision(): Revision {
+    return this.#storage.oldestRevision ?? 0;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  async #seal(key: string, value: Uint8Array): Promise<Uint8Array> {
+    if (!isSealedPlace(key)) return value;
+    await this.#options.ring.confirm();
+    return sealEntry(this.#options.ring, key, value, this.#options.random);
+  }
+
+  #open(entry: StoredEntry, isPast = false): StoredEntry {
+    if (!isSealedPlace(entry.key)) return entry;
+    const opened = openEntry(this.#options.ring, entry.key, entry.value);
+    if ("value" in opened) return { ...entry, value: opened.value };
+    // What was replaced may well be under a key that is not needed any more.
+    if (!isPast) this.#options.onUnreadable(entry.key, opened.fault);
+    return { ...entry, value: this.#options.placeholder(entry.key, opened.fault) };
+  }
+
+  async #opened(entry: StoredEntry): Promise<StoredEntry> {
+    await this.#learn([entry]);
+    return this.#open(entry);
+  }
+
+  #openEvent(event: StorageEvent): StorageEvent {
+    const { previous } = event;
+    const before = previous === undefined ? undefined : this.#open(previous, true);
+    if (event.type === "put") return { ...event, entry: this.#open(event.entry), previous: before };
+    return before === undefined ? event : { ...event, previous: before };
+  }
+
+  async #learn(entries: readonly StoredEntry[]): Promise<void> {
+    if (entries.some((entry) => this.#isUnknown(entry))) await this.#options.ring.refresh();
+  }
+
+  #isUnknown({ key, value }: StoredEntry): boolean {
+    if (!isSealedPlace(key)) return false;
+    const id = sealedUnder(value);
+    return id !== undefined && this.#options.ring.find(id) === undefined;
+  }
+
+  async #unlessConflict(key: string, expected: Revision, write: Promise<Revision>): Promise<Revision> {
+    try {
+      return await write;
+    } catch (error) {
+      if (!(error instanceof RevisionConflictError) || error.current === undefined) throw error;
+      throw new RevisionConflictError(key, expected, await this.#opened(error.current));
+    }
+  }
+}

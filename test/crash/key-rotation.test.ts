@@ -1,0 +1,211 @@
+// The key ring under real processes: a rotation that is cut by kill -9, two servers on one store, and what is on disk meanwhile.
+
+import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { expect, it } from "vitest";
+import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
+import {
+  type PosternProcess,
+  postern,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+} from "../e2e/testing/postern-process.ts";
+
+const SECRETS = "/api/v1/namespaces/default/secrets";
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const CANARY = "canary-at-rest-b71f";
+const COUNT = 500;
+const WAIT = { timeout: 60_000, interval: 50 };
+
+type Ring = {
+  readonly keys: readonly { readonly id: string; readonly isPrimary: boolean; readonly accessKeys: number }[];
+  readonly reencryption: { readonly primary: string; readonly finishedAt?: number; readonly left: number } | null;
+};
+
+const keyIds = ({ keys }: Ring): readonly string[] => keys.map(({ id }) => id);
+
+async function connect(server: PosternProcess) {
+  const [http, key] = [await httpClient(server), await adminKey(server)];
+  return { http, key, ring: async (): Promise<Ring> => (await http("/keyring", { key })).body };
+}
+
+async function createSecrets(http: HttpClient, key: string, count: number): Promise<void> {
+  const data = { password: Buffer.from(CANARY).toString("base64") };
+  const create = async (at: number) => {
+    const body = { apiVersion: "v1", kind: "Secret", metadata: { name: `s${at}` }, data };
+    expect((await http(SECRETS, { key, body })).status).toBe(201);
+  };
+  for (let from = 0; from < count; from += 50) {
+    await Promise.all(Array.from({ length: Math.min(50, count - from) }, (_, at) => create(from + at)));
+  }
+}
+
+/** Resolves, when Secrets are being watched, with what resolves when one is changed. */
+async function firstChange(server: PosternProcess, key: string): Promise<{ readonly seen: Promise<void> }> {
+  const [http, ca] = [await httpClient(server), await readFile(server.caFile)];
+  const { resourceVersion } = (await http(`${SECRETS}?limit=1`, { key })).body.metadata;
+  const url = `${server.url}${SECRETS}?watch=1&resourceVersion=${resourceVersion}`;
+  return await new Promise((resolve, reject) => {
+    const sent = request(url, { ca, agent: false, headers: { authorization: `Bearer ${key}` } }, (response) => {
+      // The server is killed with the watch open.
+      response.on("error", () => {});
+      resolve({ seen: new Promise((seen) => response.once("data", () => seen())) });
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+async function assertSecrets(http: HttpClient, key: string, count: number): Promise<void> {
+  const { body } = await http(SECRETS, { key });
+  const values = body.items.map(({ data }: any) => Buffer.from(data?.password ?? "", "base64").toString());
+  expect(values).toEqual(Array.from({ length: count }, () => CANARY));
+}
+
+async function createKey(http: HttpClient, key: string, name: string): Promise<string> {
+  const body = { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", metadata: { name } };
+  return (await http(KEYS, { key, body })).body.spec.key;
+}
+
+/** Which keys of the ring the Secrets in a database file are under, and how many under each. */
+async function keysOnDisk(path: string): Promise<ReadonlyMap<string, number>> {
+  await using storage = await openSqliteStorage({ path });
+  const { entries } = await storage.list("/registry/management/core/secrets/");
+  const found = new Map<string, number>();
+  for (const { value } of entries) {
+    const id = /^postern:aes256gcm:v1:([0-9a-f]{8}):/.exec(Buffer.from(value).toString("latin1"))?.[1] ?? "plain";
+    found.set(id, (found.get(id) ?? 0) + 1);
+  }
+  return found;
+}
+
+async function bytesOf(folder: string, pattern: RegExp): Promise<string> {
+  const names = (await readdir(folder)).filter((name) => pattern.test(name));
+  expect(names.length).toBeGreaterThan(0);
+  return (await Promise.all(names.map((name) => readFile(join(folder, name), "latin1")))).join("\n");
+}
+
+it(`a rotation that is killed goes on with the next start, and no access key stops working`, async () => {
+  await using directory = await temporaryDirectory();
+  const dataDir = join(directory.path, "data");
+  let before = "";
+  let unused = "";
+  let admin = "";
+  {
+    await using server = await startPostern(dataDir);
+    const { http, key, ring } = await connect(server);
+    admin = key;
+    await createSecrets(http, key, COUNT);
+    unused = await createKey(http, key, "unused");
+    before = (await ring()).keys[0]?.id ?? "";
+    expect(await bytesOf(dataDir, /^postern\.db/)).not.toContain(Buffer.from(CANARY).toString("base64"));
+    const rewritten = await firstChange(server, key);
+    await http("/keyring", { key, body: { action: "rotate" } });
+    await rewritten.seen;
+    await server.stop("SIGKILL");
+  }
+  // Cut in the middle: a step has 64 values.
+  const onDisk = await keysOnDisk(join(dataDir, "postern.db"));
+  expect([...onDisk.keys()]).toHaveLength(2);
+  expect([...onDisk.values()].reduce((sum, count) => sum + count, 0)).toBe(COUNT);
+
+  await using server = await startPostern(dataDir);
+  const { http, key, ring } = await connect(server);
+  expect(key).toBe(admin);
+  await assertSecrets(http, key, COUNT);
+  const rotated = await ring();
+  expect(keyIds(rotated)).toEqual([expect.not.stringMatching(before), before]);
+  await expect.poll(async () => (await ring()).reencryption?.finishedAt, WAIT).toBeGreaterThan(0);
+  // The administrator's key has been used since, the other one not: its digest holds the old key on the ring.
+  await expect.poll(async () => (await ring()).keys[1]?.accessKeys, WAIT).toBe(1);
+  expect((await postern("keys", "status", "--kubeconfig", server.adminKubeConfig)).stderr).toContain("unused");
+  expect((await http("/apis", { key: unused })).status).toBe(200);
+  await expect.poll(async () => keyIds(await ring()), WAIT).toEqual([rotated.keys[0]?.id]);
+  expect((await http("/apis", { key: unused })).status).toBe(200);
+  expect((await http("/apis", { key: admin })).status).toBe(200);
+  await assertSecrets(http, key, COUNT);
+  await server.stop();
+  expect([...(await keysOnDisk(join(dataDir, "postern.db")))]).toEqual([[rotated.keys[0]?.id, COUNT]]);
+});
+
+it("backups and copies of a store with a ring are whole; another server key is refused and changes nothing", async () => {
+  await using directory = await temporaryDirectory();
+  const at = (...names: readonly string[]) => join(directory.path, ...names);
+  let admin = "";
+  {
+    await using server = await startPostern(at("data"));
+    const { http, key } = await connect(server);
+    admin = key;
+    await createSecrets(http, key, 50);
+    const told = await postern("keys", "rotate", "--kubeconfig", server.adminKubeConfig);
+    expect(told.code, told.stderr).toBe(0);
+    expect(told.stderr).toMatch(/values looked at/);
+    await succeed(postern("backup", "--kubeconfig", server.adminKubeConfig, "--out", at("backup")));
+    await server.stop();
+  }
+  for (const name of ["restored", "copied", "wrong"]) {
+    await mkdir(at(name));
+    for (const file of ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"])
+      await cp(at("data", file), at(name, file));
+  }
+  await succeed(postern("restore", "--in", at("backup"), "--data-dir", at("restored"), "--keep-keys"));
+  const [from, to] = [at("data", "postern.db"), at("copied", "postern.db")];
+  await succeed(postern("store", "copy", "--from", `sqlite:${from}`, "--to", `sqlite:${to}`));
+  for (const name of ["restored", "copied"]) {
+    await using server = await startPostern(at(name));
+    const { http } = await connect(server);
+    await assertSecrets(http, admin, 50);
+    await server.stop();
+  }
+
+  await cp(from, at("wrong", "postern.db"));
+  await writeFile(at("wrong", "server.key"), `${"ab".repeat(32)}\n`, { mode: 0o600 });
+  const refused = await postern("serve", "--data-dir", at("wrong"), "--secure-port", "0");
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(
+    /key ring is sealed under server key [0-9a-f]{8}, not under the one given .*--previous/,
+  );
+  // The right one, from a command, as a key management service would give it.
+  const command = `cat ${at("data", "server.key")}`;
+  await writeFile(at("wrong", "config.yaml"), `serverKeyCommand: ${JSON.stringify(command)}\n`);
+  await using server = await startPostern(at("wrong"), ["--config", at("wrong", "config.yaml")]);
+  await assertSecrets((await connect(server)).http, admin, 50);
+});
+
+it("two servers on etcd share the ring: each opens at once what the other has sealed under a new key", async ({
+  skip,
+}) => {
+  const reason = whyNoEtcd();
+  if (reason !== undefined) return skip(reason);
+  await using etcd = await startEtcd();
+  await using directory = await temporaryDirectory();
+  const [first, second] = [join(directory.path, "a"), join(directory.path, "b")];
+  const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`];
+  await using a = await startPostern(first, flags);
+  await mkdir(second);
+  for (const file of ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"])
+    await cp(join(first, file), join(second, file));
+  await using b = await startPostern(second, flags);
+  const [onA, onB] = [await connect(a), await connect(b)];
+  const key = onA.key;
+  const data = { password: Buffer.from(CANARY).toString("base64") };
+  for (let round = 0; round < 3; round++) {
+    const [here, there] = round % 2 === 0 ? [onA, onB] : [onB, onA];
+    await here.http("/keyring", { key, body: { action: "rotate" } });
+    const name = `s${round}`;
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, data };
+    expect((await here.http(SECRETS, { key, body: secret })).status).toBe(201);
+    expect((await there.http(`${SECRETS}/${name}`, { key })).body.data).toEqual(data);
+    const made = await createKey(here.http, key, `k${round}`);
+    expect((await there.http("/apis", { key: made })).status).toBe(200);
+    expect(keyIds(await there.ring())).toEqual(keyIds(await here.ring()));
+  }
+  // Another server may still be about to write under them: for ten minutes no key goes.
+  expect((await onB.ring()).keys).toHaveLength(4);
+  await expect.poll(async () => (await onB.ring()).reencryption?.finishedAt, WAIT).toBeGreaterThan(0);
+  expect((await onA.ring()).keys).toHaveLength(4);
+  await assertSecrets(onB.http, key, 3);
+});
