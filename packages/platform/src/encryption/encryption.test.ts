@@ -3,7 +3,6 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage, StorageEvent } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { describe, expect, it } from "vitest";
-import { createTestClock } from "../access-keys/testing/access-key-server.ts";
 import { createInternalRecords, createInternalValues } from "../embedded-clusters/internal-records.ts";
 import { deriveRingKey } from "./key-ring.ts";
 import { KEY_RING_KEY, KeyRingError } from "./key-ring-record.ts";
@@ -24,7 +23,7 @@ const open = (storage: Storage, serverSecrets: [Uint8Array, ...Uint8Array[]] = [
     storage,
     serverSecrets,
     isShared: true,
-    clock: createTestClock().clock,
+    clock: systemRuntime.clock,
     random,
     onError: () => {},
   });
