@@ -16,6 +16,8 @@ export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly warnings: readonly string[];
+  /** The body as it came. */
+  readonly bytes: Uint8Array;
   readonly text: string;
   /** Undefined when the body is not JSON. */
   readonly json: JsonValue | undefined;
@@ -79,7 +81,8 @@ function openAnswer(response: Response, close: () => void): OpenAnswer {
       isOver = true;
       wake();
       const warnings = response.headersDistinct["warning"] ?? [];
-      resolve({ status, headers: response.headers, warnings, text: text(), json: jsonOf(text()) });
+      const bytes = Buffer.concat(chunks);
+      resolve({ status, headers: response.headers, warnings, bytes, text: text(), json: jsonOf(text()) });
     };
     response.on("end", end);
     response.on("error", end);

@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go (applyJSPatch)
 
 import { findDuplicateFields } from "../json/find-duplicate-fields.ts";
+import { goKindOf } from "../json/go-kind.ts";
 import { JsonSyntaxError } from "../json/json-syntax-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
@@ -58,14 +59,7 @@ export function parsePatch(text: string): JsonValue {
 }
 
 export function cannotUnmarshal(value: JsonValue, target: string): PatchDecodeError {
-  return new PatchDecodeError(`error decoding patch: json: cannot unmarshal ${goTypeOf(value)} into Go ${target}`);
-}
-
-function goTypeOf(value: JsonValue): string {
-  if (isJsonArray(value)) return "array";
-  if (typeof value === "boolean") return "bool";
-  if (typeof value === "bigint") return "number";
-  return typeof value;
+  return new PatchDecodeError(`error decoding patch: json: cannot unmarshal ${goKindOf(value)} into Go ${target}`);
 }
 
 function toOperation(step: JsonObject): JsonPatchOperation {

@@ -1,6 +1,7 @@
 // Finds metadata of a wrong JSON type and says so as Go's decoder does, since such an object cannot be read at all.
 // Source: https://pkg.go.dev/encoding/json#UnmarshalTypeError
 
+import { goKindOf } from "../json/go-kind.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
 
 /** A Go type: what JSON it takes, and how its decoder names it. */
@@ -117,15 +118,8 @@ function findFieldFault(
 
 function mismatch(value: JsonValue, type: GoType, { struct, fields }: Place): string {
   const where = fields.length === 0 ? "Go value" : `Go struct field ${struct}.${fields.join(".")}`;
-  const found = type.kind === "int64" && typeof value === "number" ? `number ${value}` : jsonName(value);
+  const found = type.kind === "int64" && typeof value === "number" ? `number ${value}` : goKindOf(value);
   return `json: cannot unmarshal ${found} into ${where} of type ${type.name}`;
-}
-
-function jsonName(value: JsonValue): string {
-  if (typeof value === "boolean") return "bool";
-  if (typeof value === "number" || typeof value === "bigint") return "number";
-  if (typeof value === "string") return "string";
-  return isJsonArray(value) ? "array" : "object";
 }
 
 const isInt64 = (value: JsonValue): boolean =>
@@ -137,7 +131,7 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:
 
 /** Times decode themselves, so that their faults name no field. */
 function findTimeFault(value: JsonValue): string | undefined {
-  if (typeof value !== "string") return `json: cannot unmarshal ${jsonName(value)} into Go value of type string`;
+  if (typeof value !== "string") return `json: cannot unmarshal ${goKindOf(value)} into Go value of type string`;
   if (RFC3339.test(value) && !Number.isNaN(Date.parse(value))) return undefined;
   const quoted = JSON.stringify(value);
   const rest = JSON.stringify(value.slice(/^\d{4}/.test(value) ? 4 : 0));

@@ -4,6 +4,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { type AuditOptions, bearsSecretsByDefault, createAuditWriter } from "../audit/audit-backend.ts";
 import { type AuditRecorder, createAuditRecorder } from "../audit/audit-recorder.ts";
+import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { LongRunningCheck } from "../request/long-running.ts";
@@ -11,7 +12,6 @@ import type { Clock } from "../runtime/clock.ts";
 import { type ApiResponse, withHeaders } from "../transport/api-response.ts";
 import { discardResponse } from "../transport/discard-response.ts";
 import { afterResponse } from "./after-response.ts";
-import { errorResponse } from "./error-response.ts";
 import type { Handler } from "./handler.ts";
 
 export type WithAuditDeps = {
@@ -37,7 +37,7 @@ export function withAudit(next: Handler, { audit, clock, logger, metrics, isLong
     } catch (error) {
       await discardResponse(response.body);
       if (!isApiError(error)) throw error;
-      return named(errorResponse(error), auditId);
+      return named(errorResponse(request, error), auditId);
     }
   };
 }

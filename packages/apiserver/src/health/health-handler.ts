@@ -54,7 +54,7 @@ async function answerAll(
     }
   }
   if (excluded.size > 0) {
-    lines += `warn: some health checks cannot be excluded: no matches for ${[...excluded].map(quoteGo).join(",")}\n`;
+    lines += `warn: some health checks cannot be excluded: no matches for ${[...excluded].sort().map(quoteGo).join(",")}\n`;
   }
   const failed = results.some((result) => result instanceof Error);
   if (failed) return textResponse(500, `${lines}${endpoint} check failed\n`);

@@ -8,7 +8,18 @@ import { http1, http2, openHttp2, openTls, readAll } from "./testing/test-client
 describe("bad input", () => {
   it.each([
     ["no HTTP at all", "hello\r\n\r\n", 400],
-    ["a method nobody has heard of", "FOO /apis HTTP/1.1\r\nHost: h\r\n\r\n", 405],
+    ["an unknown method with a body", "FOO /apis HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab", 405],
+    ["an unknown method with a body in chunks", "FOO / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", 405],
+    [
+      "an unknown method with more behind it",
+      "FOO / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+      405,
+    ],
+    ["an unknown method without Host", "FOO / HTTP/1.1\r\nX: y\r\n\r\n", 405],
+    ["an unknown method with two Hosts", "FOO / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n", 405],
+    ["an unknown method with a folded header", "FOO / HTTP/1.1\r\nHost: h\r\nX: a\r\n b\r\n\r\n", 405],
+    ["an unknown method with a space before the colon", "FOO / HTTP/1.1\r\nHost: h\r\nX : a\r\n\r\n", 405],
+    ["half a request of an unknown method", "FOO / HTTP/1.1\r\nHost: h\r\n", 405],
     ["a header without a name", "GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", 400],
     [
       "security book 34: two lengths",
@@ -30,6 +41,21 @@ describe("bad input", () => {
     socket.end(text);
     expect(await readAll(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect((await http1({ port, path: "/" })).status).toBe(200);
+  });
+
+  it("passes a method on that nobody has heard of, with its headers, and closes", async () => {
+    const { port } = await serveHandler(echo);
+    const socket = await openTls(port);
+    socket.write("FOO /apis?a=b HTTP/1.1\r\nHost: h\r\nAuthorization:  Bearer x \r\nAccept: a\r\n\r\n");
+    const text = await readAll(socket);
+    expect(text).toMatch(/^HTTP\/1.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n/);
+    expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n")))).toMatchObject({
+      method: "FOO",
+      path: "/apis",
+      query: { a: "b" },
+      headers: { authorization: "Bearer x", accept: "a" },
+      body: "",
+    });
   });
 
   it("survives what is not TLS", async () => {

@@ -25,6 +25,7 @@ import { refuseMalformedRequest } from "./malformed-request.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
+import { unknownMethodRequest } from "./unknown-method-request.ts";
 
 export type HttpTransportOptions = {
   readonly tls: TlsCredentials;
@@ -127,12 +128,7 @@ export class HttpTransport {
     const { logger } = this.#options;
     server.on("tlsClientError", () => this.#options.onTlsHandshakeError?.());
     server.prependListener("secureConnection", (socket) => this.#addSocket(socket));
-    server.on("clientError", (error: Error, socket: Duplex) => {
-      const state = this.#sockets.get(socket);
-      // Failed handshakes come this way too: there is nobody yet to answer.
-      if (state === undefined) socket.destroy();
-      else refuseMalformedRequest(error, socket, state.active > 0);
-    });
+    server.on("clientError", (error: Error, socket: Duplex) => this.#onClientError(error, socket));
     server.on("session", (session) => this.#addSession(session));
     server.on("sessionError", (error) => logger.debug({ error }, "HTTP/2 session failed"));
     // Node passes the raw headers too, which its types do not say.
@@ -193,6 +189,23 @@ export class HttpTransport {
     const { scheduler } = this.#options;
     const isClosing = (): boolean => this.#stopping.signal.aborted;
     this.#run(http1Exchange(request, response, state.connection, { limits: this.#limits, scheduler, isClosing }));
+  }
+
+  #onClientError(error: Error, socket: Duplex): void {
+    const state = this.#sockets.get(socket);
+    // Failed handshakes come this way too: there is nobody yet to answer.
+    if (state === undefined) {
+      socket.destroy();
+      return;
+    }
+    const request = state.active > 0 ? undefined : unknownMethodRequest(error, socket);
+    if (request === undefined) {
+      refuseMalformedRequest(error, socket, state.active > 0);
+      return;
+    }
+    state.active += 1;
+    const { upgrade: _, ...exchange } = http1UpgradeExchange(request, socket, new Uint8Array(0), state.connection);
+    this.#run(exchange);
   }
 
   #onUpgrade(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {

@@ -63,7 +63,7 @@ export function http1Exchange(
   };
 }
 
-/** `head` is what came behind the headers. Refusals are answered in HTTP, and end the connection. */
+/** `head` is what came behind the headers. Refusals are answered in HTTP, and the connection ends with them. */
 export function http1UpgradeExchange(
   request: IncomingMessage,
   socket: Duplex,

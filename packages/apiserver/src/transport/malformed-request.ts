@@ -9,7 +9,7 @@ const STATUS: { readonly [code: string]: string } = {
 };
 
 /** What an error of the parser carries beside its text. */
-type ParserError = Error & { readonly code?: string; readonly rawPacket?: Uint8Array };
+export type ParserError = Error & { readonly code?: string; readonly rawPacket?: Uint8Array };
 
 const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ \/\S* HTTP\/1\.[01]\r\n/;
 const MAX_REQUEST_LINE = 8_192;

@@ -21,7 +21,7 @@ export type VersionInfo = {
 export function createVersionHandler(info: VersionInfo): (method: string) => ApiResponse {
   const response = jsonResponse(200, `${JSON.stringify(info, null, 2)}\n`);
   return (method) => {
-    if (method !== "GET" && method !== "HEAD") throw methodNotAllowedError();
+    if (method !== "GET") throw methodNotAllowedError();
     return response;
   };
 }

@@ -1,6 +1,7 @@
 // Turns a body into an object of the resource's kind: parsed, of the right kind, pruned of what is unknown, with defaults.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (schemaCoercingDecoder)
 
+import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
@@ -11,10 +12,11 @@ import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
+import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
-import { findTypeFault, goKindOf } from "./find-type-fault.ts";
+import { findTypeFault } from "./find-type-fault.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
@@ -71,7 +73,10 @@ function parseAs(body: Body, kind: BodyKind, directive: FieldValidation) {
   try {
     return parseBody(body.bytes, body.format === "yaml", directive !== "Ignore");
   } catch (error) {
-    throw unrecognizedError(kind, body.bytes, `couldn't get version/kind; json parse error: ${messageOf(error)}`);
+    // YAML is made JSON first, and a fault of that is shown as it is.
+    const why =
+      error instanceof YamlError ? error.message : `couldn't get version/kind; json parse error: ${messageOf(error)}`;
+    throw unrecognizedError(kind, body.bytes, why);
   }
 }
 
@@ -87,6 +92,9 @@ function withKind(value: JsonValue, kind: BodyKind, bytes: Uint8Array): KubeObje
   const apiVersion = textOr(value["apiVersion"], "");
   const kindName = textOr(value["kind"], "");
   const expected = formatApiVersion(kind);
+  if (parseApiVersion(apiVersion) === undefined) {
+    throw unrecognizedError(kind, bytes, `unexpected GroupVersion string: ${apiVersion}`);
+  }
   if (apiVersion !== "" && apiVersion !== expected) {
     throw badRequestError(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,

@@ -1,15 +1,9 @@
 // Finds a value of a type that the field of a built-in kind cannot hold, and says so in the words of Go's decoder.
 // Source: encoding/json (UnmarshalTypeError)
 
+import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
-
-/** What Go's decoder calls a JSON value. */
-export function goKindOf(value: JsonValue): string {
-  if (Array.isArray(value)) return "array";
-  if (typeof value === "boolean") return "bool";
-  return typeof value === "bigint" ? "number" : typeof value;
-}
 
 /** Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object. */
 export function findTypeFault(

@@ -17,6 +17,8 @@ export type DiscoveryDocuments = {
   group(name: string): PreparedDocument | undefined;
   /** Undefined for a version that is not served. */
   resourceList(group: string, version: string): PreparedDocument | undefined;
+  /** Whether a version is one of the kinds that have a Go type upstream. */
+  isBuiltIn(group: string, version: string): boolean;
   /** The paths of these documents. */
   readonly paths: readonly string[];
 };
@@ -43,6 +45,12 @@ export function discoveryDocuments(resources: readonly ResourceDefinition[]): Di
       ]),
   );
 
+  const builtIn = new Set(
+    resources
+      .filter(({ strategicMergePatch }) => strategicMergePatch === true)
+      .map(({ group, version }) => `${group}/${version}`),
+  );
+
   return {
     groups,
     core,
@@ -50,6 +58,7 @@ export function discoveryDocuments(resources: readonly ResourceDefinition[]): Di
     aggregated: (prefix, version) => aggregated[prefix][version](),
     group: (name) => groupDocuments.get(name)?.(),
     resourceList: (group, version) => resourceLists.get(`${group}/${version}`)?.(),
+    isBuiltIn: (group, version) => builtIn.has(`${group}/${version}`),
     paths: documentPaths(groups),
   };
 }

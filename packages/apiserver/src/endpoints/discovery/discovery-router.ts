@@ -2,11 +2,11 @@
 // Source: k8s.io/apiserver/pkg/endpoints/discovery, k8s.io/apiserver/pkg/server/routes
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiRequest } from "../../transport/api-request.ts";
-import { type ApiResponse, textResponse } from "../../transport/api-response.ts";
+import { type ApiResponse, jsonResponse, textResponse } from "../../transport/api-response.ts";
 import { encodeObject } from "../negotiation/encode-object.ts";
 import { negotiateOutput, type OutputMedia, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "../negotiation/object-response.ts";
@@ -28,7 +28,10 @@ export type DiscoveryOptions = {
   readonly info?: { readonly title: string; readonly version: string };
 };
 
-/** Undefined for paths that are not discovery's. Every method is answered as GET, as for custom resources upstream. */
+/**
+ * Undefined for paths that are not discovery's. Upstream answers every method as GET but for the documents of built-in versions,
+ * which have a route for GET alone: others throw ApiError 405.
+ */
 export type DiscoveryRouter = (context: RequestContext) => Promise<ApiResponse> | undefined;
 
 export function createDiscoveryRouter({
@@ -45,8 +48,10 @@ export function createDiscoveryRouter({
     const [first = "", second, third, ...rest] = segmentsOf(context.info.path);
     if (first === "openapi") return openApi(context);
     if (rest.length > 0) return undefined;
-    if (first === "" && second === undefined) return plain(context.request, root());
+    if (first === "" && second === undefined) return isRoot(context.info.path) ? rootResponse(root()) : undefined;
+    if (context.info.path === "/index.html") return rootResponse(root());
     if (first === "api" && third === undefined) {
+      mustBeGet(context.request);
       return second === undefined
         ? groupDocument(context, documents(), "api")
         : resourceListDocument(context.request, documents(), "", second);
@@ -55,14 +60,24 @@ export function createDiscoveryRouter({
     if (second === undefined) return groupDocument(context, documents(), "apis");
     const group = documents().group(second);
     if (group === undefined) return Promise.resolve(textResponse(404, "404 page not found\n"));
-    return third === undefined
-      ? plain(context.request, group)
-      : resourceListDocument(context.request, documents(), second, third);
+    if (third === undefined) return plain(context.request, group);
+    if (documents().isBuiltIn(second, third)) mustBeGet(context.request);
+    return resourceListDocument(context.request, documents(), second, third);
   };
 }
 
 /** One trailing slash makes no difference. */
 const segmentsOf = (path: string): readonly string[] => path.replace(/^\//, "").replace(/\/$/, "").split("/");
+
+const isRoot = (path: string): boolean => path === "/" || path === "";
+
+/** The list of paths is for people too: it comes as indented JSON, whatever they say they read. */
+const rootResponse = async (document: PreparedDocument): Promise<ApiResponse> =>
+  jsonResponse(200, document({ format: "json", pretty: true }).bytes);
+
+function mustBeGet({ method }: ApiRequest): void {
+  if (method !== "GET") throw methodNotAllowedError();
+}
 
 function rootPaths({ paths }: DiscoveryDocuments, otherPaths: readonly string[]): JsonObject {
   return { paths: [...new Set([...paths, ...OPENAPI_PATHS, ...otherPaths])].sort() };

@@ -1,6 +1,7 @@
 // PATCH with an apply configuration: server-side apply.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go (applyPatcher)
 
+import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
@@ -10,7 +11,6 @@ import { applyDefaults, setDefaults } from "@postern/apimachinery/schema/default
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
-import { goKindOf } from "../decode/find-type-fault.ts";
 import { type ParsedBody, parseBody } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";

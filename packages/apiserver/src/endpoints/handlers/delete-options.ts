@@ -1,6 +1,7 @@
 // Reads how an object is to be deleted, from the body where there is one, else from the query.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go
 
+import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { type ApiError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
@@ -129,6 +130,7 @@ function member(
 }
 
 function wrongType(value: JsonValue, field: string, goType: string): ApiError {
-  const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-  return untypedError(`json: cannot unmarshal ${kind} into Go struct field DeleteOptions${field} of type ${goType}`);
+  return untypedError(
+    `json: cannot unmarshal ${goKindOf(value)} into Go struct field DeleteOptions${field} of type ${goType}`,
+  );
 }

@@ -1,6 +1,7 @@
 // The scale subresource: one number of a resource as an autoscaling/v1 Scale.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/etcd.go (ScaleREST)
 
+import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import {
   badRequestError,
@@ -25,7 +26,6 @@ import { patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts"
 import { headerOf } from "../../transport/api-request.ts";
 import { type BodyKind, conform, decodeObject } from "../decode/decode-object.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
-import { goKindOf } from "../decode/find-type-fault.ts";
 import { checkNameOfPath, readBody } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";

@@ -18,6 +18,7 @@ export function errorResponse(request: Pick<ApiRequest, "method" | "query" | "he
   };
   const retryAfter = error.details?.retryAfterSeconds ?? 0;
   return jsonResponse(error.code, request.method === "HEAD" ? "" : encodeObject(error.toStatus(), output), {
+    "x-content-type-options": "nosniff",
     ...contentTypeOf(output),
     ...(retryAfter > 0 ? { "retry-after": String(retryAfter) } : {}),
   });

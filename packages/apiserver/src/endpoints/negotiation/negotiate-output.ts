@@ -78,7 +78,8 @@ export function negotiateMediaType(
 
 function admits({ type, subtype }: AcceptClause, mediaType: string): boolean {
   const slash = mediaType.indexOf("/");
-  if (type !== "*" && type !== mediaType.slice(0, slash)) return false;
+  if (type === "*") return subtype === "*";
+  if (type !== mediaType.slice(0, slash)) return false;
   return subtype === "*" || subtype === mediaType.slice(slash + 1);
 }
 

@@ -49,7 +49,7 @@ export function createOpenApiRouter({
   };
 
   return (context) => {
-    const path = context.info.path.replace(/\/$/, "");
+    const { path } = context.info;
     if (path === "/openapi/v2") return answerV2(context, documents());
     if (path === V3_PREFIX) return answer(context, index(context.request.basePath), JSON_TYPE);
     if (!path.startsWith(`${V3_PREFIX}/`)) return undefined;
@@ -75,7 +75,7 @@ async function answerV3(context: RequestContext, document: (() => PreparedBody) 
   if (hash === "") return answer(context, body, JSON_TYPE);
   if (hash !== body.hash) {
     const { basePath } = context.request;
-    const name = context.info.path.replace(/\/$/, "").slice(V3_PREFIX.length + 1);
+    const name = context.info.path.slice(V3_PREFIX.length + 1);
     return {
       status: 301,
       headers: { location: documentUrl(basePath, name, body) },

@@ -2,9 +2,11 @@
 // Source: k8s.io/apiserver/pkg/storage/continue.go
 
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { goKindOf } from "@postern/apimachinery/json/go-kind";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { isDotSegment } from "../../request/canonical-path.ts";
 import type { Revision } from "../../storage/storage.ts";
 
 const VERSION = "meta.k8s.io/v1";
@@ -55,7 +57,7 @@ function parseToken(token: string): { revision: Revision; start: string; signatu
   } catch (error) {
     throw invalidToken(error instanceof Error ? error.message : "not JSON");
   }
-  const fields = isJsonObject(value) ? value : {};
+  const fields = membersOf(value);
   const version = typeof fields["v"] === "string" ? fields["v"] : "";
   if (version !== VERSION) throw invalidToken(`server does not recognize this encoded version ${version}`);
   const revision = fields["rv"];
@@ -64,13 +66,42 @@ function parseToken(token: string): { revision: Revision; start: string; signatu
   }
   const start = fields["start"];
   if (typeof start !== "string" || start === "") throw invalidToken(`encoded start key empty (version ${VERSION})`);
-  if (start.split("/").includes("..")) throw invalidToken(start);
+  if (!isCleanKey(start)) throw invalidToken(start);
   return { revision, start, signature: typeof fields["sig"] === "string" ? fields["sig"] : "" };
 }
 
+/** What a token holds, with the types that it has to have. */
+const MEMBERS = [
+  ["v", "string"],
+  ["rv", "int64"],
+  ["start", "string"],
+] as const;
+
+function membersOf(value: JsonValue): JsonObject {
+  const refuse = (found: JsonValue, target: string): never => {
+    throw invalidToken(`json: cannot unmarshal ${goKindOf(found)} into Go ${target}`);
+  };
+  if (value === null) return {};
+  if (!isJsonObject(value)) return refuse(value, "value of type storage.continueToken");
+  for (const [name, type] of MEMBERS) {
+    const member = value[name] ?? null;
+    const kind = type === "int64" ? "number" : type;
+    if (member !== null && goKindOf(member) !== kind)
+      refuse(member, `struct field continueToken.${name} of type ${type}`);
+  }
+  return value;
+}
+
+/** Whether no segment would be resolved away: such a key could leave what is listed. */
+const isCleanKey = (key: string): boolean =>
+  key
+    .replace(/^\//, "")
+    .split("/")
+    .every((segment) => segment !== "" && !isDotSegment(segment));
+
 /** Node skips what is not base64; Go names the first byte that is wrong. */
 function decodeBase64Url(token: string): Uint8Array {
-  const bad = token.search(/[^A-Za-z0-9_-]/);
+  const bad = token.search(/[^A-Za-z0-9_\-\r\n]/);
   if (bad >= 0) throw invalidToken(`illegal base64 data at input byte ${bad}`);
   if (token.length % 4 === 1) throw invalidToken(`illegal base64 data at input byte ${token.length - 1}`);
   return Buffer.from(token, "base64url");

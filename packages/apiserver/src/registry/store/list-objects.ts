@@ -1,7 +1,7 @@
 // Lists objects: from memory where the newest state will do, from the history of the store where a snapshot is asked for.
 // Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (GetList), pkg/storage/cacher/delegator.go
 
-import { badRequestError, expiredError } from "@postern/apimachinery/meta/api-error";
+import { badRequestError, expiredError, tooLargeResourceVersionError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { Revision } from "../../storage/storage.ts";
@@ -67,13 +67,24 @@ async function readPage(store: StoreContext, context: RequestContext, query: Lis
     return await readContinued(store, context, store.continueTokens.decode(query.continue), range);
   }
   const { resourceVersion, resourceVersionMatch } = query;
-  const bound = resourceVersion === "" ? "" : parseListResourceVersion(resourceVersion);
+  const isFromHistory = resourceVersionMatch === "Exact" || (resourceVersion !== "" && range.limit > 0);
+  const bound = resourceVersion === "" ? "" : readBound(resourceVersion, isFromHistory);
   const isExact =
     resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
   await awaitFreshness(store.cache, bound, context.signal);
   if (!isExact || bound === "") return readCached(store, range, "");
   if (isCurrent(store, bound)) return readCached(store, range, "", bound);
   return await readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
+}
+
+/** What memory cannot answer upstream reads from the store, which refuses a version that is no number in words of its own. */
+function readBound(resourceVersion: string, isFromHistory: boolean): Revision {
+  try {
+    return parseListResourceVersion(resourceVersion);
+  } catch (error) {
+    if (!isFromHistory || !(error instanceof Error)) throw error;
+    throw badRequestError(`invalid resource version: ${error.message}`, error);
+  }
 }
 
 async function readContinued(
@@ -91,6 +102,7 @@ async function readContinued(
   try {
     return await readSnapshot(store, range, revision, after, context);
   } catch (error) {
+    if (error instanceof FutureRevisionError) throw tooLargeResourceVersionError(revision, error.current);
     if (!(error instanceof RevisionCompactedError)) throw error;
     throw expiredError(CONTINUE_TOO_OLD, store.continueTokens.encode({ revision: INCONSISTENT, startAfter }));
   }

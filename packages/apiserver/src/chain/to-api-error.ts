@@ -1,4 +1,4 @@
-// Turns refusals into Status responses.
+// Tells refusals from faults that nobody foresaw.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/{errors,status}.go
 
 import {
@@ -18,17 +18,6 @@ import {
   StorageUnavailableError,
   ValueTooLargeError,
 } from "../storage/storage-errors.ts";
-import { type ApiResponse, jsonResponse } from "../transport/api-response.ts";
-
-const NO_SNIFF = { "x-content-type-options": "nosniff" };
-
-export function errorResponse(error: ApiError): ApiResponse {
-  const { retryAfterSeconds = 0 } = error.details ?? {};
-  return jsonResponse(error.code, `${JSON.stringify(error.toStatus())}\n`, {
-    ...NO_SNIFF,
-    ...(retryAfterSeconds > 0 ? { "retry-after": String(retryAfterSeconds) } : {}),
-  });
-}
 
 /**
  * The refusal that an error stands for, or undefined for one that nobody foresaw. `signal` is the request's: what fails because that
