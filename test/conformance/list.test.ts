@@ -150,6 +150,65 @@ test("L-10 is empty in a namespace that is not there", async () => {
   expect((await api.get(`${API}/namespaces/nowhere/widgets`)).json.items).toEqual([]);
 });
 
+test("L-04 says what is wrong with a token", async () => {
+  const messageFor = async (token: string | object): Promise<string> => {
+    const text = typeof token === "string" ? token : Buffer.from(JSON.stringify(token)).toString("base64url");
+    return (await api.get(`${KEYS}?continue=${encodeURIComponent(text)}`)).json.message;
+  };
+  const prefix = "invalid continue token: continue key is not valid: ";
+  const v = "meta.k8s.io/v1";
+  expect(await messageFor("bogus")).toBe(`${prefix}illegal base64 data at input byte 4`);
+  expect(await messageFor("abc=")).toBe(`${prefix}illegal base64 data at input byte 3`);
+  expect(await messageFor("e30")).toBe(`${prefix}server does not recognize this encoded version `);
+  expect(await messageFor([])).toBe(
+    `${prefix}json: cannot unmarshal array into Go value of type storage.continueToken`,
+  );
+  expect(await messageFor({ v, rv: "5", start: "a" })).toBe(
+    `${prefix}json: cannot unmarshal string into Go struct field continueToken.rv of type int64`,
+  );
+  expect(await messageFor({ v: "meta.k8s.io/v2", rv: 5, start: "a" })).toBe(
+    `${prefix}server does not recognize this encoded version meta.k8s.io/v2`,
+  );
+  expect(await messageFor({ v, rv: 0, start: "a" })).toBe(
+    `${prefix}incorrect encoded start resourceVersion (version ${v})`,
+  );
+  expect(await messageFor({ v, rv: 5, start: "" })).toBe(`${prefix}encoded start key empty (version ${v})`);
+  for (const start of ["../x", "a//b", "a/./b", "a/"])
+    expect(await messageFor({ v, rv: 5, start })).toBe(prefix + start);
+});
+
+test("L-08 refuses a version that is no number as a bad request where history is read", async () => {
+  for (const query of ["resourceVersion=abc&limit=1", "resourceVersion=abc&resourceVersionMatch=Exact"]) {
+    expect((await api.get(`${KEYS}?${query}`)).json, query).toMatchObject({
+      code: 400,
+      reason: "BadRequest",
+      message:
+        'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+    });
+  }
+});
+
+test("L-12 tells versions that never go back, and from which a watch misses nothing", async () => {
+  const path = await create("l12", 1);
+  let last = 0;
+  const seen = new Set<string>();
+  const { resourceVersion } = (await api.get(path)).json.metadata;
+  const watch = await api.watch(`${path}&watch=true&resourceVersion=${resourceVersion}`);
+  for (let n = 0; n < 20; n++) {
+    await api.post(KEYS, key(`l12-later-${n}`, {}, { labels: { case: "l12" } }));
+    const version = Number((await api.get(`${path}&resourceVersion=0`)).json.metadata.resourceVersion);
+    expect(version).toBeGreaterThanOrEqual(last);
+    last = version;
+  }
+  for (const line of await watch.lines(20)) seen.add(JSON.parse(line).object.metadata.name);
+  watch.close();
+  expect(seen.size).toBe(20);
+});
+
+test("L-13 takes timeoutSeconds", async () => {
+  for (const value of ["1", "0", "-1"]) expect((await api.get(`${KEYS}?timeoutSeconds=${value}`)).status).toBe(200);
+});
+
 test("L-11 reads one object at a version or after it, and no selector", async () => {
   await api.post(KEYS, key("l11"));
   expect((await api.get(`${KEYS}/l11?resourceVersion=0`)).status).toBe(200);

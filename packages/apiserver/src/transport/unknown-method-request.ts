@@ -11,7 +11,7 @@ const HEADER_LINE = new RegExp(`^(${TOKEN}):[ \\t]*([^\\x00-\\x08\\x0a-\\x1f\\x7
 const END_OF_HEAD = "\r\n\r\n";
 
 /** Headers with which there is more to a request than its head. */
-const BODY_HEADERS = ["content-length", "transfer-encoding", "upgrade", "expect", "trailer"];
+const BODY_HEADERS = ["transfer-encoding", "upgrade", "expect", "trailer"];
 
 /**
  * Undefined unless the bytes are exactly one whole head without a body behind it: what is doubtful is left to the general refusal.
@@ -29,6 +29,7 @@ export function unknownMethodRequest(error: ParserError, socket: Duplex): Incomi
   const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
   if (names.filter((name) => name === "host").length !== 1) return undefined;
   if (names.some((name) => BODY_HEADERS.includes(name))) return undefined;
+  if (names.some((name, at) => name === "content-length" && rawHeaders[2 * at + 1] !== "0")) return undefined;
 
   // Duplex is what the event promises; on a TLS listener it always is the TLS socket.
   const request = new IncomingMessage(socket as ConstructorParameters<typeof IncomingMessage>[0]);
