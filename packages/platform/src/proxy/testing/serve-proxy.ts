@@ -1,8 +1,9 @@
 // The platform's side of a proxy test: a front door on a real TLS socket that passes everything below one path on to a target.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { errorResponse, toApiError } from "@postern/apiserver/chain/error-response";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { toApiError } from "@postern/apiserver/chain/to-api-error";
+import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
@@ -49,7 +50,7 @@ export async function serveProxy(target: ProxyTarget, options: ServeProxyOptions
     } catch (error) {
       const refusal = toApiError(error, request.signal);
       if (refusal === undefined) throw error;
-      return errorResponse(refusal);
+      return errorResponse(request, refusal);
     }
   });
   return { port, connections, requests };

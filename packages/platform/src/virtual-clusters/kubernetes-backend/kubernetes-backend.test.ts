@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { type AddressInfo, createServer } from "node:net";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { errorResponse } from "@postern/apiserver/chain/error-response";
+import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
 import { jsonResponse, textResponse } from "@postern/apiserver/transport/api-response";
@@ -303,7 +303,9 @@ describe("health", () => {
   });
 
   test("says that a credential is refused, or missing", async () => {
-    const { backend, state } = await connectCluster({ intercept: () => errorResponse(unauthorizedError()) });
+    const { backend, state } = await connectCluster({
+      intercept: (request) => errorResponse(request, unauthorizedError()),
+    });
     expect(await backend.health(signal)).toMatchObject({ ready: false, reason: "CredentialRefused" });
     state.secret = undefined;
     expect(await backend.health(signal)).toMatchObject({ ready: false, reason: "KubeConfigNotFound" });
