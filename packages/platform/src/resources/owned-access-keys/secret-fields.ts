@@ -1,10 +1,12 @@
 // The fields of an access key that are taken in but never given out: the key itself, and what logins left.
 
+import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
+import { createKeyFinder, textsOf } from "./key-candidates.ts";
 
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -63,8 +65,10 @@ function scrub(text: string): string | undefined {
     const manifest = parseJson(Buffer.from(text));
     if (!isJsonObject(manifest)) return undefined;
     const clean = withoutLastApplied(withoutSecretMembers(manifest));
-    // kubectl ends the line; what has no secret in it stays as it came.
-    return clean === manifest ? text : `${stringifyJson(clean)}\n`;
+    // What has no secret in it stays as it came. Of members that come twice, the text has one that nobody has looked at.
+    const isAsItCame = clean === manifest && findDuplicateFields(text).length === 0;
+    // kubectl ends the line.
+    return isAsItCame ? text : `${stringifyJson(clean)}\n`;
   } catch {
     return undefined;
   }
@@ -93,6 +97,18 @@ export function keyPlaces(object: KubeObject, key: string): readonly string[] {
 /** Where something stands that has the form of a key of this server's. */
 export function foundKeyPlaces(object: KubeObject, { find }: Pick<AccessKeyFormat, "find">): readonly string[] {
   return placesOf(servedPart(object), "", (text) => find(text));
+}
+
+/** Where something is written, since `old`, that opens this server now: also what a client chose, which has no form of its own. */
+export function liveKeyPlaces(
+  object: KubeObject,
+  old: KubeObject | undefined,
+  isLive: (text: string) => boolean,
+): readonly string[] {
+  // Somebody else may choose what has been standing here: that is no reason to refuse what is not about it.
+  const known = new Set(old === undefined ? [] : textsOf(servedPart(old)));
+  const hasLive = createKeyFinder(isLive);
+  return placesOf(servedPart(object), "", (text) => !known.has(text) && hasLive(text));
 }
 
 function servedPart(object: KubeObject): JsonObject {

@@ -66,8 +66,9 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       return object;
     },
 
-    validate: (object) => validateAccessKey(object, undefined, { names, directory, secrets, requiresKey: true }),
-    validateUpdate: (object, old) => validateAccessKey(object, old, { names, directory, secrets, requiresKey: false }),
+    validate: (object) => validateAccessKey(object, undefined, { names, directory, secrets, keys, requiresKey: true }),
+    validateUpdate: (object, old) =>
+      validateAccessKey(object, old, { names, directory, secrets, keys, requiresKey: false }),
 
     afterCreate(object, { audit }) {
       const id = keys.byName(object.metadata.name ?? "")?.id;

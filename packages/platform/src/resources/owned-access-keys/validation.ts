@@ -11,6 +11,7 @@ import {
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, sameOwner } from "../../access-keys/access-key-owner.ts";
 import {
   canonicalRole,
@@ -23,12 +24,11 @@ import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { validateGroups } from "../validate-groups.ts";
+import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "./key-candidates.ts";
 import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
-import { ENVELOPED_FIELDS, foundKeyPlaces, keyPlaces, secretAt, specOf } from "./secret-fields.ts";
+import { ENVELOPED_FIELDS, foundKeyPlaces, keyPlaces, liveKeyPlaces, secretAt, specOf } from "./secret-fields.ts";
 import { validateRules } from "./validate-rules.ts";
 
-export const MIN_KEY_LENGTH = 32;
-export const MAX_KEY_LENGTH = 1024;
 /** Stands in messages where a secret would. */
 const HIDDEN = "<hidden>";
 const KEY_REQUIRED = "keys are made by the server for ownedaccesskeys only, since nothing else shows them";
@@ -39,6 +39,7 @@ export type ValidationDependencies = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly secrets: Pick<AccessKeySecrets, "format">;
+  readonly keys: Pick<AccessKeyIndex, "find">;
   /** True for a new key: it has to have a value by now. */
   readonly requiresKey: boolean;
 };
@@ -47,14 +48,14 @@ export type ValidationDependencies = {
 export function validateAccessKey(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, secrets, requiresKey }: ValidationDependencies,
+  { names, directory, secrets, keys, requiresKey }: ValidationDependencies,
 ): readonly FieldError[] {
   const { spec = {} } = object;
   const aliases = restrictionNames(names.name);
   return [
     ...validateOwner(spec, old, names, directory),
     ...validateGroups(spec.groups ?? [], "spec.groups"),
-    ...(requiresKey && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : validateKey(object, spec)),
+    ...(requiresKey && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : validateKey(spec)),
     ...(spec.ttl !== undefined && spec.ttl > MAX_TTL_SECONDS
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
       : []),
@@ -62,8 +63,23 @@ export function validateAccessKey(
     ...validateRules(spec.rules ?? [], "spec.rules"),
     ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
     ...validateEnveloped(object),
-    ...foundKeyPlaces(object, secrets.format).map((path) => forbiddenError(path, NO_KEY_HERE)),
+    ...validateNoKeyElsewhere(object, old, { secrets, keys }),
   ];
+}
+
+/** What stands elsewhere than in spec.key is served to everybody who may read the object. */
+function validateNoKeyElsewhere(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  { secrets, keys }: Pick<ValidationDependencies, "secrets" | "keys">,
+): readonly FieldError[] {
+  const { key = "" } = object.spec ?? {};
+  const places = [
+    ...(key.length < MIN_KEY_LENGTH ? [] : keyPlaces(object, key)),
+    ...foundKeyPlaces(object, secrets.format),
+    ...liveKeyPlaces(object, old, (text) => text === key || keys.find(text) !== undefined),
+  ];
+  return [...new Set(places)].map((path) => forbiddenError(path, NO_KEY_HERE));
 }
 
 function validateOwner(
@@ -98,7 +114,7 @@ function validateSubject(subject: string, names: PlatformNames, directory: Direc
   return known === undefined ? [] : [invalidError(path, subject, `is the user ${known.name}: use spec.user instead`)];
 }
 
-function validateKey(object: OwnedAccessKey, { key }: AccessKeySpec): readonly FieldError[] {
+function validateKey({ key }: AccessKeySpec): readonly FieldError[] {
   if (key === undefined || key === "") return [];
   if (key.length < MIN_KEY_LENGTH) {
     return [invalidError("spec.key", HIDDEN, `must have at least ${MIN_KEY_LENGTH} characters`)];
@@ -109,8 +125,7 @@ function validateKey(object: OwnedAccessKey, { key }: AccessKeySpec): readonly F
   if (!/^[!-~]+$/.test(key)) {
     return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
   }
-  // What stands elsewhere is served to everybody who may read the object.
-  return keyPlaces(object, key).map((path) => forbiddenError(path, NO_KEY_HERE));
+  return [];
 }
 
 function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {

@@ -1,0 +1,58 @@
+// Reads from a text what may be an access key in it: a value that a client chose has no form by which it could be found.
+
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+
+export const MIN_KEY_LENGTH = 32;
+export const MAX_KEY_LENGTH = 1024;
+
+/** Looking each one up costs a hash; texts that people write have few. */
+const MAX_CANDIDATES = 20_000;
+
+/**
+ * Whether one of the texts that stand by themselves in a text is a key: between spaces, quotes, brackets and the like, behind the name
+ * that it is given to, or as a string of the JSON that the text is.
+ */
+export function createKeyFinder(isKey: (text: string) => boolean): (text: string) => boolean {
+  let left = MAX_CANDIDATES;
+  return (text) => {
+    for (const candidate of candidatesIn(text)) {
+      if (candidate.length < MIN_KEY_LENGTH || candidate.length > MAX_KEY_LENGTH) continue;
+      if (left-- <= 0) return false;
+      if (isKey(candidate)) return true;
+    }
+    return false;
+  };
+}
+
+function* candidatesIn(text: string): Generator<string> {
+  if (text.length < MIN_KEY_LENGTH) return;
+  for (const run of text.split(/[^!-~]+/)) {
+    if (run.length < MIN_KEY_LENGTH) continue;
+    yield run;
+    for (const part of new Set([run.replace(/[.!?]+$/, ""), ...run.split(/["'`,;<>()[\]{}]+/)])) {
+      if (part !== run) yield part;
+      const start = part.search(/[=:]/);
+      if (start >= 0) yield part.slice(start + 1);
+    }
+  }
+  for (const inner of jsonTextsIn(text)) if (inner !== text) yield* candidatesIn(inner);
+}
+
+/** The strings of a text that is JSON, without what escapes them there. */
+function jsonTextsIn(text: string): readonly string[] {
+  if (!/^\s*["[{]/.test(text)) return [];
+  try {
+    return textsOf(parseJson(Buffer.from(text)));
+  } catch {
+    return [];
+  }
+}
+
+/** Every string in a value, the names of members among them. */
+export function textsOf(value: JsonValue | undefined): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (isJsonArray(value)) return value.flatMap(textsOf);
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
+}
