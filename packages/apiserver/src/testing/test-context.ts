@@ -14,6 +14,8 @@ export type TestRequest = {
   /** Sent as it is, or as JSON when it is not a text. */
   readonly body?: unknown;
   readonly user?: UserInfo;
+  /** Aborted when the client goes away. Default: it stays. */
+  readonly signal?: AbortSignal;
 };
 
 export const testAdmin: UserInfo = { name: "admin", groups: ["system:masters", "system:authenticated"] };
@@ -24,10 +26,10 @@ export function createTestContext({
   headers = {},
   body,
   user = testAdmin,
+  signal = new AbortController().signal,
 }: TestRequest): RequestContext {
   const { pathname, searchParams } = new URL(url, "https://test.invalid");
   const texts: string[] = [];
-  const signal = new AbortController().signal;
   return {
     request: createTestRequest({ method, url, pathname, searchParams, headers, body, signal }),
     info: resolveRequestInfo(method, pathname, searchParams),

@@ -65,6 +65,7 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly allKeys: () => Iterable<AccessKeyState>;
   readonly ownKeys: OwnedAccessKeysDependencies["ownKeys"];
   readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
+  readonly keyQuota: OwnedAccessKeysDependencies["keyQuota"];
   readonly decisions: OwnedAccessKeysDependencies["decisions"];
   readonly usage: OwnedAccessKeysDependencies["usage"];
   readonly onlyVisible: (resource: FilteredResource) => (storage: ResourceStorage) => ResourceStorage;

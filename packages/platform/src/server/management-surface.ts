@@ -87,7 +87,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
   };
   const accessKeys = () => installed(names.managementGroup, ownedAccessKeyKind(names).plural);
   const lookup = createObjectLookup(() => surface.registry, names);
-  const mint = createKeyMint({ names, keys, accessKeys, clock: runtime.clock });
+  const mint = createKeyMint({ names, keys, keyQuota: core.keyQuota, accessKeys, clock: runtime.clock });
   const recordKeyEvent = createKeyEventRecorder({
     runtime,
     events: () => installed("", "events"),

@@ -9,6 +9,7 @@ import { createSystemContext } from "@postern/apiserver/server/system-context";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
+import type { KeyQuota } from "../resources/owned-access-keys/key-quota.ts";
 import type { OwnedAccessKey } from "../resources/owned-access-keys/owned-access-key.ts";
 import { keyReference } from "../resources/owned-access-keys/strategy.ts";
 import type {
@@ -34,19 +35,22 @@ export type KeyMint = {
 export type KeyMintOptions = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
+  readonly keyQuota: Pick<KeyQuota, "during">;
   /** The installed `ownedaccesskeys`, once it is there. */
   readonly accessKeys: () => InstalledResource;
   readonly clock: Clock;
 };
 
-export function createKeyMint({ names, keys, accessKeys, clock }: KeyMintOptions): KeyMint {
+export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyMintOptions): KeyMint {
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
   const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<string> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-    const created = await accessKeys().store.create(context, "", object, { dryRun: false });
+    const created = await keyQuota.during(context, () =>
+      accessKeys().store.create(context, "", object, { dryRun: false }),
+    );
     // The answer to a create is the one place that shows the key.
     const { spec: shown } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not show the key that it made");

@@ -38,6 +38,7 @@ import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
+import { createKeyQuota, type KeyQuota } from "../resources/owned-access-keys/key-quota.ts";
 
 /** The part of the store that holds the management API's objects. */
 export const MANAGEMENT = "management";
@@ -65,6 +66,7 @@ export type PlatformCore = Disposable & {
   readonly usage: KeyUsage;
   /** Writes what is kept hidden of access keys. */
   readonly sealedRecords: SealedRecordWriter;
+  readonly keyQuota: KeyQuota;
 };
 
 export type PlatformCoreOptions = {
@@ -153,6 +155,11 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     certificates,
     usage: createKeyUsage({ names, keys }, clock.now()),
     sealedRecords,
+    keyQuota: createKeyQuota({
+      keys,
+      maxPerOwner: configuration.accessKeys.maxPerOwner,
+      refresh: () => cache.refresh(),
+    }),
     [Symbol.dispose]() {
       for (const follower of [certificates, instances, projects, rbac, keys, directory]) follower[Symbol.dispose]();
     },

@@ -20,6 +20,7 @@ import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import { createAccessKeyAuthenticator } from "../../authentication/access-key-authenticator.ts";
 import { createKeyUsage } from "../../authorization/key-usage.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
@@ -30,6 +31,7 @@ import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
 import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
 import { eventOfKey, type KeyEvent } from "../../resources/owned-access-keys/key-events.ts";
+import { createKeyQuota } from "../../resources/owned-access-keys/key-quota.ts";
 import { selves } from "../../resources/selves/index.ts";
 import { teams } from "../../resources/teams/index.ts";
 import { users } from "../../resources/users/index.ts";
@@ -51,6 +53,8 @@ export type AccessKeyServerOptions = {
     readonly defaultTTLSeconds?: number;
     readonly maxPerOwner?: number;
   };
+  /** Which another server may be on as well. Default: its own. */
+  readonly storage?: Storage;
   /** What may be done beside what members of system:masters may, which is everything. */
   readonly allows?: (attributes: AuthorizationAttributes) => boolean;
 };
@@ -61,7 +65,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const { domain = "postern", allows = () => false } = options;
   const time = manualTime();
   const runtime: Runtime = { clock: time.clock, random: systemRuntime.random, scheduler: time.scheduler };
-  const storage = createMemoryStorage();
+  const { storage = createMemoryStorage() } = options;
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
   const names = createPlatformNames({ domain, name: domain.split(".")[0] ?? "", projectNamespacePrefix: "p-" });
@@ -148,6 +152,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
     sealedRecords,
+    keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner, refresh: () => cache.refresh() }),
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,
     certificates,
@@ -239,7 +244,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       keys[Symbol.dispose]();
       directory[Symbol.dispose]();
       await cache[Symbol.asyncDispose]();
-      await storage[Symbol.asyncDispose]();
+      if (options.storage === undefined) await storage[Symbol.asyncDispose]();
     },
   };
 }

@@ -9,6 +9,7 @@ import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
 import { accessKeySchema } from "../owned-access-keys/owned-access-key.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
+import { withinQuota } from "../owned-access-keys/within-quota.ts";
 
 export const accessKeys = (dependencies: AccessKeyStrategyDependencies): ResourceDefinition =>
   defineResource({
@@ -32,7 +33,7 @@ export const accessKeys = (dependencies: AccessKeyStrategyDependencies): Resourc
       }),
     ),
     // The registry decorates the generic store, which serves every verb.
-    decorate: (storage) => toleratingActivity(storage as Required<ResourceStorage>),
+    decorate: (storage) => withinQuota(toleratingActivity(storage as Required<ResourceStorage>), dependencies.keyQuota),
   });
 
 const neverRevealed = ({ paths, seal }: SealedFields): SealedFields => ({ paths, seal });

@@ -10,11 +10,10 @@ import { restrictionNames, restrictionsOf } from "../../access-keys/access-key-r
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
 import { endOfLife } from "../../access-keys/key-lifetime.ts";
-import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../impersonation.ts";
-import { faultOfQuota } from "./key-quota.ts";
+import type { KeyQuota } from "./key-quota.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { specOf } from "./secret-fields.ts";
 
@@ -23,7 +22,7 @@ export type CreatorLimitsDependencies = {
   readonly keys: AccessKeyIndex;
   readonly directory: Directory;
   readonly authorizer: Authorizer;
-  readonly configuration: Pick<Configuration, "accessKeys">;
+  readonly keyQuota: Pick<KeyQuota, "faultOf">;
 };
 
 /** The key that a request came in with, where it is narrowed: what it makes must stay within it. */
@@ -51,13 +50,13 @@ export async function checkCreator(
     const fault = faultOfNarrowed(narrowed, object, old, dependencies);
     if (fault !== undefined) throw refuse(fault);
   }
-  const quotaFault = faultOfQuota(object, old, keys, dependencies.configuration.accessKeys.maxPerOwner);
   const ownerFault = await faultOfOwner(context, object, old, dependencies);
   if (ownerFault !== undefined) throw refuse(ownerFault);
-  // Who may not make the key is not told how many there are.
-  if (quotaFault !== undefined) throw refuse(quotaFault);
   const group = await firstForeignGroup(context, object, old, dependencies);
   if (group !== undefined) throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
+  // Who may not make the key neither waits for others nor is told how many there are.
+  const quotaFault = await dependencies.keyQuota.faultOf(object, old, context);
+  if (quotaFault !== undefined) throw refuse(quotaFault);
 }
 
 /** True when the write gives somebody a value that they know. */

@@ -15,6 +15,7 @@ import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
 import { ownKeysOnly } from "./visibility.ts";
+import { withinQuota } from "./within-quota.ts";
 
 export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
   RotateDependencies &
@@ -42,7 +43,11 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
       explain(dependencies),
       credentialsSubresource((context) => credentialsOfKey(context, dependencies), dependencies),
     ],
-    decorate: (storage) => ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+    decorate: (storage) =>
+      withinQuota(
+        ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+        dependencies.keyQuota,
+      ),
   });
 
 /** Under which the records of all access keys are kept. */

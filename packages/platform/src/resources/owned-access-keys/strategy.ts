@@ -14,6 +14,7 @@ import type { PlatformContext } from "../../platform-context.ts";
 import { checkCreator, narrowedKeyOf } from "./creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "./issued-credential.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
+import type { KeyQuota } from "./key-quota.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { isAccessKey } from "./sealed-fields.ts";
 import { keyPlaces, scrubLastApplied } from "./secret-fields.ts";
@@ -24,6 +25,7 @@ export type AccessKeyStrategyDependencies = Pick<
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > & {
   readonly secrets: AccessKeySecrets;
+  readonly keyQuota: KeyQuota;
   readonly recordEvent: RecordKeyEvent;
 };
 

@@ -15,6 +15,7 @@ import type { PlatformContext } from "../../../platform-context.ts";
 import { checkCreator } from "../creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../key-events.ts";
+import type { KeyQuota } from "../key-quota.ts";
 import { specOf, withKey } from "../secret-fields.ts";
 import { visibleKey } from "./visible-key.ts";
 
@@ -27,6 +28,7 @@ export type RotateDependencies = Pick<
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > & {
   readonly secrets: AccessKeySecrets;
+  readonly keyQuota: Pick<KeyQuota, "faultOf">;
   readonly recordEvent: RecordKeyEvent;
   /** `ownedaccesskeys` as callers reach it. */
   readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
