@@ -139,6 +139,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       onError,
     }),
   );
+  teardown.use(core.rotations);
   const draining = new AbortController();
   const health = {
     healthz: [pingCheck],

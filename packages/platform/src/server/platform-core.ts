@@ -17,7 +17,7 @@ import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createDigestRenewal } from "../access-keys/digest-renewal.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
-import { createRotationGuard } from "../access-keys/rotation/rotation-guard.ts";
+import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createRotationMarks } from "../access-keys/rotation/rotation-marks.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import {
@@ -57,6 +57,7 @@ export type PlatformCore = Disposable & {
   /** Where in the store the records of credentials are. */
   readonly recordPrefixes: RecordPrefixes;
   readonly authenticator: AccessKeyAuthenticator;
+  readonly rotations: RotationGuard;
   readonly rbac: RbacSource;
   readonly sources: DecisionSources;
   readonly authorizer: PlatformAuthorizer;
@@ -125,6 +126,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     currentOf: (uid) => keys.byUid(uid),
     writer: sealedRecords,
     clock,
+    scheduler,
     onLocked: onKeyLocked,
     onError,
   });
@@ -147,6 +149,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     keyRecords,
     recordPrefixes: { accessKeys: keyRecords.prefix, certificates: CERTIFICATES },
     authenticator: createAccessKeyAuthenticator({ keys, activity, rotations, renewal, directory, names, clock }),
+    rotations,
     rbac,
     sources,
     authorizer: createPlatformAuthorizer(sources),

@@ -1,12 +1,13 @@
 // What follows from the use of a key that was rotated: the first use of the new value ends the old ones, and the use of an old one
 // after its end locks the key, since then two parties hold its values.
 
-import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
 import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 
-export type RotationGuard = {
+/** Disposing it tries a last time to write what is not written yet. */
+export type RotationGuard = AsyncDisposable & {
   /** The key was presented and is good. Costs nothing for keys that were not rotated. */
   accepted(key: AccessKeyState): void;
   /** The key was presented and is refused. */
@@ -19,28 +20,58 @@ export type RotationGuardOptions = {
   readonly currentOf: (uid: string) => AccessKeyState | undefined;
   readonly writer: SealedRecordWriter;
   readonly clock: Clock;
+  readonly scheduler: Scheduler;
   readonly onLocked: (key: AccessKeyState) => void;
-  /** What could not be written stays in force in memory. */
+  /** What could not be written is in force in memory, and is tried again. */
   readonly onError: (error: unknown) => void;
 };
 
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
+
+type Change = Parameters<SealedRecordWriter["write"]>[1];
+type Write = { readonly key: AccessKeyState; readonly change: Change };
+
 export function createRotationGuard(options: RotationGuardOptions): RotationGuard {
-  const { marks, currentOf, writer, clock, onLocked, onError } = options;
+  const { marks, currentOf, writer, clock, scheduler, onLocked, onError } = options;
+  const waiting = new Map<Write, Disposable>();
+  const running = new Set<Promise<void>>();
+  let disposed = false;
+
+  /** What is in force in memory alone would end with the process, so it is tried until it is written or its key is gone. */
+  const write = (job: Write, retryMs = FIRST_RETRY_MS): void => {
+    const attempt = writer.write(job.key, job.change).then(
+      () => {},
+      (error: unknown) => {
+        onError(error);
+        if (disposed) return;
+        const retry = (): void => {
+          waiting.delete(job);
+          write(job, Math.min(2 * retryMs, MAX_RETRY_MS));
+        };
+        waiting.set(job, scheduler.schedule(retryMs, retry));
+      },
+    );
+    running.add(attempt);
+    void attempt.then(() => running.delete(attempt));
+  };
+
   return {
     accepted(key) {
       if (key.hasRetiredValues !== true || key.isRetiredValue === true) return;
       if (!marks.confirm(key.uid, key.id)) return;
       const now = clock.now();
-      writer
-        .write(key, (sealed) => {
+      write({
+        key,
+        change: (sealed) => {
           const isOpen = sealed.key?.id === key.id && sealed.retired.some(({ until }) => until > now);
           if (!isOpen) return undefined;
           return {
             ...sealed,
             retired: sealed.retired.map((value) => ({ ...value, until: Math.min(value.until, now) })),
           };
-        })
-        .catch(onError);
+        },
+      });
     },
     refused(key) {
       const current = currentOf(key.uid);
@@ -49,13 +80,22 @@ export function createRotationGuard(options: RotationGuardOptions): RotationGuar
       const isOver = (key.expiresAt ?? Infinity) <= clock.now() || marks.isConfirmed(key.uid, current.id);
       if (!isOver || !marks.lock(key.uid, current.id)) return;
       onLocked(current);
-      writer
-        .write(key, (sealed) =>
-          sealed.key?.id !== current.id || sealed.lockedAt !== undefined
-            ? undefined
-            : { ...sealed, lockedAt: clock.now() },
-        )
-        .catch(onError);
+      const lockedAt = clock.now();
+      write({
+        key,
+        change: (sealed) =>
+          sealed.key?.id !== current.id || sealed.lockedAt !== undefined ? undefined : { ...sealed, lockedAt },
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      disposed = true;
+      await Promise.all(running);
+      for (const [job, timer] of waiting) {
+        timer[Symbol.dispose]();
+        write(job);
+      }
+      waiting.clear();
+      await Promise.all(running);
     },
   };
 }
