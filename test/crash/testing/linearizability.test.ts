@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { checkLinearizable, type Input, type Operation, type WriteId } from "./linearizability.ts";
+import { checkLinearizable, type Input, type Operation, UNTOLD, type WriteId } from "./linearizability.ts";
 
 const done = (call: number, ret: number, input: Input, seen?: WriteId): Operation => ({
   input,
   call,
   output: { type: "done", seen, return: ret },
 });
-const refused = (call: number, ret: number, input: Input, seen?: WriteId): Operation => ({
+const refused = (call: number, ret: number, input: Input, seen?: WriteId | typeof UNTOLD): Operation => ({
   input,
   call,
   output: { type: "refused", seen, return: ret },
@@ -26,6 +26,7 @@ describe("the checker accepts", () => {
     ],
     ["a read that overlaps a write and sees either", [done(1, 6, create(1)), done(2, 3, get), done(4, 5, get, 1)]],
     ["a refused write that tells what is there", [done(1, 2, create(1)), refused(3, 4, create(2), 1)]],
+    ["a refused write that does not tell", [done(1, 2, create(1)), refused(3, 4, create(2), UNTOLD)]],
     ["a write without an answer that is seen later", [unknown(1, create(1)), done(2, 3, get), done(4, 5, get, 1)]],
     ["a write without an answer that never happened", [unknown(1, create(1)), done(2, 3, get), done(4, 5, create(2))]],
     [
@@ -48,6 +49,7 @@ describe("the checker rejects", () => {
       [done(1, 2, create(1)), done(3, 10, update(1, 2)), done(4, 5, get, 2), done(6, 7, get, 1)],
     ],
     ["a refusal without a reason", [done(1, 2, create(1)), refused(3, 4, update(1, 2), 1)]],
+    ["a refusal that tells no reason and has none", [done(1, 2, create(1)), refused(3, 4, update(1, 2), UNTOLD)]],
     ["a deletion that did not delete", [done(1, 2, create(1)), done(3, 4, remove(1)), done(5, 6, get, 1)]],
   ])("%s", (_name, history) => {
     expect(checkLinearizable(history).linearizable).toBe(false);

@@ -11,13 +11,17 @@ export type Input =
   | { readonly type: "update"; readonly id: number; readonly expected: WriteId }
   | { readonly type: "delete"; readonly expected: WriteId };
 
+/** Of a refusal that does not say what was there instead. */
+export const UNTOLD = "untold";
+
 export type Operation = {
   readonly input: Input;
   /** When it began and when it ended, on one clock. */
   readonly call: number;
   /** "unknown": the client never learned; it may have happened at any time since, or not at all. */
   readonly output:
-    | { readonly type: "done" | "refused"; readonly seen: WriteId; readonly return: number }
+    | { readonly type: "done"; readonly seen: WriteId; readonly return: number }
+    | { readonly type: "refused"; readonly seen: WriteId | typeof UNTOLD; readonly return: number }
     | { readonly type: "unknown" };
 };
 
@@ -81,9 +85,9 @@ export function checkLinearizable(operations: readonly Operation[]): Verdict {
 
 function apply(state: WriteId, { input, output }: Operation): WriteId | typeof IMPOSSIBLE {
   if (output.type === "refused") {
-    // A refusal tells what was there instead.
     const wouldHaveWorked = state === (input.type === "create" || input.type === "get" ? undefined : input.expected);
-    return wouldHaveWorked || state !== output.seen ? IMPOSSIBLE : state;
+    const isAsSeen = output.seen === UNTOLD || state === output.seen;
+    return wouldHaveWorked || !isAsSeen ? IMPOSSIBLE : state;
   }
   switch (input.type) {
     case "get":

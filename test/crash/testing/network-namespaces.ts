@@ -5,9 +5,10 @@ import type { EtcdHost } from "@postern/stores/etcd/testing/start-etcd";
 
 export type Network = {
   readonly hosts: readonly EtcdHost[];
-  /** Nothing goes from this host to the others any more, nor from them to it; this machine still reaches it. */
-  readonly isolate: (index: number) => void;
-  readonly join: (index: number) => void;
+  /** Nothing goes from this host to the others, or to those given, any more, nor from them to it; this machine still reaches it. */
+  readonly isolate: (index: number, from?: readonly number[]) => void;
+  /** Undoes an `isolate` from the same. */
+  readonly join: (index: number, from?: readonly number[]) => void;
   [Symbol.dispose](): void;
 };
 
@@ -48,14 +49,14 @@ export function createNetwork(size: number): Network | undefined {
   const others = (index: number) => indices.filter((other) => other !== index);
   return {
     hosts: indices.map((index) => ({ address: address(index), run: ["ip", "netns", "exec", name(index)] })),
-    isolate: (index) => {
-      for (const other of others(index)) {
+    isolate: (index, from = others(index)) => {
+      for (const other of from) {
         ip("-n", name(index), "route", "add", "blackhole", address(other));
         ip("-n", name(other), "route", "add", "blackhole", address(index));
       }
     },
-    join: (index) => {
-      for (const other of others(index)) {
+    join: (index, from = others(index)) => {
+      for (const other of from) {
         ip("-n", name(index), "route", "delete", "blackhole", address(other));
         ip("-n", name(other), "route", "delete", "blackhole", address(index));
       }

@@ -7,11 +7,33 @@ import {
   RevisionConflictError,
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
-import type { Input, Operation, WriteId } from "./linearizability.ts";
+import type { Input, Operation, UNTOLD, WriteId } from "./linearizability.ts";
+
+/** What keeps values by key, with compare-and-swap: a store, or a server in front of one. */
+export type Register = Pick<Storage, "get" | "create" | "update"> & {
+  /** Without the revision where that is not told. */
+  delete(key: string, expected: Revision): Promise<Revision | undefined>;
+};
+
+/** The register holds something else than was expected, and does not say what. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+  readonly seen: undefined | typeof UNTOLD;
+
+  constructor(seen: undefined | typeof UNTOLD) {
+    super("refused");
+    this.seen = seen;
+  }
+}
+
+/** It is certain that nothing was done; the client tries something else, later. */
+export class NothingDoneError extends Error {
+  override readonly name = "NothingDoneError";
+}
 
 export type HistoryOptions = {
   /** Client n uses the store n modulo their number; asked anew for each operation. */
-  readonly stores: () => readonly Storage[];
+  readonly stores: () => readonly Register[];
   readonly clients: number;
   readonly keys: number;
   /** In all. */
@@ -48,7 +70,7 @@ export async function recordHistory(options: HistoryOptions): Promise<History> {
       const all = stores();
       const store = all[number % all.length]!;
       const key = `/registry/crash/core/things/${next(keys)}`;
-      const input = choose(next, known.get(key)?.id, () => ++ids);
+      const input = choose(next, known.has(key), known.get(key)?.id, () => ++ids);
       const call = now++;
       const record = (output: Operation["output"]) => {
         const history = byKey.get(key);
@@ -66,6 +88,13 @@ export async function recordHistory(options: HistoryOptions): Promise<History> {
           const current = toKnown(error.current);
           record({ type: "refused", seen: current?.id, return: now++ });
           known.set(key, current);
+        } else if (error instanceof RefusedError) {
+          record({ type: "refused", seen: error.seen, return: now++ });
+          known.delete(key);
+        } else if (error instanceof NothingDoneError) {
+          begun--;
+          await afterOutage();
+          continue;
         } else if (error instanceof StorageUnavailableError) {
           // A read without an answer says nothing.
           if (input.type !== "get") record({ type: "unknown" });
@@ -80,15 +109,16 @@ export async function recordHistory(options: HistoryOptions): Promise<History> {
   return { byKey, writes, counts };
 }
 
-function choose(next: (bound: number) => number, known: WriteId, newId: () => number): Input {
+function choose(next: (bound: number) => number, looked: boolean, known: WriteId, newId: () => number): Input {
   const dice = next(10);
-  if (dice < 4) return { type: "get" };
+  // Whoever does not know what is there mostly looks first.
+  if (dice < (looked ? 4 : 8)) return { type: "get" };
   if (known === undefined) return { type: "create", id: newId() };
   return dice < 9 ? { type: "update", id: newId(), expected: known } : { type: "delete", expected: known };
 }
 
 async function perform(
-  store: Storage,
+  store: Register,
   key: string,
   input: Input,
   expected: Revision,
@@ -104,8 +134,10 @@ async function perform(
       const revision = await store.update(key, Buffer.from(String(input.id)), expected);
       return { entry: { id: input.id, revision }, revision };
     }
-    case "delete":
-      return { entry: undefined, revision: await store.delete(key, expected) };
+    case "delete": {
+      const revision = await store.delete(key, expected);
+      return { entry: undefined, ...(revision === undefined ? {} : { revision }) };
+    }
   }
 }
 

@@ -30,11 +30,23 @@ export async function temporaryDirectory(): Promise<AsyncDisposable & { readonly
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Starts `postern serve` on a free port and waits until it says that it is ready. */
-export async function startPostern(dataDir: string, flags: readonly string[] = []): Promise<PosternProcess> {
-  const child = spawn(process.execPath, [ENTRY, "serve", "--data-dir", dataDir, "--secure-port", "0", ...flags], {
+export type PosternSurroundings = {
+  /** What the command line begins with, such as `ip netns exec n1`. */
+  readonly run?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** Starts `postern serve`, on a free port where the flags name none, and waits until it says that it is ready. */
+export async function startPostern(
+  dataDir: string,
+  flags: readonly string[] = [],
+  { run: before = [], env = {} }: PosternSurroundings = {},
+): Promise<PosternProcess> {
+  const port = flags.includes("--secure-port") ? [] : ["--secure-port", "0"];
+  const [program = process.execPath, ...args] = [...before, process.execPath, ENTRY, "serve"];
+  const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...flags], {
     cwd: REPOSITORY,
-    env: { PATH: process.env["PATH"], HOME: dataDir },
+    env: { PATH: process.env["PATH"], HOME: dataDir, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";

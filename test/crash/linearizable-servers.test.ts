@@ -1,0 +1,93 @@
+// Clients of two real servers on three members of etcd see one register per object, while members die, stand still and are cut off,
+// and so do the servers; and so do those of one server on SQLite that is killed and started again.
+// CRASH_HTTP_OPERATIONS says how many operations the run takes, CRASH_SEED repeats it as far as the scheduler allows.
+
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { test } from "vitest";
+import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { expectLinearizable } from "./testing/expect-linearizable.ts";
+import { objectRegister } from "./testing/object-register.ts";
+import { createFaults, type Fault } from "./testing/random-faults.ts";
+import { recordHistory } from "./testing/record-history.ts";
+import { type Replicas, startReplicas } from "./testing/replicas.ts";
+import { startServerProcess } from "./testing/server-process.ts";
+
+const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 3_000);
+const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+test.skipIf(whyNoEtcd() !== undefined)(
+  `two servers on etcd are linearizable through every fault (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  async ({ skip }) => {
+    await using replicas = await startReplicas();
+    if (replicas === undefined) return skip("network namespaces can only be made by root");
+    const next = randomNumbers(seed);
+    const registers = replicas.servers.map(({ client }) => objectRegister(client, replicas.adminKey));
+    const faults = createFaults(faultsOf(replicas), { next, operations: Math.ceil(OPERATIONS / 15) });
+    const history = await recordHistory({
+      stores: () => registers,
+      clients: 10,
+      keys: 6,
+      operations: OPERATIONS,
+      next,
+      // Nobody hammers a server that is not there.
+      afterOutage: () => pause(50),
+      onOperation: faults.onOperation,
+    });
+    await faults.end();
+    process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
+    expectLinearizable(history, OPERATIONS / 4);
+  },
+);
+
+test(`a server on SQLite is linearizable while it is killed and stopped (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`, async () => {
+  await using directory = await temporaryDirectory();
+  await using server = await startServerProcess(directory.path);
+  const next = randomNumbers(seed);
+  const register = objectRegister(server.client, server.adminKey ?? "");
+  const killAndRestart = async (): Promise<void> => {
+    await server.kill();
+    await server.restart();
+  };
+  const faults = createFaults(
+    [
+      { name: "server dies", begin: killAndRestart, end: () => undefined },
+      { name: "server stands still", begin: server.pause, end: server.resume },
+    ],
+    // Every fault is one of the only server there is, and a start takes seconds.
+    { next, operations: Math.ceil(OPERATIONS / 5) },
+  );
+  const history = await recordHistory({
+    stores: () => [register],
+    clients: 10,
+    keys: 6,
+    operations: OPERATIONS,
+    next,
+    afterOutage: () => pause(50),
+    onOperation: faults.onOperation,
+  });
+  await faults.end();
+  process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
+  expectLinearizable(history, OPERATIONS / 4);
+});
+
+function faultsOf(replicas: Replicas): readonly Fault[] {
+  const { etcd, servers } = replicas;
+  return [
+    ...etcd.members.flatMap((member, index): Fault[] => [
+      { name: "member stands still", begin: member.pause, end: member.resume },
+      { name: "member dies", begin: member.kill, end: member.restart },
+      {
+        name: "member cut off",
+        begin: () => replicas.isolateMember(index),
+        end: () => replicas.rejoinMember(index),
+      },
+    ]),
+    ...servers.flatMap((server): Fault[] => [
+      { name: "server stands still", begin: server.pause, end: server.resume },
+      { name: "server dies", begin: server.kill, end: server.restart },
+      { name: "server cut off", begin: server.cutOff, end: server.reconnect },
+    ]),
+  ];
+}

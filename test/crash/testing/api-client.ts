@@ -1,0 +1,75 @@
+// Sends requests to a server that may stand still or be gone at any time, over connections that stay open.
+
+import { Agent, request } from "node:https";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { NothingDoneError } from "./record-history.ts";
+
+export type ApiAnswer = { readonly status: number; readonly body: any };
+
+export type ApiRequest = {
+  readonly method?: string;
+  /** A bearer token. */
+  readonly key?: string;
+  readonly body?: object;
+  /** Default: `application/json`. */
+  readonly contentType?: string;
+  readonly timeoutMs?: number;
+};
+
+export type ApiClient = Disposable & {
+  /**
+   * Rejects with StorageUnavailableError when no whole answer comes, so that nobody knows what was done, and with NothingDoneError when
+   * nobody was there to be asked.
+   */
+  send(path: string, options?: ApiRequest): Promise<ApiAnswer>;
+};
+
+const TIMEOUT_MS = 3_000;
+
+/** `ca` in PEM. */
+export function apiClient(url: string, ca: string): ApiClient {
+  const agent = new Agent({ keepAlive: true, ca });
+  return {
+    send: (path, { method, key, body, contentType = "application/json", timeoutMs = TIMEOUT_MS } = {}) =>
+      new Promise((resolve, reject) => {
+        const content = body === undefined ? undefined : JSON.stringify(body);
+        const headers = {
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...(content === undefined
+            ? {}
+            : { "content-type": contentType, "content-length": Buffer.byteLength(content) }),
+        };
+        const sent = request(`${url}${path}`, {
+          agent,
+          method: method ?? (content === undefined ? "GET" : "POST"),
+          headers,
+        });
+        const fail = (error: Error & { readonly code?: string }): void => {
+          clearTimeout(timer);
+          const wasRefused = error.code === "ECONNREFUSED";
+          reject(wasRefused ? new NothingDoneError() : new StorageUnavailableError("no answer", { cause: error }));
+        };
+        const timer = setTimeout(() => sent.destroy(new Error("no answer in time")), timeoutMs);
+        sent.on("error", fail);
+        sent.on("response", (response) => {
+          let text = "";
+          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+          response.on("error", fail);
+          response.on("end", () => {
+            clearTimeout(timer);
+            resolve({ status: response.statusCode ?? 0, body: parsed(text) });
+          });
+        });
+        sent.end(content);
+      }),
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,54 @@
+// A real server that can be stopped, killed and started again at the same address, and clients of it.
+
+import { readFile } from "node:fs/promises";
+import { type PosternSurroundings, startPostern } from "../../e2e/testing/postern-process.ts";
+import { type ApiClient, apiClient } from "./api-client.ts";
+
+export type ServerProcess = AsyncDisposable & {
+  readonly url: string;
+  readonly client: ApiClient;
+  readonly caFile: string;
+  /** Undefined where the server did not make the first administrator. */
+  readonly adminKey: string | undefined;
+  /** SIGSTOP keeps its connections open, and what is sent to it waits. */
+  pause(): void;
+  resume(): void;
+  /** kill -9. */
+  kill(): Promise<void>;
+  /** Again, at the same address and with the data that it had; resolves when it is ready. */
+  restart(): Promise<void>;
+  /** Everything that it has printed in this life. */
+  output(): string;
+};
+
+/** The flags may name a port; a free one is kept for the next lives. */
+export async function startServerProcess(
+  dataDir: string,
+  flags: readonly string[] = [],
+  surroundings: PosternSurroundings = {},
+): Promise<ServerProcess> {
+  let server = await startPostern(dataDir, flags, surroundings);
+  const { url, caFile, adminKubeConfig } = server;
+  const again = flags.includes("--secure-port") ? flags : [...flags, "--secure-port", new URL(url).port];
+  const client = apiClient(url, await readFile(caFile, "utf8"));
+  const kubeConfig = await readFile(adminKubeConfig, "utf8").catch(() => "");
+  return {
+    url,
+    client,
+    caFile,
+    adminKey: /token: (\S+)/.exec(kubeConfig)?.[1],
+    pause: () => void process.kill(server.pid, "SIGSTOP"),
+    resume: () => void process.kill(server.pid, "SIGCONT"),
+    async kill() {
+      await server.stop("SIGKILL");
+    },
+    async restart() {
+      server = await startPostern(dataDir, again, surroundings);
+    },
+    output: () => server.output(),
+    async [Symbol.asyncDispose]() {
+      client[Symbol.dispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
