@@ -1,8 +1,12 @@
 // Server-side apply, and who is recorded as the owner of which field.
 
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { expect, test } from "vitest";
-import { APPLY_PATCH, JSON_PATCH, KEYS, key, MERGE_PATCH, useServer, WIDGETS, widget } from "./testing/api.ts";
+import { APPLY_PATCH, apiOf, JSON_PATCH, KEYS, key, MERGE_PATCH, useServer, WIDGETS, widget } from "./testing/api.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, startServer } from "./testing/start-server.ts";
 
 const api = useServer();
 const apply = (name: string, spec: JsonObject, query = "fieldManager=m1", meta: JsonObject = {}) =>
@@ -195,4 +199,145 @@ test("K-08 moves from client-side to server-side apply as kubectl does", async (
   ]);
   const { status, json } = await apply("k08", { user: "b" }, "fieldManager=kubectl");
   expect({ status, spec: json.spec }).toEqual({ status: 200, spec: { user: "b" } });
+});
+
+type Entry = {
+  readonly manager: string;
+  readonly operation: string;
+  readonly subresource?: string;
+  readonly time: string;
+};
+const entriesOf = ({ metadata }: { readonly metadata: { readonly managedFields: readonly Entry[] } }) =>
+  metadata.managedFields.map(({ manager, operation, subresource = "" }) => [manager, operation, subresource].join(" "));
+
+/**
+ * Gives the entries of an object other times, by the name of their manager. Times alone would be no change: the manager `clock` sets an
+ * annotation of its own beside them.
+ */
+async function setTimes(path: string, times: { readonly [manager: string]: string }): Promise<void> {
+  const { annotations, managedFields, resourceVersion } = (await api.get(path)).json.metadata;
+  const value = managedFields.map((entry: Entry) => ({ ...entry, time: times[entry.manager] ?? entry.time }));
+  const { status } = await api.patch(`${path}?fieldManager=clock`, JSON_PATCH, [
+    { op: "replace", path: "/metadata/managedFields", value },
+    { op: "add", path: "/metadata/annotations", value: { ...annotations, set: resourceVersion } },
+  ]);
+  expect(status).toBe(200);
+}
+const OLD = "2020-01-01T00:00:00Z";
+
+test("S-09 tells managers apart by name, operation and subresource, and versions of an updater, too", async () => {
+  await api.post(`${WIDGETS}?fieldManager=m`, widget("s09"));
+  await api.patch(`${WIDGETS}/s09?fieldManager=m`, APPLY_PATCH, widget("s09", { mode: "A" }));
+  await api.patch(`${WIDGETS}/s09/status?fieldManager=m`, MERGE_PATCH, { status: { phase: "x" } });
+  await api.patch(`${WIDGETS}/s09/status?fieldManager=m`, APPLY_PATCH, { ...widget("s09"), status: { replicas: 1 } });
+  const { json } = await api.get(`${WIDGETS}/s09`);
+  expect(entriesOf(json).toSorted()).toEqual(["m Apply ", "m Apply status", "m Update ", "m Update status"]);
+  for (const entry of json.metadata.managedFields) {
+    expect(entry).toMatchObject({
+      apiVersion: "management.example.com/v1",
+      fieldsType: "FieldsV1",
+      fieldsV1: expect.any(Object),
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    });
+  }
+});
+
+test("S-09 lists appliers first, then by time, then by name", async () => {
+  await api.post(`${KEYS}?fieldManager=zoe`, key("s09"));
+  await api.patch(`${KEYS}/s09?fieldManager=ann`, MERGE_PATCH, { spec: { team: "t" } });
+  await apply("s09", { displayName: "d" }, "fieldManager=yves");
+  await apply("s09", { description: "d" }, "fieldManager=bea");
+  await setTimes(`${KEYS}/s09`, { zoe: OLD, ann: OLD, yves: OLD, bea: "2021-01-01T00:00:00Z" });
+  // Times alone are no change.
+  const { json } = await api.get(`${KEYS}/s09`);
+  const late = json.metadata.managedFields.map((entry: Entry) => ({ ...entry, time: "2022-01-01T00:00:00Z" }));
+  const patch = { metadata: { managedFields: late } };
+  expect((await api.patch(`${KEYS}/s09`, MERGE_PATCH, patch)).json.metadata).toEqual(json.metadata);
+  expect(entriesOf(json)).toEqual(["yves Apply ", "bea Apply ", "ann Update ", "zoe Update ", "clock Update "]);
+});
+
+test("S-12 gives an entry another time only for other fields or values of its own", async () => {
+  await apply("s12", { user: "a", team: "t" }, "fieldManager=one");
+  await apply("s12", { displayName: "d" }, "fieldManager=two");
+  await api.patch(`${KEYS}/s12?fieldManager=three`, MERGE_PATCH, { spec: { description: "d" } });
+  await setTimes(`${KEYS}/s12`, { one: OLD, two: OLD, three: OLD });
+  const changed = async (change: () => Promise<unknown>) => {
+    await change();
+    const { managedFields } = (await api.get(`${KEYS}/s12`)).json.metadata;
+    const names = managedFields
+      .filter(({ time, manager }: Entry) => time !== OLD && manager !== "clock")
+      .map(({ manager }: Entry) => manager);
+    await setTimes(`${KEYS}/s12`, { one: OLD, two: OLD, three: OLD });
+    return names;
+  };
+  expect(await changed(() => apply("s12", { user: "a", team: "t" }, "fieldManager=one"))).toEqual([]);
+  expect(await changed(() => apply("s12", { user: "b", team: "t" }, "fieldManager=one"))).toEqual(["one"]);
+  expect(await changed(() => apply("s12", { user: "b" }, "fieldManager=one"))).toEqual(["one"]);
+  const update = (spec: JsonObject) => api.patch(`${KEYS}/s12?fieldManager=three`, MERGE_PATCH, { spec });
+  expect(await changed(() => update({ description: "d" }))).toEqual([]);
+  expect(await changed(() => update({ description: "e" }))).toEqual(["three"]);
+  // What is taken from somebody is no change of theirs.
+  expect(await changed(() => update({ user: "c" }))).toEqual(["three"]);
+});
+
+test("S-22 lets kubectl take over what its own client-side apply left, and nobody else", async () => {
+  const lastApplied = JSON.stringify(key("s22", { user: "a", team: "t" }));
+  const annotations = { "kubectl.kubernetes.io/last-applied-configuration": lastApplied };
+  const body = key("s22", { user: "a", team: "t" }, { annotations });
+  await api.post(`${KEYS}?fieldManager=kubectl-client-side-apply`, body);
+  expect((await apply("s22", { user: "b" }, "fieldManager=other")).json.message).toBe(
+    'Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using management.example.com/v1: .spec.user',
+  );
+  const { status, json } = await apply("s22", { user: "b", team: "t" }, "fieldManager=kubectl");
+  expect({ status, user: json.spec.user, entries: entriesOf(json) }).toEqual({
+    status: 200,
+    user: "b",
+    entries: ["kubectl Apply ", "kubectl-client-side-apply Update "],
+  });
+});
+
+test("S-23 merges what has no schema by what it is: maps by key, lists and scalars whole", async () => {
+  const free = (value: JsonObject, manager: string, query = "") =>
+    api.patch(`${WIDGETS}/s23?fieldManager=${manager}${query}`, APPLY_PATCH, widget("s23", { size: 1, free: value }));
+  await free({ a: { x: 1 }, list: [{ name: "n" }] }, "one");
+  const { json } = await free({ a: { y: [1] }, b: null }, "two");
+  expect(json.spec.free).toEqual({ a: { x: 1, y: [1] }, b: null, list: [{ name: "n" }] });
+  const entry = json.metadata.managedFields.find(({ manager }: Entry) => manager === "two");
+  expect(entry.fieldsV1["f:spec"]["f:free"]).toEqual({ "f:a": { ".": {}, "f:y": {} }, "f:b": {} });
+  expect((await free({ list: [] }, "two")).json.message).toBe(
+    'Apply failed with 1 conflict: conflict with "one": .spec.free.list',
+  );
+  expect((await free({ a: { x: { deep: true } } }, "two", "&force=true")).json.spec.free).toEqual({
+    a: { x: { deep: true } },
+    list: [{ name: "n" }],
+  });
+});
+
+test("S-24 gives a manager of parts the whole of what became atomic, and cannot tell the parts of what became granular", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "postern-schemas-"));
+  const atomic = await readFile(CUSTOM_RESOURCE_DEFINITIONS, "utf8");
+  const MARK = "x-kubernetes-map-type: atomic, ";
+  expect(atomic).toContain(MARK);
+  const granular = join(dataDir, "granular.yaml");
+  await writeFile(granular, atomic.replace(MARK, ""));
+
+  /** The atoms of the entries, by manager, after an apply of a server with these definitions. */
+  const applyUnder = async (crdFile: string, manager: string, atom: JsonObject) => {
+    await using server = await startServer({ dataDir, crdFiles: [crdFile] });
+    const reply = await apiOf(() => server).patch(
+      `${WIDGETS}/s24?fieldManager=${manager}`,
+      APPLY_PATCH,
+      widget("s24", { size: 1, atom }),
+    );
+    const entries: readonly (Entry & { readonly fieldsV1: any })[] = reply.json.metadata.managedFields ?? [];
+    const owned = entries.map(({ manager: name, fieldsV1 }) => [name, fieldsV1["f:spec"]["f:atom"]]);
+    return { message: reply.json.message, owned: Object.fromEntries(owned) };
+  };
+  expect((await applyUnder(CUSTOM_RESOURCE_DEFINITIONS, "one", { a: "1" })).owned).toEqual({ one: {} });
+  const second = await applyUnder(granular, "two", { b: "2" });
+  expect(second.owned).toEqual({ one: {}, two: { "f:b": {} } });
+  expect((await applyUnder(CUSTOM_RESOURCE_DEFINITIONS, "two", { a: "1", b: "3" })).message).toBe(
+    'Apply failed with 1 conflict: conflict with "one": .spec.atom',
+  );
+  await rm(dataDir, { recursive: true });
 });

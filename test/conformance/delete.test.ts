@@ -161,3 +161,10 @@ test("D-17 gives another uid to an object that is made again", async () => {
   expect(second.metadata.uid).not.toBe(first.metadata.uid);
   expect((await api.delete(`${KEYS}/d17`, { preconditions: { uid: first.metadata.uid } })).status).toBe(409);
 });
+
+test.each([-1, 0, 30])("D-09 takes %d seconds of grace for none, where nothing ends gracefully", async (seconds) => {
+  const name = `d09${seconds + 1}`;
+  await create(name, HELD);
+  const { status, json } = await api.delete(`${KEYS}/${name}`, { gracePeriodSeconds: seconds });
+  expect({ status, seconds: json.metadata.deletionGracePeriodSeconds }).toEqual({ status: 200, seconds: 0 });
+});

@@ -1,7 +1,7 @@
 // Replacing objects: optimistic locks, what a write may not change, and writes that change nothing.
 
 import { expect, test } from "vitest";
-import { KEYS, key, MERGE_PATCH, parseEvents, useServer } from "./testing/api.ts";
+import { KEYS, key, MERGE_PATCH, parseEvents, useServer, WIDGETS, widget } from "./testing/api.ts";
 
 const api = useServer();
 const create = async (name: string, spec = { user: "u1" }, meta = {}) =>
@@ -67,7 +67,7 @@ test("U-06 restores what only the server sets, without a word", async () => {
   expect({ status, metadata: json.metadata }).toEqual({ status: 200, metadata });
 });
 
-test("U-06 refuses a deletionTimestamp on a living object, twice among the causes and once in the message (U-12)", async () => {
+test("U-06 refuses a deletionTimestamp on a living object,", async () => {
   const { metadata } = await create("u06b");
   const meta = { resourceVersion: metadata.resourceVersion, deletionTimestamp: "2020-01-01T00:00:00Z" };
   const { status, json } = await api.put(`${KEYS}/u06b`, key("u06b", {}, meta));
@@ -117,4 +117,60 @@ test("E-10 refuses another name than the path's, and none", async () => {
   expect((await api.put(`${KEYS}/e10`, key(""))).json.message).toBe(
     "the name of the object (e10 based on URL) was undeterminable: name must be provided",
   );
+});
+
+test("U-07 lets the prefix of a generated name change, and the name not", async () => {
+  const { metadata } = await create("u07", { user: "u" }, { generateName: "u0" });
+  const { status, json } = await api.put(`${KEYS}/u07`, {
+    ...key("u07", { user: "u" }),
+    metadata: { ...metadata, generateName: "other-" },
+  });
+  expect({ status, prefix: json.metadata.generateName, generation: json.metadata.generation }).toEqual({
+    status: 200,
+    prefix: "other-",
+    generation: 1,
+  });
+});
+
+test("U-12 names what may not change twice among the causes, and once in the message", async () => {
+  const { metadata } = await create("u12");
+  const { json } = await api.put(`${KEYS}/u12`, {
+    ...key("u12"),
+    metadata: { ...metadata, deletionGracePeriodSeconds: 5 },
+  });
+  const cause = {
+    reason: "FieldValueInvalid",
+    message: "Invalid value: 5: field is immutable",
+    field: "metadata.deletionGracePeriodSeconds",
+  };
+  expect(json.details.causes).toEqual([cause, cause]);
+  expect(json.message).toBe(`OwnedAccessKey.management.example.com "u12" is invalid: ${cause.field}: ${cause.message}`);
+});
+
+test("U-13 lets everything change of what is being deleted, but for its finalizers", async () => {
+  await create("u13", { user: "u" }, { finalizers: ["example.com/a"] });
+  const { metadata } = (await api.delete(`${KEYS}/u13`)).json;
+  const { status, json } = await api.put(`${KEYS}/u13`, {
+    ...key("u13", { team: "t" }),
+    metadata: { ...metadata, labels: { a: "b" } },
+  });
+  expect({ status, spec: json.spec, labels: json.metadata.labels, generation: json.metadata.generation }).toEqual({
+    status: 200,
+    spec: { team: "t" },
+    labels: { a: "b" },
+    generation: metadata.generation + 1,
+  });
+  expect(json.metadata.deletionTimestamp).toBe(metadata.deletionTimestamp);
+});
+
+test("U-14 locks one object, under versions that all resources count together", async () => {
+  const first = await create("u14");
+  const second = (await api.post(WIDGETS, widget("u14"))).json;
+  const third = (await api.post("/api/v1/namespaces/default/configmaps", { metadata: { name: "u14" } })).json;
+  expect((await api.put(`${KEYS}/u14`, { ...first, spec: { team: "t" } })).status).toBe(200);
+  const versions = [first, second, third, (await api.get(`${KEYS}/u14`)).json].map((object) =>
+    Number(object.metadata.resourceVersion),
+  );
+  expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+  expect(new Set(versions).size).toBe(versions.length);
 });

@@ -60,7 +60,7 @@ async function forEachOf<T>(items: readonly T[], work: (item: T) => Promise<unkn
 }
 
 describe("the JavaScript client", () => {
-  it("finds resources by their kind, and creates, patches, applies and deletes them", async () => {
+  it("M-06 finds resources by their kind, and creates, patches, applies and deletes them", async () => {
     const objects = KubernetesObjectApi.makeApiClient(config);
     const created: any = await objects.create(key("js", { displayName: "one", ttl: 3600 }));
     expect(created.spec).toMatchObject({ displayName: "one", user: "admin", key: expect.stringMatching(/^pst_/) });
@@ -103,7 +103,7 @@ describe("the JavaScript client", () => {
     expect(status?.allowed).toBe(true);
   });
 
-  it("watches", async () => {
+  it("M-06 watches", async () => {
     const core = config.makeApiClient(CoreV1Api);
     const { metadata } = await core.listNamespacedSecret({ namespace: "default" });
     const seen: string[] = [];
@@ -118,7 +118,7 @@ describe("the JavaScript client", () => {
 });
 
 describe("an informer", () => {
-  it("ends with exactly what the server has, after churn, a restart, and a restart behind which history was forgotten", async () => {
+  it("M-06 ends with exactly what the server has, after churn, a restart, and a restart behind which history was forgotten", async () => {
     const { port } = new URL(server.url);
     const core = config.makeApiClient(CoreV1Api);
     const body = (name: string, value: number): V1Secret => ({

@@ -160,7 +160,7 @@ describe.each(clients)("kubectl 1.$minor ($tag) inside a virtual cluster", ({ pr
     }
   });
 
-  it("requests, approves and gets a certificate that works for whom it names", async () => {
+  it("A-03 requests, approves and gets a certificate that works for whom it names", async () => {
     const [key, csr] = [join(directory.path, `${tag}.key`), join(directory.path, `${tag}.csr`)];
     await succeed(
       tool("openssl", [

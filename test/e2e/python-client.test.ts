@@ -14,7 +14,7 @@ const missing = await access(PYTHON)
   .then(({ code }) => (code === 0 ? "" : " (skipped: python3-kubernetes is not installed)"))
   .catch(() => ` (skipped: there is no ${PYTHON})`);
 
-it.skipIf(missing !== "")(`the Python client finds everything as in Kubernetes${missing}`, async () => {
+it.skipIf(missing !== "")(`M-05 the Python client finds everything as in Kubernetes${missing}`, async () => {
   await using directory = await temporaryDirectory();
   await using server = await startPostern(join(directory.path, "data"));
   const seen = JSON.parse(await succeed(tool(PYTHON, [SCRIPT, server.adminKubeConfig])));

@@ -190,7 +190,7 @@ describe("the tour", () => {
     expect(printed).not.toContain("system:");
   });
 
-  it("refuses a disabled, an expired and a deleted key on the next request", async () => {
+  it("A-05 refuses a disabled, an expired and a deleted key on the next request", async () => {
     const disabled = await createKey("disabled", {});
     expect((await curl(KEYS, disabled)).status).toBe(200);
     await ok(kubectl(["patch", "ownedaccesskey", "disabled", "--type=merge", "-p", '{"spec":{"disabled":true}}']));

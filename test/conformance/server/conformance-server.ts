@@ -93,6 +93,14 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
   const authority = await loadOrCreateAuthority(options.dataDir, { commonName: "conformance", ...runtime });
   const names = servingNames(options.bindAddress, [hostname()]);
   const certificate = await loadOrCreateServingCertificate(options.dataDir, { authority, names, ...runtime });
+  const { observe = (request) => request } = options;
+  const handle = createHandlerChain(surface.route, {
+    runtime,
+    logger,
+    metrics,
+    authenticator: createBearerTokenAuthenticator(tokens),
+    authorizer: surface.authorizer,
+  });
   const transport = createHttpTransport({
     tls: { key: certificate.privateKeyPem, cert: certificate.certificatePem },
     bindAddress: options.bindAddress,
@@ -100,13 +108,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     logger,
     scheduler: runtime.scheduler,
     random: runtime.random,
-    handler: createHandlerChain(surface.route, {
-      runtime,
-      logger,
-      metrics,
-      authenticator: createBearerTokenAuthenticator(tokens),
-      authorizer: surface.authorizer,
-    }),
+    handler: (request) => handle(observe(request)),
   });
   const { port } = await transport.listen();
   return {

@@ -1,6 +1,7 @@
 // The command line of the conformance server.
 
 import { parseArgs } from "node:util";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 
 export type ConformanceOptions = {
   /** Files of CustomResourceDefinition documents. */
@@ -13,6 +14,8 @@ export type ConformanceOptions = {
   readonly store: "sqlite" | "memory";
   /** Default: warn. */
   readonly logLevel?: "warn" | "silent";
+  /** Sees every request before the server does, and gives the one to go on with. Not on the command line. */
+  readonly observe?: (request: ApiRequest) => ApiRequest;
 };
 
 export const USAGE =

@@ -60,10 +60,14 @@ export function useServer(): Api {
     server = await startServer();
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
-  const running = (): RunningServer => {
+  return apiOf(() => {
     if (server === undefined) throw new Error("the server runs during cases only");
     return server;
-  };
+  });
+}
+
+/** Sends to whatever server runs when a request is made. */
+export function apiOf(running: () => RunningServer): Api {
   const call = (method: string, path: string, body: Body | undefined, options: CallOptions = {}): Promise<Reply> =>
     running().client.send(wireRequest(method, path, body, options));
   return {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startConformanceServer } from "../server/conformance-server.ts";
+import type { ConformanceOptions } from "../server/options.ts";
 import { type ConformanceClient, createConformanceClient } from "./conformance-client.ts";
 
 const testdata = (name: string): string => fileURLToPath(new URL(`../testdata/${name}`, import.meta.url));
@@ -12,31 +13,44 @@ const testdata = (name: string): string => fileURLToPath(new URL(`../testdata/${
 export type RunningServer = AsyncDisposable & {
   readonly url: string;
   readonly ca: string;
+  readonly caFile: string;
   readonly client: ConformanceClient;
   /** Forgets the history of the store. */
   compact(): Promise<void>;
 };
 
-export async function startServer(): Promise<RunningServer> {
-  const dataDir = await mkdtemp(join(tmpdir(), "postern-conformance-"));
+export type ServerOptions = {
+  /** Keeps everything in a database in this folder, which is left behind. Absent: in memory. */
+  readonly dataDir?: string;
+  /** Files of CustomResourceDefinitions. Absent: those of `testdata/`. */
+  readonly crdFiles?: readonly string[];
+  readonly observe?: ConformanceOptions["observe"];
+};
+
+export const CUSTOM_RESOURCE_DEFINITIONS = testdata("custom-resource-definitions.yaml");
+
+export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "postern-conformance-")));
   const server = await startConformanceServer({
-    crdFiles: [testdata("custom-resource-definitions.yaml")],
+    crdFiles: options.crdFiles ?? [CUSTOM_RESOURCE_DEFINITIONS],
     tokenFile: testdata("tokens.csv"),
     securePort: 0,
     bindAddress: "127.0.0.1",
     dataDir,
-    store: "memory",
+    store: options.dataDir === undefined ? "memory" : "sqlite",
     logLevel: "silent",
+    ...(options.observe === undefined ? {} : { observe: options.observe }),
   });
   const ca = await readFile(server.caFile, "utf8");
   return {
     url: server.url,
     ca,
+    caFile: server.caFile,
     client: createConformanceClient({ url: server.url, ca }),
     compact: () => server.compact(),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await rm(dataDir, { recursive: true });
+      if (options.dataDir === undefined) await rm(dataDir, { recursive: true });
     },
   };
 }

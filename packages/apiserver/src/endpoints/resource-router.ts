@@ -103,7 +103,8 @@ async function routeSubresource(
   const groupResource = { group: definition.group, resource: definition.plural };
   const subresource = definition.subresources?.find((candidate) => candidate.name === name);
   const isLeaf = parts.length === 3;
-  if (subresource !== undefined && subresource.updates === undefined) {
+  // Only what takes the connection over may have paths of its own below it.
+  if (subresource !== undefined && subresource.updates === undefined && (isLeaf || subresource.connect !== undefined)) {
     return await handleSubresource(context, resource, subresource, endpoint);
   }
   if (isLeaf && (subresource !== undefined || (name === "status" && definition.hasStatus === true))) {

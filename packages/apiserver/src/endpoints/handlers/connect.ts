@@ -8,7 +8,6 @@ import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-sch
 import type { RequestContext } from "../../chain/handler.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
-import { createOptionsOf } from "../../request/query-options.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
 import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
 import { decodeProtobufBody } from "../decode/decode-protobuf-body.ts";
@@ -18,6 +17,7 @@ import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
+import { validCreateOptions } from "./valid-create-options.ts";
 
 const ANYTHING = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;
 
@@ -49,7 +49,7 @@ async function readAction(
   endpoint: EndpointContext,
 ) {
   const { info } = context;
-  const options = createOptionsOf(context.request.query);
+  const options = validCreateOptions(context);
   const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING };
   // Only what Go clients know has a protobuf form.
   const body = await readBody(context, endpoint, { protobuf: isProtobufKind(formatApiVersion(kind), kind.kind) });

@@ -1,14 +1,12 @@
 // POST on a collection: creates an object, or answers one that is not stored (reviews).
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go
 
-import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { validateCreateOptions } from "@postern/apimachinery/validation/request-options";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
-import { createOptionsOf } from "../../request/query-options.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
 import { decodeObject } from "../decode/decode-object.ts";
 import { decodeProtobufBody } from "../decode/decode-protobuf-body.ts";
@@ -19,8 +17,7 @@ import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
-
-const CREATE_OPTIONS = { group: "meta.k8s.io", kind: "CreateOptions" };
+import { validCreateOptions } from "./valid-create-options.ts";
 
 export const handleCreate: VerbHandler = async (context, resource, endpoint) => {
   const { definition, storage, fieldManager } = resource;
@@ -28,9 +25,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
   if (storage.create === undefined) throw verbNotSupportedError(groupResource(definition), "create");
 
   const output = negotiateOutput(context.request);
-  const options = createOptionsOf(context.request.query);
-  const errors = validateCreateOptions(options);
-  if (errors.length > 0) throw invalidObjectError(CREATE_OPTIONS, "", errors);
+  const options = validCreateOptions(context);
 
   const object = await readObject(context, definition, endpoint, options.fieldValidation);
   addDeprecationWarnings(resource, object, context.warnings);
@@ -62,9 +57,7 @@ async function handleSubmit(
   endpoint: EndpointContext,
 ): Promise<ApiResponse> {
   const output = negotiateOutput(context.request);
-  const options = createOptionsOf(context.request.query);
-  const errors = validateCreateOptions(options);
-  if (errors.length > 0) throw invalidObjectError(CREATE_OPTIONS, "", errors);
+  const options = validCreateOptions(context);
   const body = await readBody(context, endpoint, { protobuf: true });
   const object =
     body.format === "protobuf"

@@ -60,26 +60,26 @@ const gadget = (name: string, metadata = {}) => ({
   metadata: { name, ...metadata },
 });
 
-it("is created without its managed fields", async () => {
+it("S-25 an object that is too large is created without its managed fields", async () => {
   const { status, json } = await client.send("POST", "", gadget("a", { labels }));
   expect({ status, labels: json.metadata.labels }).toEqual({ status: 201, labels });
   expect(json.metadata).not.toHaveProperty("managedFields");
 });
 
-it("is changed without its managed fields", async () => {
+it("S-25 an object that is too large is changed without its managed fields", async () => {
   await client.send("POST", "", gadget("a", { labels: { a: "b" } }));
   const { status, json } = await client.send("PATCH", "/a", { metadata: { labels } }, MERGE);
   expect(status).toBe(200);
   expect(json.metadata).not.toHaveProperty("managedFields");
 });
 
-it("is refused where managed fields are the point: in an apply", async () => {
+it("S-25 an object that is too large is refused where managed fields are the point: in an apply", async () => {
   await client.send("POST", "", gadget("a", { labels: { a: "b" } }));
   const { status } = await client.send("PATCH", "/a?fieldManager=m", gadget("a", { labels }), APPLY);
   expect(status).toBe(413);
 });
 
-it("is refused when it is too large by itself", async () => {
+it("S-25 an object is refused when it is too large by itself", async () => {
   const annotations = { a: "x".repeat(MAX_VALUE_BYTES) };
   expect(await client.send("POST", "", gadget("a", { annotations }))).toMatchObject({
     status: 413,
