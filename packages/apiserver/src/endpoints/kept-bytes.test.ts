@@ -166,12 +166,13 @@ describe("what a request costs in JSON", () => {
   });
 
   it("is one line for each event of a commit, however many watchers are told of all of them in turn", () => {
-    const objects = [1, 2, 3].map(
-      (revision) => new CachedObject(`b-${revision}`, revision, Buffer.from("{}"), undefined),
-    );
+    const value = Buffer.from('{"metadata":{}}');
+    const objects = [1, 2, 3].map((revision) => CachedObject.fromEntry({ key: `b-${revision}`, revision, value }));
     const lineOf = createEventLines();
     const perWatcher = [1, 2].map(() => objects.map((object) => lineOf("MODIFIED", object)));
     for (const [index, line] of (perWatcher[0] ?? []).entries()) expect(perWatcher[1]?.[index]).toBe(line);
-    expect(Buffer.from(lineOf("DELETED", objects[0]!)).toString()).toBe('{"type":"DELETED","object":{}}\n');
+    expect(Buffer.from(lineOf("DELETED", objects[0]!)).toString()).toBe(
+      `{"type":"DELETED","object":${Buffer.from(objects[0]!.bytes)}}\n`,
+    );
   });
 });

@@ -46,7 +46,9 @@ describe("bad input", () => {
   it("passes a method on that nobody has heard of, with its headers, and closes", async () => {
     const { port } = await serveHandler(echo);
     const socket = await openTls(port);
-    socket.write("FOO /apis?a=b HTTP/1.1\r\nHost: h\r\nAuthorization:  Bearer x \r\nContent-Length: 0\r\nAccept: a\r\n\r\n");
+    socket.write(
+      "FOO /apis?a=b HTTP/1.1\r\nHost: h\r\nAuthorization:  Bearer x \r\nContent-Length: 0\r\nAccept: a\r\n\r\n",
+    );
     const text = await readAll(socket);
     expect(text).toMatch(/^HTTP\/1.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n/);
     expect(JSON.parse(text.slice(text.indexOf("\r\n\r\n")))).toMatchObject({
