@@ -65,6 +65,30 @@ export async function httpClient(server: PosternProcess): Promise<HttpClient> {
   };
 }
 
+/** A response that goes on: what has come of it, and its end, however that comes. */
+export type OpenResponse = {
+  readonly status: number;
+  text(): string;
+  readonly ended: Promise<void>;
+};
+
+/** Resolves with the head of the response. */
+export async function openResponse(server: PosternProcess, path: string, key: string): Promise<OpenResponse> {
+  const ca = await readFile(server.caFile);
+  return await new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const sent = request(`${server.url}${path}`, { ca, agent: false, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk) => (text += chunk));
+      response.on("error", () => undefined);
+      const ended = new Promise<void>((end) => response.once("close", end));
+      resolve({ status: response.statusCode ?? 0, text: () => text, ended });
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -40,6 +40,8 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
   const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
   return {
     endpoint: "platform",
+    isRemote: false,
+    ownServer: undefined,
     serverCertificateAuthority,
 
     async proxy(context, user) {

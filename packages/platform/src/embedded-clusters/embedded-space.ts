@@ -15,6 +15,10 @@ export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string
   const { clusters, runtime } = options;
   const backend = createEmbeddedBackend(options, uid);
   return {
+    ...(backend.authenticateServiceAccount === undefined
+      ? {}
+      : { authenticateServiceAccount: backend.authenticateServiceAccount }),
+    isRemote: false,
     health: backend.health,
     bindRoles: backend.bindRoles,
 

@@ -17,17 +17,19 @@ export type PlacementDeps = {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster">;
 };
 
-/** The faults of an instance in `namespace` that is to live in `cluster`. */
+/** The faults of an instance in `namespace` that is to live in `cluster`, or in none of the platform's where it need not. */
 export function validatePlacement(
   namespace: string,
   cluster: string,
   { names, lookup }: PlacementDeps,
+  { isOptional = false } = {},
 ): readonly FieldError[] {
   const name = names.projectOf(namespace);
   const project = name === undefined ? undefined : lookup.project(name);
   if (project === undefined) {
     return [invalidError("metadata.namespace", namespace, "must be the namespace of a project")];
   }
+  if (cluster === "" && isOptional) return [];
   if (!allowsCluster(project, cluster)) {
     return [
       forbiddenError(

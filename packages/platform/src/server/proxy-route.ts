@@ -82,7 +82,8 @@ async function toSpace(
 ): Promise<ApiResponse> {
   const instance = lookup.spaceInstance(names.projectNamespace(project), space);
   if (instance === undefined) throw notFoundError({ group: names.managementGroup, resource: "spaceinstances" }, space);
-  return await spaces.spaceOf(instance).proxy(context, insideIdentity(context.user, { project, space }, sources));
+  const user = isInsideIdentity(context) ? context.user : insideIdentity(context.user, { project, space }, sources);
+  return await spaces.spaceOf(instance).proxy(context, user);
 }
 
 /** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */
@@ -110,7 +111,10 @@ function outsideIdentity({ name, groups }: UserInfo): UserInfo {
   return { name, groups: groups.filter((group) => !isSystemName(group)) };
 }
 
-type ProxyAuthenticatorDeps = readonly [Pick<PlatformCore, "names">, Pick<ManagementSurface, "lookup" | "backends">];
+type ProxyAuthenticatorDeps = readonly [
+  Pick<PlatformCore, "names">,
+  Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
+];
 
 /** Accepts the certificates of the virtual cluster that the path names. */
 export function createProxyCertificateAuthenticator(...deps: ProxyAuthenticatorDeps): Authenticator {
@@ -123,13 +127,13 @@ export function createProxyCertificateAuthenticator(...deps: ProxyAuthenticatorD
   };
 }
 
-/** Accepts the tokens that the virtual cluster which the path names gave to its ServiceAccounts. */
+/** Accepts the tokens that the virtual cluster or space which the path names gave to its ServiceAccounts. */
 export function createProxyServiceAccountAuthenticator(...deps: ProxyAuthenticatorDeps): Authenticator {
   return {
     async authenticate(request) {
       const bearer = bearerTokenOf(request);
       if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
-      const found = backendAt(request, ...deps);
+      const found = backendAt(request, ...deps) ?? spaceAt(request, ...deps);
       return await found?.backend.authenticateServiceAccount?.(below(request, found.path));
     },
   };
@@ -141,6 +145,15 @@ function backendAt(request: ApiRequest, ...[core, surface]: ProxyAuthenticatorDe
   if (path === undefined || !isVirtualCluster(path)) return undefined;
   const instance = instanceOf(path, core, surface);
   return instance === undefined ? undefined : { path, backend: surface.backends.backendOf(instance) };
+}
+
+/** The space that a request is for, where there is one. */
+function spaceAt(request: ApiRequest, ...[{ names }, { lookup, spaces }]: ProxyAuthenticatorDeps) {
+  const path = parseProxyPath(request.path);
+  if (path === undefined || path.destination.target !== "ProjectSpace") return undefined;
+  const { project, space } = path.destination;
+  const instance = lookup.spaceInstance(names.projectNamespace(project), space);
+  return instance === undefined ? undefined : { path, backend: spaces.spaceOf(instance) };
 }
 
 /** The route itself decides by what is asked behind the proxy. Acting as somebody else is decided here, as in the management API. */

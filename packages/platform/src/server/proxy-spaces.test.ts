@@ -63,6 +63,28 @@ describe("a space", () => {
     expect(answer.status).toBe(403);
   });
 
+  it("opens to the tokens of its ServiceAccounts as far as its RBAC says, and they to nothing else", async () => {
+    const namespaced = `${SPACE}/api/v1/namespaces/team`;
+    await platform.request({ path: `${namespaced}/serviceaccounts`, body: { metadata: { name: "robot" } } });
+    const asked = await platform.request({ path: `${namespaced}/serviceaccounts/robot/token`, body: { spec: {} } });
+    expect(asked.status).toBe(201);
+    const { token } = asked.body.status;
+    expect((await platform.request({ path: MAPS, token })).status).toBe(403);
+    const binding = {
+      metadata: { name: "robots" },
+      subjects: [{ kind: "ServiceAccount", name: "robot", namespace: "team" }],
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
+    };
+    const bindings = `${SPACE}/apis/rbac.authorization.k8s.io/v1/namespaces/team/rolebindings`;
+    expect((await platform.request({ path: bindings, body: binding })).status).toBe(201);
+    expect((await platform.request({ path: MAPS, token })).status).toBe(200);
+    expect((await platform.request({ path: MAPS, token, body: { metadata: { name: "x" } } })).status).toBe(403);
+    expect((await platform.request({ path: `${SPACE}/api/v1/namespaces/default/configmaps`, token })).status).toBe(403);
+    expect(
+      (await platform.request({ path: "/kubernetes/project/default/virtualcluster/demo/api", token })).status,
+    ).toBe(401);
+  });
+
   it("is closed to those who have no right to it", async () => {
     expect((await platform.request({ path: MAPS, token: strangerKey })).status).toBe(403);
     const absent = "/kubernetes/project/default/space/none/api/v1/namespaces/none/configmaps";

@@ -3,7 +3,11 @@
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { isLocalCluster } from "../resources/clusters/cluster.ts";
 import type { ObjectLookup } from "../resources/object-lookup.ts";
-import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import {
+  isRunByOthers,
+  type VirtualClusterInstance,
+} from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import { NETWORK_PEER_NOT_SERVED } from "./network-peer.ts";
 import type { VirtualClusterBackend } from "./virtual-cluster-backend.ts";
 
 export type BackendRegistry = {
@@ -23,7 +27,9 @@ export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendR
   return {
     backendOf(instance) {
       const { spec, metadata } = instance;
-      if (spec?.external === true || spec?.standalone === true) return kubernetes(instance);
+      if (isRunByOthers(instance)) return kubernetes(instance);
+      if (spec?.networkPeer === true)
+        throw unreachable(NETWORK_PEER_NOT_SERVED.reason, NETWORK_PEER_NOT_SERVED.message);
       const name = spec?.clusterRef?.cluster ?? "";
       const cluster = name === "" ? undefined : lookup.cluster(name);
       if (cluster === undefined) throw unreachable("ClusterNotFound", `cluster ${JSON.stringify(name)} does not exist`);

@@ -29,6 +29,10 @@ export type VirtualClusterHealth =
 export type VirtualClusterBackend = {
   /** Where clients find it: at the platform's own address, or at a host of its own below the ingress suffix of its cluster. */
   readonly endpoint: "platform" | "ingress";
+  /** Base URL at which the platform itself reaches it; undefined for a cluster that the platform serves. */
+  readonly ownServer: string | undefined;
+  /** Whether others run it: it may go down and come back without anything here telling of it. */
+  readonly isRemote: boolean;
   /** PEM of what verifies the cluster's own endpoint; undefined where public roots do. */
   readonly serverCertificateAuthority: string | undefined;
   /** Serves a request whose path is already below the cluster's root, as `user`. */

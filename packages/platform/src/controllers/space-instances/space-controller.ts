@@ -1,11 +1,12 @@
 // Brings every space to where it should be, and removes all that it has when it goes.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
+import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
 import { withCondition } from "../../resources/conditions.ts";
 import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
@@ -25,6 +26,8 @@ export type SpaceControllerOptions = {
 
 /** Spaces that could not be reached, or that are on their way out, are looked at again after this. */
 const RECHECK_MS = 5_000;
+/** One that is in a cluster that others run may cease to be reached. */
+const LOOK_AGAIN_MS = 30_000;
 
 export function createSpaceController(
   port: Omit<ControllerPort, "resources">,
@@ -46,23 +49,24 @@ export function createSpaceController(
 
   async function reconcile(key: string, instance: SpaceInstance, signal: AbortSignal): Promise<void> {
     if (instance.status?.ignoreReconciliation === true) return;
-    const health = await bringUp(instance, signal);
+    const { isRemote, health } = await bringUp(instance, signal);
     const status = statusOf(instance, health, clock.now());
     await update(instance, "status", (current) => ({ ...current, status }), signal);
     if (!health.ready) queue.addAfter(key, RECHECK_MS);
+    else if (isRemote) queue.addAfter(key, LOOK_AGAIN_MS);
   }
 
-  async function bringUp(instance: SpaceInstance, signal: AbortSignal): Promise<VirtualClusterHealth> {
+  async function bringUp(
+    instance: SpaceInstance,
+    signal: AbortSignal,
+  ): Promise<{ readonly isRemote: boolean; readonly health: VirtualClusterHealth }> {
     try {
       const space = spaces.spaceOf(instance);
       await space.provision(instance.spec?.template?.metadata ?? {}, signal);
       await space.bindRoles(insideRoles(instance), signal);
-      return await space.health(signal);
+      return { isRemote: space.isRemote, health: await space.health(signal) };
     } catch (error) {
-      if (isApiError(error, "ServiceUnavailable")) return { ready: false, ...reasonOf(error) };
-      // The namespace is somebody else's.
-      if (isApiError(error, "Conflict")) return { ready: false, reason: "NamespaceTaken", message: error.message };
-      throw error;
+      return { isRemote: true, health: { ready: false, ...faultOf(error) } };
     }
   }
 
@@ -98,6 +102,18 @@ export function createSpaceController(
     },
   };
 }
+
+/** Why a space is not ready. Throws what says nothing about the space. */
+function faultOf(error: unknown): UpstreamFault {
+  if (!(error instanceof ApiError)) throw error;
+  if (OUT_OF_REACH.includes(error.code)) return reasonOf(error);
+  // The namespace is somebody else's.
+  if (isApiError(error, "Conflict")) return { reason: "NamespaceTaken", message: error.message };
+  throw error;
+}
+
+/** Its cluster cannot be reached, does not do what it should, or does not answer. */
+const OUT_OF_REACH: readonly number[] = [502, 503, 504];
 
 /** `now` in milliseconds. */
 function statusOf(instance: SpaceInstance, health: VirtualClusterHealth, now: number): SpaceInstance["status"] {

@@ -26,7 +26,7 @@ export type VirtualClusterControllerOptions = {
   readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
 };
 
-/** Virtual clusters that could not be reached are looked at again after this. */
+/** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
 const RECHECK_MS = 30_000;
 
 export function createVirtualClusterController(
@@ -49,21 +49,25 @@ export function createVirtualClusterController(
 
   async function reconcile(key: string, instance: VirtualClusterInstance, signal: AbortSignal): Promise<void> {
     if (instance.status?.ignoreReconciliation === true) return;
-    const health = await bringUp(instance, signal);
+    const { isRemote, health } = await bringUp(instance, signal);
     await writeStatus(instance, instanceStatus(instance, health, clock.now()), signal);
-    if (!health.ready) queue.addAfter(key, RECHECK_MS);
+    if (!health.ready || isRemote) queue.addAfter(key, RECHECK_MS);
   }
 
-  async function bringUp(instance: VirtualClusterInstance, signal: AbortSignal): Promise<VirtualClusterHealth> {
+  async function bringUp(
+    instance: VirtualClusterInstance,
+    signal: AbortSignal,
+  ): Promise<{ readonly isRemote: boolean; readonly health: VirtualClusterHealth }> {
     try {
       const backend = backends.backendOf(instance);
+      const { isRemote } = backend;
       const before = await backend.health(signal);
-      if (before.ready) return before;
+      if (before.ready) return { isRemote, health: before };
       await backend.provision(signal);
-      return await backend.health(signal);
+      return { isRemote, health: await backend.health(signal) };
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      return { ready: false, ...reasonOf(error) };
+      return { isRemote: true, health: { ready: false, ...reasonOf(error) } };
     }
   }
 

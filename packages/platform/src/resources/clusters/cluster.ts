@@ -29,7 +29,11 @@ export const clusterFields = s
           ),
         managementNamespace: s.string().describe("Namespace of the cluster that holds what the platform keeps there."),
         kubeConfigRef: kubeConfigRefFields.describe("Where the kube config lies by which the cluster is reached."),
-        networkPeer: s.boolean().describe("True: the cluster is reached through its agent, and not at an address."),
+        networkPeer: s
+          .boolean()
+          .describe(
+            "True: the cluster connects to the platform by itself. Such clusters are not reached by this release.",
+          ),
         usable: s.boolean().describe("False keeps new instances out of the cluster. Absent: true."),
       })
       .describe("The cluster as it should be."),

@@ -4,6 +4,7 @@ import { type FieldError, forbiddenError, requiredError } from "@postern/apimach
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
+import { networkPeerWarnings } from "../../virtual-clusters/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { type Cluster, isLocalCluster } from "./cluster.ts";
 
@@ -17,6 +18,8 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
     return { ...cluster, spec, status: firstStatus(cluster) };
   },
   validate: validateCluster,
+  warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
   validateUpdate: (cluster, old) => [
     ...validateCluster(cluster),
     ...(isLocalCluster(cluster) === isLocalCluster(old)

@@ -6,11 +6,16 @@ import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
+import { networkPeerWarnings } from "../../virtual-clusters/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
 import { withFinalizer } from "../finalizers.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
-import type { VirtualClusterInstance, VirtualClusterInstanceSpec } from "./virtual-cluster-instance.ts";
+import {
+  isRunByOthers,
+  type VirtualClusterInstance,
+  type VirtualClusterInstanceSpec,
+} from "./virtual-cluster-instance.ts";
 
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps & {
   readonly names: PlatformNames;
@@ -33,10 +38,9 @@ export const virtualClusterInstanceStrategy = (
     const created: VirtualClusterInstance = { ...instance, spec, status: { phase: "Pending" } };
     return withFinalizer(created, virtualClusterFinalizer(deps.names));
   },
-  validate: (instance) => [
-    ...validateSpec(instance.spec),
-    ...validatePlacement(instance.metadata.namespace ?? "", instance.spec?.clusterRef?.cluster ?? "", deps),
-  ],
+  validate: (instance) => [...validateSpec(instance.spec), ...validatePlaced(instance, deps)],
+  warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
 
   prepareForUpdate(instance, old, { info }) {
     if (info.subresource === "status") return withoutCallersView(instance);
@@ -44,21 +48,43 @@ export const virtualClusterInstanceStrategy = (
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     return { ...instance, spec: { ...instance.spec, clusterRef } };
   },
-  validateUpdate: (instance, old) => [
-    ...validateSpec(instance.spec),
-    ...validateSamePlacement(instance.spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
-  ],
+  validateUpdate: (instance, old) => [...validateSpec(instance.spec), ...validateStaying(instance, old, deps)],
 });
 
 /** Placement, not a default: the reference says where the virtual cluster is from now on. */
-function placed({ metadata, spec }: VirtualClusterInstance): NonNullable<VirtualClusterInstanceSpec["clusterRef"]> {
+function placed(instance: VirtualClusterInstance): NonNullable<VirtualClusterInstanceSpec["clusterRef"]> {
+  const { metadata, spec } = instance;
   const { cluster = "", namespace = "", virtualCluster = "" } = spec?.clusterRef ?? {};
+  const ownCluster = cluster === "" && !isRunByOthers(instance) ? EMBEDDED_CLUSTER : cluster;
   return {
-    cluster: cluster === "" ? EMBEDDED_CLUSTER : cluster,
+    ...(ownCluster === "" ? {} : { cluster: ownCluster }),
     namespace: namespace === "" ? (metadata.namespace ?? "") : namespace,
     virtualCluster: virtualCluster === "" ? (metadata.name ?? "") : virtualCluster,
   };
 }
+
+/** One that others run need not be in a cluster that the platform knows. */
+const validatePlaced = (instance: VirtualClusterInstance, deps: PlacementDeps): readonly FieldError[] =>
+  validatePlacement(instance.metadata.namespace ?? "", clusterOf(instance), deps, {
+    isOptional: isRunByOthers(instance),
+  });
+
+/** Whoever is no longer run by others has to be somewhere: that it is in no cluster is the one thing that can change. */
+function validateStaying(
+  instance: VirtualClusterInstance,
+  old: VirtualClusterInstance,
+  deps: PlacementDeps,
+): readonly FieldError[] {
+  const before = old.spec?.clusterRef ?? {};
+  const isPlacedNow = clusterOf(old) === "" && clusterOf(instance) !== "";
+  const expected = isPlacedNow ? { ...before, cluster: clusterOf(instance) } : before;
+  const moved = validateSamePlacement(instance.spec?.clusterRef ?? {}, expected);
+  if (moved.length > 0) return moved;
+  const isNewToIt = isPlacedNow || (isRunByOthers(old) && !isRunByOthers(instance));
+  return isNewToIt ? validatePlaced(instance, deps) : [];
+}
+
+const clusterOf = ({ spec }: VirtualClusterInstance): string => spec?.clusterRef?.cluster ?? "";
 
 /** What a caller may do is told to that caller alone. */
 function withoutCallersView(instance: VirtualClusterInstance): VirtualClusterInstance {

@@ -30,12 +30,16 @@ const specFields = s.object({
   ),
   template: templateFields.describe("What it is made of."),
   clusterRef: clusterRefFields.describe(
-    "Where it lives. What is absent on create is filled in by the server. Cannot be changed afterwards.",
+    "Where it lives. What is absent on create is filled in by the server, but for the cluster of one that is external. Cannot be changed afterwards.",
   ),
   parameters: s.string().describe("Values for the parameters of the template, as YAML text."),
   extraAccessRules: insideAccessRules.describe("Who has which ClusterRole inside, beside what the project gives."),
   access: s.list(accessRuleFields).describe("Who else may do what with the instance."),
-  networkPeer: s.boolean().describe("True: it is reached through a peer that connects to the platform."),
+  networkPeer: s
+    .boolean()
+    .describe(
+      "True: it connects to the platform by itself. Unless it is external as well, it is not reached by this release.",
+    ),
   external: s.boolean().describe("True: it is run by others, and reached by a kube config of its own."),
   standalone: s.boolean().describe("True: it runs on machines of its own."),
 });
@@ -68,6 +72,10 @@ export const virtualClusterInstanceFields = s
 export type VirtualClusterInstance = KindOf<typeof virtualClusterInstanceFields>;
 export type VirtualClusterInstanceSpec = Infer<typeof specFields>;
 export type VirtualClusterInstanceStatus = Infer<typeof statusFields>;
+
+/** Whether it is reached by a kube config of its own, and not through a cluster of the platform's. */
+export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): boolean =>
+  spec?.external === true || spec?.standalone === true;
 
 /** What is made of the template. This release has no templates to draw from: it is what the spec says. */
 export const renderTemplate = ({ spec }: VirtualClusterInstance): VirtualClusterInstanceStatus["virtualCluster"] =>

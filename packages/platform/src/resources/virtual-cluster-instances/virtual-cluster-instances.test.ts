@@ -21,6 +21,44 @@ const PATH = "namespaces/p-default/virtualclusterinstances";
 const BASE = `/apis/${GROUP}/v1/${PATH}`;
 const MERGE = { "content-type": "application/merge-patch+json" };
 
+describe("a virtual cluster instance that others run", () => {
+  const external = (spec: object = {}) => ({ metadata: { name: "theirs" }, spec: { external: true, ...spec } });
+
+  it("is placed in no cluster, unless one is named", async () => {
+    const created = await tenancy.create(PATH, external());
+    expect(created).toHaveProperty("spec.clusterRef", { namespace: "p-default", virtualCluster: "theirs" });
+    const named = { metadata: { name: "named" }, spec: { external: true, clusterRef: { cluster: "embedded" } } };
+    expect(await tenancy.create(PATH, named)).toHaveProperty("spec.clusterRef.cluster", "embedded");
+    const nowhere = { metadata: { name: "nowhere" }, spec: { external: true, clusterRef: { cluster: "none" } } };
+    await expect(tenancy.create(PATH, nowhere)).rejects.toMatchObject({ code: 422 });
+  });
+
+  it("has to be placed when it no longer is, and stays there then", async () => {
+    await tenancy.create(PATH, external());
+    const patch = (spec: object) =>
+      tenancy.request({ method: "PATCH", url: `${BASE}/theirs`, headers: MERGE, body: { spec } });
+    await expect(patch({ external: false })).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringContaining("spec.clusterRef.cluster"),
+    });
+    expect((await patch({ external: false, clusterRef: { cluster: "embedded" } })).body.spec.clusterRef.cluster).toBe(
+      "embedded",
+    );
+    await tenancy.create("clusters", { metadata: { name: "far" } });
+    await expect(patch({ clusterRef: { cluster: "far" } })).rejects.toMatchObject({ code: 422 });
+  });
+});
+
+describe("a virtual cluster instance that connects by itself", () => {
+  it("says in its status that such clusters are not served", async () => {
+    await tenancy.create(PATH, { metadata: { name: "peer" }, spec: { networkPeer: true } });
+    await tenancy.settled();
+    const { status } = (await tenancy.request({ url: `${BASE}/peer` })).body;
+    expect(status).toMatchObject({ phase: "Pending", reason: "NetworkPeerNotServed" });
+    expect(status.conditions).toMatchObject([{ type: "Ready", status: "False", reason: "NetworkPeerNotServed" }]);
+  });
+});
+
 describe("a virtual cluster instance", () => {
   it("belongs to whoever creates it and is placed by the server", async () => {
     const created = await tenancy.create(PATH, { metadata: { name: "web" } }, userOf("alice"));

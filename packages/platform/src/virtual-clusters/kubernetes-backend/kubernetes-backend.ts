@@ -33,6 +33,11 @@ export function createKubernetesBackend(options: KubernetesBackendOptions): Virt
 
   return {
     endpoint: "ingress",
+    isRemote: true,
+    /** Throws ApiError 503 until the cluster has been found. */
+    get ownServer() {
+      return source.current().target.server;
+    },
     /** Throws ApiError 503 until the cluster has been found. */
     get serverCertificateAuthority() {
       return source.current().target.certificateAuthorityPem;

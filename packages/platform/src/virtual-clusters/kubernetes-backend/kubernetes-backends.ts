@@ -8,7 +8,11 @@ import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { Cluster } from "../../resources/clusters/cluster.ts";
 import type { ObjectLookup } from "../../resources/object-lookup.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
-import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import {
+  isRunByOthers,
+  type VirtualClusterInstance,
+} from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import { NETWORK_PEER_NOT_SERVED } from "../network-peer.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
 import { type ClusterSource, createSecretSource, type SecretSourceOptions } from "./cluster-source.ts";
@@ -50,6 +54,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
     const kubeConfigRef = () => {
       const cluster = lookup.cluster(name);
       if (cluster === undefined || cluster.metadata.uid !== uid) throw clusterNotFound(name);
+      if (cluster.spec?.networkPeer === true) throw unreachableError(NETWORK_PEER_NOT_SERVED);
       return { ...cluster.spec?.kubeConfigRef, managementNamespace: cluster.spec?.managementNamespace };
     };
     const find: SecretSourceOptions["find"] = () => {
@@ -70,7 +75,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
   function sourceOfVirtualCluster(instance: VirtualClusterInstance): ClusterSource {
     const { metadata, spec } = instance;
     const { namespace = "", name = "", uid = "" } = metadata;
-    if (isExternal(instance)) {
+    if (isRunByOthers(instance)) {
       const secretName = `vc-${name}`;
       const place = `${namespace}/${secretName}`;
       const find = () => ({ object: secret(namespace, secretName), entry: undefined, place });
@@ -99,7 +104,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
     ofVirtualCluster(instance) {
       const make = () => createKubernetesBackend({ source: sourceOfVirtualCluster(instance), names, scheduler });
       const { uid = "" } = instance.metadata;
-      return kept(backends, isExternal(instance) ? `${uid}${EXTERNAL}` : uid, make);
+      return kept(backends, isRunByOthers(instance) ? `${uid}${EXTERNAL}` : uid, make);
     },
     ofSpace({ metadata: { uid = "" }, spec }) {
       const { cluster = "", namespace = "" } = spec?.clusterRef ?? {};
@@ -118,8 +123,6 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
 
 /** An instance may become external, or cease to be. */
 const EXTERNAL = "/external";
-
-const isExternal = ({ spec }: VirtualClusterInstance): boolean => spec?.external === true || spec?.standalone === true;
 
 /** What else an instance points at cannot be changed, so that one is good for as long as the object lives. */
 function kept<T>(known: Map<string, T>, key: string, make: () => T): T {

@@ -16,7 +16,10 @@ import { asOwnRequest } from "./own-request.ts";
 import { probeHealth } from "./probe-health.ts";
 
 /** All methods reject with ApiErrors. */
-export type SpaceBackend = Pick<VirtualClusterBackend, "proxy" | "health" | "bindRoles"> & {
+export type SpaceBackend = Pick<
+  VirtualClusterBackend,
+  "proxy" | "health" | "bindRoles" | "isRemote" | "authenticateServiceAccount"
+> & {
   /**
    * Makes the namespace where it is missing, and gives it the labels and annotations. Rejects with ApiError 409 when the namespace
    * is there and is not this space's.
@@ -90,6 +93,7 @@ export function createSpaceBackend({
   }
 
   return {
+    isRemote: true,
     async proxy(context, user) {
       const connection = await host.connect(context.signal);
       await mustBeOurs(connection, context.signal);

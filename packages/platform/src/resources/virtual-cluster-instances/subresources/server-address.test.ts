@@ -11,11 +11,13 @@ const PLATFORM = {
   certificateAuthorityPem: "P",
 };
 
-const instance = (enabled: boolean): VirtualClusterInstance => ({
+type ClusterRef = { readonly cluster?: string; readonly namespace?: string };
+
+const instance = (enabled: boolean, clusterRef: ClusterRef = { cluster: "far" }): VirtualClusterInstance => ({
   apiVersion: API,
   kind: "VirtualClusterInstance",
   metadata: { name: "web", namespace: "p-shop" },
-  spec: { clusterRef: { cluster: "far" }, template: { accessPoint: { ingress: { enabled } } } },
+  spec: { clusterRef, template: { accessPoint: { ingress: { enabled } } } },
 });
 const cluster = (suffix?: string): Cluster => ({
   apiVersion: API,
@@ -31,10 +33,11 @@ const addressOf = (options: {
   readonly endpoint: "platform" | "ingress";
   readonly suffix?: string;
   readonly proxyFallback?: boolean;
+  readonly clusterRef?: ClusterRef;
 }) =>
   serverAddressOf(
-    instance(options.enabled),
-    { endpoint: options.endpoint, serverCertificateAuthority: "C" },
+    instance(options.enabled, options.clusterRef),
+    { endpoint: options.endpoint, ownServer: "https://own.test:6443", serverCertificateAuthority: "C" },
     {
       names,
       lookup: { cluster: () => cluster(options.suffix) },
@@ -48,6 +51,13 @@ describe("the address in a kube config", () => {
     const address = { url: "https://web-shop.eu.example.com", certificateAuthorityPem: "C" };
     expect(addressOf({ enabled: true, endpoint: "ingress", suffix: "eu.example.com" })).toEqual(address);
     expect(addressOf({ enabled: true, endpoint: "ingress", suffix: ".eu.example.com" })).toEqual(address);
+  });
+
+  it("is where its own kube config leads, for a virtual cluster that is in no cluster of the platform's", () => {
+    const address = { url: "https://own.test:6443", certificateAuthorityPem: "C" };
+    expect(addressOf({ enabled: true, endpoint: "ingress", clusterRef: { namespace: "p-shop" } })).toEqual(address);
+    const disabled = { enabled: false, endpoint: "ingress", clusterRef: {} } as const;
+    expect(() => addressOf(disabled)).toThrow("spec.template.accessPoint.ingress.enabled");
   });
 
   it("is the platform's for a virtual cluster that the platform serves itself", () => {

@@ -27,7 +27,7 @@ export type ServerAddress = {
 /** Throws ApiError 400, which says what to configure, where the virtual cluster has no ingress endpoint. */
 export function serverAddressOf(
   instance: VirtualClusterInstance,
-  backend: Pick<VirtualClusterBackend, "endpoint" | "serverCertificateAuthority">,
+  backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer" | "serverCertificateAuthority">,
   deps: ServerAddressDeps,
 ): ServerAddress {
   const missing = missingForIngress(instance, backend, deps);
@@ -36,7 +36,7 @@ export function serverAddressOf(
   }
   if (missing !== undefined || backend.endpoint === "platform") return platformAddress(instance, deps);
   return {
-    url: `https://${ingressHost(instance, deps)}`,
+    url: ownServerOf(instance, backend) ?? `https://${ingressHost(instance, deps)}`,
     certificateAuthorityPem: backend.serverCertificateAuthority,
   };
 }
@@ -44,16 +44,23 @@ export function serverAddressOf(
 /** What would have to be configured; undefined when the ingress endpoint is there. */
 function missingForIngress(
   instance: VirtualClusterInstance,
-  { endpoint }: Pick<VirtualClusterBackend, "endpoint">,
+  backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer">,
   deps: ServerAddressDeps,
 ): string | undefined {
   if (!hasIngressEndpoint(instance)) {
     return "set spec.template.accessPoint.ingress.enabled of the virtual cluster instance to true";
   }
-  if (endpoint === "platform" || ingressSuffix(instance, deps) !== "") return undefined;
+  if (backend.endpoint === "platform" || ingressSuffix(instance, deps) !== "") return undefined;
+  if (ownServerOf(instance, backend) !== undefined) return undefined;
   const cluster = quoteGo(instance.spec?.clusterRef?.cluster ?? "");
   return `annotate cluster ${cluster} with ${deps.names.key("ingress-suffix")}`;
 }
+
+/** A virtual cluster that is in no cluster of the platform's has no ingress there: it is where its own kube config says. */
+const ownServerOf = (
+  instance: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "ownServer">,
+): string | undefined => ((instance.spec?.clusterRef?.cluster ?? "") === "" ? backend.ownServer : undefined);
 
 function noIngressEndpoint(
   { metadata }: VirtualClusterInstance,

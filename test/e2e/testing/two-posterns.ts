@@ -1,0 +1,71 @@
+// Two servers of which one, the near one, hands out keys to what the other one serves.
+
+import { join } from "node:path";
+import { adminKey, type HttpClient, httpClient } from "./http-client.ts";
+import { type PosternProcess, startPostern } from "./postern-process.ts";
+
+export const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
+export const INSTANCES = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances`;
+export const KEYS = `${MANAGEMENT}/ownedaccesskeys`;
+export const clusterPath = (name: string): string => `/kubernetes/project/default/virtualcluster/${name}`;
+
+export type Server = AsyncDisposable & {
+  readonly process: PosternProcess;
+  readonly http: HttpClient;
+  /** The administrator's key. */
+  readonly key: string;
+  /** As the administrator; resolves with the body. Rejects unless the answer is a success. */
+  send(path: string, body?: object, method?: string): Promise<any>;
+  /** Creates an object of the platform. */
+  create(path: string, object: object): Promise<any>;
+};
+
+export async function startServer(dataDir: string, flags: readonly string[] = []): Promise<Server> {
+  const process = await startPostern(dataDir, flags);
+  const http = await httpClient(process);
+  const key = await adminKey(process);
+  const send = async (path: string, body?: object, method?: string): Promise<any> => {
+    const answer = await http(path, {
+      key,
+      ...(body === undefined ? {} : { body }),
+      ...(method === undefined ? {} : { method }),
+      ...(method === "PATCH" ? { headers: { "content-type": "application/merge-patch+json" } } : {}),
+    });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    return answer.body ?? answer.text;
+  };
+  return {
+    process,
+    http,
+    key,
+    send,
+    create: (path, object) => send(path, { apiVersion: "management.postern/v1", ...object }),
+    [Symbol.asyncDispose]: () => process[Symbol.asyncDispose](),
+  };
+}
+
+/** The near one may reach addresses of this machine, where the far one is. */
+export async function startTwo(directory: string): Promise<{ readonly near: Server; readonly far: Server }> {
+  const flags = ["--proxy-allowed-addresses", "127.0.0.0/8", "--kube-config-proxy-fallback"];
+  const [near, far] = await Promise.all([
+    startServer(join(directory, "near"), flags),
+    startServer(join(directory, "far")),
+  ]);
+  return { near, far };
+}
+
+/** Keeps a kube config of a cluster of the far server in a Secret of the near one. */
+export const keepKubeConfig = (server: Server, name: string, config: string, namespace = "p-default"): Promise<any> =>
+  server.send(`/kubernetes/management/api/v1/namespaces/${namespace}/secrets`, {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name },
+    stringData: { config },
+  });
+
+/** Requests of a server that last and are under way, as its metrics count them. */
+export async function longRunning(server: Server): Promise<number> {
+  const text: string = await server.send("/metrics");
+  const counts = [...text.matchAll(/^apiserver_longrunning_requests\{[^}]*\} (\d+)$/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
