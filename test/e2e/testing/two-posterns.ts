@@ -1,5 +1,6 @@
 // Two servers of which one, the near one, hands out keys to what the other one serves.
 
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { adminKey, type HttpClient, httpClient } from "./http-client.ts";
 import { type PosternProcess, startPostern } from "./postern-process.ts";
@@ -20,7 +21,7 @@ export type Server = AsyncDisposable & {
   create(path: string, object: object): Promise<any>;
 };
 
-export async function startServer(dataDir: string, flags: readonly string[] = []): Promise<Server> {
+async function startServer(dataDir: string, flags: readonly string[] = []): Promise<Server> {
   const process = await startPostern(dataDir, flags);
   const http = await httpClient(process);
   const key = await adminKey(process);
@@ -44,12 +45,21 @@ export async function startServer(dataDir: string, flags: readonly string[] = []
   };
 }
 
-/** The near one may reach addresses of this machine, where the far one is. */
-export async function startTwo(directory: string): Promise<{ readonly near: Server; readonly far: Server }> {
-  const flags = ["--proxy-allowed-addresses", "127.0.0.0/8", "--kube-config-proxy-fallback"];
+/** An address of this machine that is not a loopback one; undefined where it has none. */
+export const ownAddress = (): string | undefined =>
+  Object.values(networkInterfaces())
+    .flat()
+    .find((address) => address?.family === "IPv4" && !address.internal)?.address;
+
+/** The near one may reach the far one, which listens at `address`. */
+export async function startTwo(
+  directory: string,
+  address = "127.0.0.1",
+): Promise<{ readonly near: Server; readonly far: Server }> {
+  const flags = ["--proxy-allowed-addresses", `127.0.0.0/8,${address}/32`, "--kube-config-proxy-fallback"];
   const [near, far] = await Promise.all([
     startServer(join(directory, "near"), flags),
-    startServer(join(directory, "far")),
+    startServer(join(directory, "far"), ["--bind-address", address]),
   ]);
   return { near, far };
 }
