@@ -44,6 +44,7 @@ import {
 } from "./server/proxy-route.ts";
 import { failedLoginsOf, rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
+import { reportStoreCheck } from "./server/report-store-check.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
 import {
   createServerSecret,
@@ -85,12 +86,18 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const { clock, scheduler, random } = runtime;
   const lifetime = new AbortController();
   const logger = createLogger({ level: configuration.log.level });
+  const metrics = createServerMetrics({ withProcessMetrics: true });
   await ensurePrivateDirectory(configuration.dataDir);
   const earlierSecret = await readServerSecret(configuration);
   const previousSecret = await readPreviousServerSecret(configuration);
   const serving = await loadServingIdentity(configuration, runtime);
 
-  const { storage: disk, election, isShared, checks } = await openStore(configuration);
+  const {
+    storage: disk,
+    election,
+    isShared,
+    checks,
+  } = await openStore(configuration, reportStoreCheck(logger, metrics));
   teardown.use(disk);
   teardown.use(
     startCompactionSchedule({
@@ -101,7 +108,6 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   );
   const serverSecret = earlierSecret ?? (await createServerSecret(configuration, random, await isFirstStart(disk)));
   const serverKeys = deriveServerKeys(serverSecret);
-  const metrics = createServerMetrics({ withProcessMetrics: true });
   const { keyRing, storage } = await openSealedStore({
     disk,
     isShared,

@@ -8,7 +8,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { EtcdTls } from "@postern/stores/etcd/etcd-connection";
 import { StoreCorruptError, StoreLockedError, StoreVersionError } from "@postern/stores/sqlite/sqlite-errors";
-import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 
@@ -22,14 +22,19 @@ export type OpenedStore = {
   readonly checks: readonly HealthCheck[];
 };
 
+/** Told once when a store that is too large to be checked before it opens has been checked; undefined: nothing was found. */
+export type StoreCheckListener = (fault: string | undefined) => void;
+
 /** Rejects with ConfigurationError: one line that says what is wrong and how to mend it. */
-export async function openStore(configuration: Configuration): Promise<OpenedStore> {
+export async function openStore(configuration: Configuration, onChecked?: StoreCheckListener): Promise<OpenedStore> {
   const { store } = configuration;
   switch (store.kind) {
     case "memory":
       return soleStore(createMemoryStorage());
-    case "sqlite":
-      return soleStore(await openSqlite(store.path));
+    case "sqlite": {
+      const storage = await openSqlite(store.path, onChecked);
+      return { ...soleStore(storage), checks: [storage.health] };
+    }
     case "etcd":
       return await openEtcd(store.endpoints, configuration);
   }
@@ -82,9 +87,9 @@ async function read(path: string, flag: string): Promise<Uint8Array> {
   }
 }
 
-async function openSqlite(path: string): Promise<Storage> {
+async function openSqlite(path: string, onChecked: StoreCheckListener = () => {}): Promise<SqliteStorage> {
   try {
-    return await openSqliteStorage({ path });
+    return await openSqliteStorage({ path, onChecked });
   } catch (error) {
     const remedy = remedyOf(error, path);
     throw remedy === undefined ? error : new ConfigurationError(remedy, { cause: error });

@@ -31,6 +31,13 @@ const RESULT_CODES: { readonly [code: number]: StoreFailureKind } = {
   26: "corrupt", // SQLITE_NOTADB
 };
 
+/** Not every driver gives the code where rows are read one by one; these are SQLite's own texts (sqlite3_errstr). */
+const RESULT_TEXTS: { readonly [text: string]: StoreFailureKind } = {
+  "database disk image is malformed": "corrupt",
+  "file is not a database": "corrupt",
+  "database or disk is full": "full",
+};
+
 /** Extended result codes carry the primary one in their low byte. */
 export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreLockedError) return "locked";
@@ -39,7 +46,7 @@ export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof Error && "errcode" in error && typeof error.errcode === "number") {
     return RESULT_CODES[error.errcode & 0xff] ?? "unavailable";
   }
-  return "unavailable";
+  return (error instanceof Error ? RESULT_TEXTS[error.message] : undefined) ?? "unavailable";
 }
 
 /** The error of `openSqliteStorage` for what its thread has said. */

@@ -1,42 +1,24 @@
-// Opens the database file: takes the lock, checks what is in it, and brings its schema up to date.
+// Opens the database file: takes the lock, checks what is in it, and has its schema brought up to date.
 
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
+import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.ts";
 import { failureKind, StoreCorruptError, StoreLockedError, StoreVersionError } from "./sqlite-errors.ts";
 
-/** "PSTN": tells our files from those of other programs. */
-const APPLICATION_ID = 0x5053544e;
-
-/** A larger file is not read through at every start; it is checked when its rows are read. */
+/** A larger file is not read through before the start, unless damage was found in it: it is checked while it serves. */
 const QUICK_CHECK_MAX_BYTES = 64 << 20;
+/** A check that found nothing stands for so long. */
+const CHECK_INTERVAL_MS = 24 * 3600_000;
 
-/**
- * One migration for each schema version, from the oldest on. Released ones never change.
- *
- * `revision` is the rowid, so that rows lie in the order they were written and appending stays cheap. The successor of a row is the
- * one row with the same key and its revision as `previous`: the unique index makes two successors impossible (compare-and-swap), and
- * finds the newest row of a key, which is the one without a successor.
- */
-const MIGRATIONS: readonly string[] = [
-  `CREATE TABLE revisions (
-     revision INTEGER PRIMARY KEY,
-     key TEXT NOT NULL,
-     previous INTEGER NOT NULL,
-     deleted INTEGER NOT NULL,
-     value BLOB
-   ) STRICT;
-   CREATE UNIQUE INDEX revisions_by_key ON revisions (key, previous);
-   CREATE TABLE compaction (
-     id INTEGER PRIMARY KEY CHECK (id = 1),
-     compacted INTEGER NOT NULL,
-     swept INTEGER NOT NULL
-   ) STRICT;
-   INSERT INTO compaction VALUES (1, 1, 1);`,
-];
+export type OpenedDatabase = {
+  readonly database: SqliteDatabase;
+  /** Whether it is still to be checked, while it serves. */
+  readonly isUnchecked: boolean;
+};
 
 /** Throws StoreLockedError, StoreCorruptError, StoreVersionError, or what the file system says. */
-export function openStoreDatabase(path: string): SqliteDatabase {
+export function openStoreDatabase(path: string, maxQuickCheckBytes = QUICK_CHECK_MAX_BYTES): OpenedDatabase {
   createPrivately(path);
   const database = openDatabase(path);
   try {
@@ -44,12 +26,13 @@ export function openStoreDatabase(path: string): SqliteDatabase {
     // keeps the index of the write-ahead log in memory, so that no shared-memory file is needed.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     assertOurs(path, database);
+    const isChecked = checkBeforeStart(path, database, maxQuickCheckBytes);
     database.exec("PRAGMA journal_mode = WAL");
     database.exec("PRAGMA synchronous = FULL");
     database.exec("BEGIN IMMEDIATE; COMMIT");
     configure(database);
     migrate(path, database);
-    return database;
+    return { database, isUnchecked: !isChecked };
   } catch (error) {
     database.close();
     throw describe(path, error);
@@ -88,10 +71,21 @@ function assertOurs(path: string, database: SqliteDatabase): void {
   if (applicationId !== APPLICATION_ID && schemaVersion !== 0) {
     throw unusable(path, "it is the database of another program");
   }
+}
+
+/** Reads only. Returns whether the file is known to be whole. */
+function checkBeforeStart(path: string, database: SqliteDatabase, maxBytes: number): boolean {
   const bytes = pragma(database, "page_count") * pragma(database, "page_size");
-  if (bytes > QUICK_CHECK_MAX_BYTES) return;
+  const last = knownVersion(path, database) > 1 ? lastCheck(database) : { checkedAt: 0, fault: "" };
+  if (bytes > maxBytes && last.fault === "") return Date.now() - last.checkedAt < CHECK_INTERVAL_MS;
   const result = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
   if (result !== "ok") throw unusable(path, `it is damaged (${String(result)})`);
+  return true;
+}
+
+function lastCheck(database: SqliteDatabase): { readonly checkedAt: number; readonly fault: string } {
+  const { checked_at, fault } = database.prepare("SELECT checked_at, fault FROM integrity").get() ?? {};
+  return { checkedAt: Number(checked_at ?? 0), fault: String(fault ?? "") };
 }
 
 function configure(database: SqliteDatabase): void {
@@ -99,25 +93,6 @@ function configure(database: SqliteDatabase): void {
   database.exec("PRAGMA temp_store = MEMORY");
   // The worker checkpoints between commits, in small steps; this is for when it cannot keep up.
   database.exec("PRAGMA wal_autocheckpoint = 8000");
-}
-
-function migrate(path: string, database: SqliteDatabase): void {
-  const found = pragma(database, "user_version");
-  if (found > MIGRATIONS.length) {
-    throw new StoreVersionError(
-      `${path} has schema version ${found}, this release knows up to ${MIGRATIONS.length}: start the release that wrote it, or newer`,
-    );
-  }
-  for (const [version, migration] of MIGRATIONS.entries()) {
-    if (version < found) continue;
-    database.exec(
-      `BEGIN IMMEDIATE; ${migration}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${version + 1}; COMMIT`,
-    );
-  }
-}
-
-function pragma(database: SqliteDatabase, name: string): number {
-  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
 }
 
 function describe(path: string, error: unknown): unknown {

@@ -10,7 +10,7 @@ import type {
   WatchObserver,
 } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError, ValueTooLargeError } from "@postern/apiserver/storage/storage-errors";
-import { toOpenError } from "./sqlite-errors.ts";
+import { StoreCorruptError, toOpenError } from "./sqlite-errors.ts";
 import { StoreClient } from "./store-client.ts";
 import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
 import { writeWhole } from "./write-whole.ts";
@@ -22,6 +22,10 @@ export type SqliteStorageOptions = {
   readonly maxBytes?: number;
   /** In bytes; 8 MiB when absent. */
   readonly maxValueBytes?: number;
+  /** A file of up to so many bytes is checked before it is opened, a larger one while it serves; 64 MiB when absent. */
+  readonly maxQuickCheckBytes?: number;
+  /** Told once when a larger file has been checked; `fault` is undefined where nothing was found. */
+  readonly onChecked?: (fault: string | undefined) => void;
 };
 
 export type SqliteStorage = Storage & {
@@ -31,21 +35,37 @@ export type SqliteStorage = Storage & {
    * where `path` exists), StorageFullError, or RevisionCompactedError when a compaction overtook it.
    */
   backupTo(path: string): Promise<Revision>;
+  /** For `/readyz`: rejects with StoreCorruptError once damage has been found. */
+  readonly health: { readonly name: "store-integrity"; check(): Promise<void> };
 };
 
 const DEFAULT_MAX_VALUE_BYTES = 8 << 20;
 
 /** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
 export async function openSqliteStorage(options: SqliteStorageOptions): Promise<SqliteStorage> {
-  const { path, maxBytes, maxValueBytes = DEFAULT_MAX_VALUE_BYTES } = options;
-  const worker = startWorker({ path, ...(maxBytes !== undefined && { maxBytes }) });
+  const { path, maxBytes, maxQuickCheckBytes, maxValueBytes = DEFAULT_MAX_VALUE_BYTES, onChecked } = options;
+  const worker = startWorker({
+    path,
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(maxQuickCheckBytes !== undefined && { maxQuickCheckBytes }),
+  });
   const first = await firstMessage(worker);
-  if (first.type === "opened") return new StorageInSqlite(new StoreClient(worker, first.revision), maxValueBytes);
+  if (first.type === "opened") {
+    let damage: StoreCorruptError | undefined;
+    const client = new StoreClient(worker, first.revision, (fault) => {
+      if (fault !== "") damage = new StoreCorruptError(damageText(path, fault));
+      onChecked?.(damage?.message);
+    });
+    return new StorageInSqlite(client, maxValueBytes, () => damage);
+  }
   await worker.terminate();
   throw first.type === "openFailed"
     ? toOpenError(first.failure)
     : new StorageUnavailableError(`unexpected ${first.type}`);
 }
+
+const damageText = (path: string, fault: string): string =>
+  `${path} is damaged (${fault}): stop the server, keep a copy of the file, and restore a backup beside it`;
 
 // The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript. So the
 // thread gets no loaders and conditions of this process either, nor its environment, which it does not need.
@@ -70,10 +90,18 @@ function firstMessage(worker: Worker): Promise<FromWorker> {
 class StorageInSqlite implements SqliteStorage {
   readonly #client: StoreClient;
   readonly #maxValueBytes: number;
+  readonly health: SqliteStorage["health"];
   #oldestRevision: Revision = 0;
 
-  constructor(client: StoreClient, maxValueBytes: number) {
+  constructor(client: StoreClient, maxValueBytes: number, damage: () => Error | undefined) {
     this.#client = client;
+    this.health = {
+      name: "store-integrity",
+      async check() {
+        const found = damage();
+        if (found !== undefined) throw found;
+      },
+    };
     this.#maxValueBytes = maxValueBytes;
   }
 

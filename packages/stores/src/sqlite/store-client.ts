@@ -48,6 +48,7 @@ export class StoreClient {
   /** Sent or about to be, in order; the thread answers in the same order. */
   readonly #pendingWrites: PendingWrite[] = [];
   readonly #pendingReads = new Map<number, PendingRead>();
+  readonly #onChecked: (fault: string) => void;
   /** The newest revision whose commit has been answered. */
   #revision: Revision;
   #nextId = 1;
@@ -59,8 +60,9 @@ export class StoreClient {
   #over: StorageUnavailableError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(worker: Worker, revision: Revision) {
+  constructor(worker: Worker, revision: Revision, onChecked: (fault: string) => void = () => {}) {
     this.#worker = worker;
+    this.#onChecked = onChecked;
     this.#revision = revision;
     worker.on("message", (message: FromWorker) => this.#receive(message));
     worker.on("error", (error) => {
@@ -213,6 +215,9 @@ export class StoreClient {
         break;
       case "readFailed":
         this.#pendingReads.get(message.id)?.reject(toStorageError(message.failure));
+        break;
+      case "checked":
+        this.#onChecked(message.fault);
         break;
       case "opened":
       case "openFailed":

@@ -31,7 +31,7 @@ afterEach(() => {
 });
 
 function openFragile(): SqliteDatabase {
-  const real = openStoreDatabase(join(folder, "store.db"));
+  const real = openStoreDatabase(join(folder, "store.db")).database;
   return {
     exec(sql) {
       beforeExec(sql);

@@ -2,6 +2,7 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BytePacker, unpack } from "./byte-packer.ts";
+import type { IntegrityCheck } from "./integrity-check.ts";
 import { packEvent, packRow } from "./pack-rows.ts";
 import { createReadJob, type ReadJob } from "./read-jobs.ts";
 import type { RevisionTable, Write, WriteResult } from "./revision-table.ts";
@@ -33,7 +34,11 @@ export class StoreSession {
   #logPages = 0;
   #closing = false;
 
-  constructor(table: RevisionTable, send: Send) {
+  /** Undefined where the database is known to be whole. */
+  #check: IntegrityCheck | undefined;
+
+  constructor(table: RevisionTable, send: Send, check?: IntegrityCheck) {
+    this.#check = check;
     this.#table = table;
     this.#send = send;
     this.#toldRevision = table.revision;
@@ -58,6 +63,24 @@ export class StoreSession {
     this.#read();
     const tidying = this.#tidyUp();
     return this.#writes.length > 0 || this.#jobs.length > 0 || tidying;
+  }
+
+  get isChecking(): boolean {
+    return this.#check !== undefined && !this.#closing;
+  }
+
+  /** One step of the check of the whole database. Its result is sent once. */
+  checkOn(): void {
+    if (this.#check === undefined || this.#closing) return;
+    try {
+      const result = this.#check.step();
+      if (result === undefined) return;
+      this.#send({ type: "checked", fault: result.fault });
+      this.#check.record(result, Date.now());
+    } catch {
+      // The disk cannot be read or written now, which shows elsewhere: the next start checks again.
+    }
+    this.#check = undefined;
   }
 
   get closing(): boolean {

@@ -85,6 +85,8 @@ export type FromWorker =
       readonly upTo: Revision;
       readonly caughtUp: boolean;
     }
+  /** The whole database has been checked while it served; `fault` is "" where all is well. */
+  | { readonly type: "checked"; readonly fault: string }
   | { readonly type: "compacted"; readonly id: number; readonly compacted: Revision }
   | { readonly type: "backingUp"; readonly id: number }
   /** The file holds the state at `revision`, and is closed. */
@@ -102,4 +104,6 @@ export type WorkerOptions = {
   readonly path: string;
   /** See SqliteStorageOptions. */
   readonly maxBytes?: number;
+  /** See SqliteStorageOptions. */
+  readonly maxQuickCheckBytes?: number;
 };
