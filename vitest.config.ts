@@ -10,6 +10,12 @@ const shared = {
 // For tests that hang alone: no machine is so slow that a sound one takes as long. How fast something is decides no test.
 const patience = { testTimeout: 360_000, hookTimeout: 360_000, expect: { poll: { timeout: 60_000 } } };
 
+/** Every secret of the run is looked for in all that the run leaves behind. */
+const secretScan = {
+  globalSetup: "tools/secret-scan/scan-run.ts",
+  setupFiles: "tools/secret-scan/record-exchanges.ts",
+};
+
 const ETCD_TESTS = ["packages/stores/src/etcd/**/*.test.ts"];
 
 export default defineConfig({
@@ -20,6 +26,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
+          ...secretScan,
           name: "unit",
           include: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"],
           exclude: ETCD_TESTS,
@@ -33,6 +40,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
+          ...secretScan,
           name: "system",
           include: ["test/**/*.test.ts"],
           ...patience,

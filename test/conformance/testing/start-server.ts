@@ -1,9 +1,8 @@
 // Starts the conformance server inside the process, on a free port, with everything in memory.
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { startConformanceServer } from "../server/conformance-server.ts";
 import type { ConformanceOptions } from "../server/options.ts";
 import { type ConformanceClient, createConformanceClient } from "./conformance-client.ts";
@@ -30,13 +29,13 @@ export type ServerOptions = {
 export const CUSTOM_RESOURCE_DEFINITIONS = testdata("custom-resource-definitions.yaml");
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "postern-conformance-")));
+  const temporary = options.dataDir === undefined ? await temporaryDirectory("postern-conformance-") : undefined;
   const server = await startConformanceServer({
     crdFiles: options.crdFiles ?? [CUSTOM_RESOURCE_DEFINITIONS],
     tokenFile: testdata("tokens.csv"),
     securePort: 0,
     bindAddress: "127.0.0.1",
-    dataDir,
+    dataDir: options.dataDir ?? temporary?.path ?? "",
     store: options.dataDir === undefined ? "memory" : "sqlite",
     logLevel: "silent",
     ...(options.observe === undefined ? {} : { observe: options.observe }),
@@ -50,7 +49,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     compact: () => server.compact(),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      if (options.dataDir === undefined) await rm(dataDir, { recursive: true });
+      await temporary?.[Symbol.asyncDispose]();
     },
   };
 }

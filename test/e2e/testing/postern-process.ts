@@ -1,10 +1,13 @@
 // Runs the real server as a process of its own, and the real tools against it.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { recordOutput } from "../../../tools/secret-scan/recorder-of-run.ts";
+
+export { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 
 const run = promisify(execFile);
 
@@ -24,12 +27,6 @@ export type PosternProcess = AsyncDisposable & {
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 };
 
-/** A directory of the test's own, removed when the test is over. */
-export async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "postern-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
-}
-
 export type PosternSurroundings = {
   /** What the command line begins with, such as `ip netns exec n1`. */
   readonly run?: readonly string[];
@@ -46,7 +43,8 @@ export async function startPostern(
   const [program = process.execPath, ...args] = [...before, process.execPath, ENTRY, "serve"];
   const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...flags], {
     cwd: REPOSITORY,
-    env: { PATH: process.env["PATH"], HOME: dataDir, ...env },
+    // All that there is to log, since what is logged is looked through for secrets.
+    env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";
@@ -54,6 +52,7 @@ export async function startPostern(
   const exited = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once("exit", (code, signal) => resolve(code ?? signal ?? 1));
   });
+  void exited.then(() => recordOutput(`postern serve (${dataDir})`, printed));
   const url = await readyUrl(child, exited, () => printed);
   return {
     url,
@@ -63,6 +62,7 @@ export async function startPostern(
     caFile: join(dataDir, "ca.crt"),
     output: () => printed,
     async stop(signal = "SIGTERM") {
+      if (signal === "SIGTERM") await keepWriteAheadLog(dataDir);
       child.kill(signal);
       return await exited;
     },
@@ -71,6 +71,12 @@ export async function startPostern(
       await exited;
     },
   };
+}
+
+/** A server that ends as it should takes it back into the database; what stands in it has been on the disk all the same. */
+async function keepWriteAheadLog(dataDir: string): Promise<void> {
+  const log = join(dataDir, "postern.db-wal");
+  await copyFile(log, `${log}-${Date.now()}`).catch(() => {});
 }
 
 function readyUrl(
@@ -101,6 +107,12 @@ export type Outcome = { readonly code: number; readonly stdout: string; readonly
 
 /** Runs a tool to its end. A failure is an outcome, too. */
 export async function tool(command: string, args: readonly string[], input?: string): Promise<Outcome> {
+  const outcome = await runTool(command, args, input);
+  recordOutput([basename(command), ...args].join(" "), `${outcome.stdout}\n${outcome.stderr}`);
+  return outcome;
+}
+
+async function runTool(command: string, args: readonly string[], input?: string): Promise<Outcome> {
   const child = run(command, [...args], {
     maxBuffer: 64 << 20,
     timeout: 60_000,
@@ -134,6 +146,7 @@ export function startTool(command: string, args: readonly string[]): RunningTool
   const child = spawn(command, [...args], { env: { PATH: process.env["PATH"], HOME: tmpdir() } });
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (printed += text));
+  child.once("close", () => recordOutput([basename(command), ...args].join(" "), printed));
   return { output: () => printed, [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 

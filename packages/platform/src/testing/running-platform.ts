@@ -1,13 +1,12 @@
 // The whole server for a test: composed as in production, on a free port, with its store in memory.
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parse } from "yaml";
 import { type Configuration, loadConfiguration } from "../config/configuration.ts";
 import type { RawValue } from "../config/option.ts";
 import { startServer } from "../main.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 export type PlatformCall = {
   readonly method?: string;
@@ -35,7 +34,8 @@ export type OpenStream = {
 export type RunningPlatform = Awaited<ReturnType<typeof startPlatform>>;
 
 export async function startPlatform(flags: { readonly [flag: string]: RawValue } = {}) {
-  const directory = await mkdtemp(join(tmpdir(), "postern-"));
+  const temporary = await temporaryDirectory();
+  const directory = temporary.path;
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
       Object.entries({ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "silent", ...flags }),
@@ -61,7 +61,11 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
             ...(certificate === undefined && key !== "" ? { authorization: `Bearer ${key}` } : {}),
             ...(text === undefined
               ? {}
-              : { "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json" }),
+              : {
+                  "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
+                  // Not every method gets a length from Node by itself.
+                  "content-length": String(Buffer.byteLength(text)),
+                }),
             ...headers,
           },
         },
@@ -116,7 +120,7 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
     async [Symbol.asyncDispose]() {
       agent.destroy();
       await server.close();
-      await rm(directory, { recursive: true, force: true });
+      await temporary[Symbol.asyncDispose]();
     },
   };
 }

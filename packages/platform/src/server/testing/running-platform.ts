@@ -1,11 +1,10 @@
 // The whole platform on a port of its own, with a store in memory, for tests that go over the wire.
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { http1, type TestResponse } from "@postern/apiserver/transport/testing/test-clients";
 import { loadConfiguration } from "../../config/configuration.ts";
 import { startServer } from "../../main.ts";
+import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 
 export const GROUP = "management.postern";
 
@@ -24,7 +23,8 @@ export type RunningPlatform = Awaited<ReturnType<typeof startPlatform>>;
 
 /** Has what a first start makes: user `admin`, project `default`, virtual cluster `p-default/demo`, which is ready. */
 export async function startPlatform(flags: { readonly [flag: string]: string } = {}) {
-  const workingDirectory = await mkdtemp(join(tmpdir(), "postern-platform-"));
+  const temporary = await temporaryDirectory("postern-platform-");
+  const workingDirectory = temporary.path;
   const options = {
     store: "memory",
     "secure-port": "0",
@@ -80,7 +80,7 @@ export async function startPlatform(flags: { readonly [flag: string]: string } =
     until,
     async [Symbol.asyncDispose]() {
       await server.close();
-      await rm(workingDirectory, { recursive: true, force: true });
+      await temporary[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,0 +1,116 @@
+import { generateKeyPairSync, hkdfSync, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-format";
+import { deriveServerKeys } from "@postern/platform/server/server-keys";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findLeaks } from "./find-leaks.ts";
+import { createRunFolders, createRunRecorder, filesFolder, type RunRecorder } from "./run-record.ts";
+
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const DEMO = "/apis/management.postern/v1/namespaces/p/virtualclusterinstances/demo";
+const { generate } = createAccessKeyFormat("postern");
+const newKey = () => generate({ bytes: (count) => randomBytes(count) });
+
+let folder: string;
+let recorder: RunRecorder;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "postern-find-leaks-"));
+  createRunFolders(folder);
+  recorder = createRunRecorder(folder);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const answer = (place: string, content: unknown) =>
+  recorder.write("answer", place, Buffer.from(typeof content === "string" ? content : JSON.stringify(content)));
+const file = (name: string, content: string | Uint8Array) => writeFileSync(join(filesFolder(folder), name), content);
+const leaks = () => findLeaks(folder).leaks;
+
+describe("the record of a run", () => {
+  it("shows an access key in the answer that hands it out, and nowhere else", () => {
+    const { id, value } = newKey();
+    answer(`POST ${KEYS}?fieldManager=x 201`, { spec: { key: value } });
+    answer(`GET ${KEYS}/k 200`, { metadata: { name: id } });
+    file("audit.log", `{"credential":"${id}"}`);
+    expect(leaks()).toEqual([]);
+    const what = `access key ${id} (POST ${KEYS}?fieldManager=x 201)`;
+
+    answer(`GET ${KEYS}/k 200`, { metadata: { annotations: { note: value.slice(20) } } });
+    answer(`POST ${KEYS}?dryRun=All 201`, Buffer.from(value).toString("base64"));
+    answer(`POST ${KEYS} 409`, value);
+    recorder.write("output", "postern serve", Buffer.from(`{"level":"error","key":"${value.slice(0, -8)}"}`));
+    file("postern.db-wal", Buffer.concat([randomBytes(100_000), Buffer.from(value)]));
+    file("backup", Buffer.from(value).toString("hex"));
+    expect(leaks()).toEqual([
+      `${what} in GET ${KEYS}/k 200`,
+      `${what} in POST ${KEYS}?dryRun=All 201`,
+      `${what} in POST ${KEYS} 409`,
+      `${what} in postern serve`,
+      `${what} in the file backup`,
+      `${what} in the file postern.db-wal`,
+    ]);
+  });
+
+  it("shows no second key beside the one that is handed out", () => {
+    const [mine, other] = [newKey(), newKey()];
+    answer(`POST ${KEYS} 201`, other.value);
+    answer(`POST ${DEMO}/kubeconfig 201`, `${mine.value} ${other.value}`);
+    expect(leaks()).toHaveLength(2);
+  });
+
+  it("shows no value that a client has chosen, wherever it stood in the request", () => {
+    const values = ["chosen-value-in-an-object-0123", "chosen value in a patch 0123", "chosen-value-in-yaml-0123456"];
+    recorder.write("request", `POST ${KEYS}`, Buffer.from(JSON.stringify({ spec: { key: values[0] } })));
+    recorder.write(
+      "request",
+      `PATCH ${KEYS}/k`,
+      Buffer.from(JSON.stringify([{ path: "/spec/key", value: values[1] }])),
+    );
+    recorder.write("request", `PATCH ${KEYS}/l`, Buffer.from(`spec:\n  key: ${values[2]}\n`));
+    answer(`PATCH ${KEYS}/k 422`, "chosen-value-in-an-obj");
+    expect(leaks()).toEqual([]);
+    answer(`PATCH ${KEYS}/k 422`, values);
+    expect(leaks()).toEqual([
+      `key that was sent (POST ${KEYS}) in PATCH ${KEYS}/k 422`,
+      `key that was sent (PATCH ${KEYS}/k) in PATCH ${KEYS}/k 422`,
+      `key that was sent (PATCH ${KEYS}/l) in PATCH ${KEYS}/k 422`,
+    ]);
+  });
+
+  it.each(["ec", "ed25519"] as const)(
+    "knows a private key again by itself, in its file and in what a kube config makes of it: %s",
+    (type) => {
+      const { privateKey, publicKey } =
+        type === "ec" ? generateKeyPairSync("ec", { namedCurve: "P-256" }) : generateKeyPairSync("ed25519");
+      const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+      const kubeConfig = `client-key-data: ${Buffer.from(pem).toString("base64")}`;
+      answer(`POST ${DEMO}/kubeconfig 201`, { status: { kubeConfig } });
+      answer("GET /public 200", publicKey.export({ type: "spki", format: "pem" }).toString());
+      expect(leaks()).toEqual([]);
+      answer("GET /a 200", kubeConfig);
+      answer("GET /b 200", pem);
+      answer("GET /c 200", pem.replaceAll("\n", "\\n"));
+      file("d", privateKey.export({ type: "pkcs8", format: "der" }));
+      expect(leaks().map((leak) => leak.replace(/.* in /, ""))).toEqual([
+        "GET /a 200",
+        "GET /b 200",
+        "GET /c 200",
+        "the file d",
+      ]);
+    },
+  );
+
+  it("knows the tokens of service accounts, and what a server derives from its secret", () => {
+    const token = ["eyJhbGciOiJFUzI1NiJ9", "eyJzdWIiOiJ4In0aaaa", randomBytes(64).toString("base64url")].join(".");
+    answer("POST /api/v1/namespaces/a/serviceaccounts/b/token 201", { status: { token } });
+    answer("GET /x 200", token);
+    const secret = randomBytes(32);
+    file("server.key", `${secret.toString("hex")}\n`);
+    for (const key of Object.values(deriveServerKeys(secret))) file(`of-${key[0]}-${key[1]}`, key);
+    file("unrelated", Buffer.from(hkdfSync("sha256", secret, "", "something else", 32)));
+    const found = leaks();
+    expect(found).toHaveLength(1 + Object.keys(deriveServerKeys(secret)).length);
+    expect(found[0]).toContain("in GET /x 200");
+  });
+});

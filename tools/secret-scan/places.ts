@@ -1,0 +1,37 @@
+// Where a secret may stand: in the answer that hands it out, and in files that are there to hold it.
+
+import type { Frame } from "./run-record.ts";
+
+/** Answers that show a credential: those that make one, and reviews of one, which come back with what was sent. */
+const ISSUING_REQUESTS: readonly RegExp[] = [
+  /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/,
+  /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/,
+  /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/,
+  /^(GET|POST) \S*\/(virtualclusterinstances|clusters)\/[^/\s]+\/accesskey(\?\S*)? 20[01]$/,
+  /^POST \S*\/serviceaccounts\/[^/\s]+\/token(\?\S*)? 20[01]$/,
+  /^POST \S*\/tokenreviews(\?\S*)? 20[01]$/,
+];
+
+/** What nothing comes of shows nothing. */
+const DRY_RUN = /[?&]dryRun=/;
+
+export const isIssuing = ({ kind, place }: Frame): boolean =>
+  kind === "answer" && !DRY_RUN.test(place) && ISSUING_REQUESTS.some((pattern) => pattern.test(place));
+
+/** Commands that print a credential, and nothing else of that kind. */
+const ISSUING_COMMANDS: readonly RegExp[] = [
+  /^kubectl .* create (token|--raw|-f) /,
+  /^curl .*\/(kubeconfig|rotate|accesskey)$/s,
+  /^node \S*main\.js (key (create|rotate)|kube-?config) /,
+];
+
+/** kubectl prints what stands in a kube config when it is asked to. */
+const SHOWING_COMMANDS: readonly RegExp[] = [/^kubectl .* config view --raw/];
+
+export const isIssuingCommand = ({ kind, place }: Frame): boolean =>
+  kind === "output" && [...ISSUING_COMMANDS, ...SHOWING_COMMANDS].some((pattern) => pattern.test(place));
+
+/** Files that hold secrets for whoever may read them: those of the server, and kube configs of it and of the tests. */
+const SECRET_FILES: readonly RegExp[] = [/(^|\/)[\w.-]+\.key$/, /kubeconfig[\w.-]*$/, /^[\w-]+\/[\w.-]+\.yaml$/];
+
+export const isSecretFile = (name: string): boolean => SECRET_FILES.some((pattern) => pattern.test(name));

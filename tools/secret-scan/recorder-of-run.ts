@@ -1,0 +1,19 @@
+// What test harnesses write into the record of the run beside what is recorded by itself.
+
+import type { RunRecorder } from "./run-record.ts";
+
+/** Shared between the copies of this module that the workers load. */
+const RECORDER = Symbol.for("postern run recorder");
+
+type WithRecorder = { [RECORDER]?: RunRecorder };
+
+export const runRecorder = (): RunRecorder | undefined => (globalThis as WithRecorder)[RECORDER];
+
+export function setRunRecorder(recorder: RunRecorder): void {
+  (globalThis as WithRecorder)[RECORDER] = recorder;
+}
+
+/** `place` says what printed it. */
+export function recordOutput(place: string, text: string): void {
+  if (text !== "") runRecorder()?.write("output", place, Buffer.from(text));
+}

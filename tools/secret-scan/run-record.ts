@@ -1,0 +1,61 @@
+// What a test run leaves behind to be looked through at its end: everything that was answered and printed, and the files of its servers.
+// Frames are a line of JSON that says what follows, and then as many bytes as it says.
+
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+type FrameKind = "request" | "answer" | "output";
+export type Frame = { readonly kind: FrameKind; readonly place: string; readonly content: Buffer };
+
+export type RunRecorder = {
+  write(kind: FrameKind, place: string, content: Uint8Array): void;
+};
+
+/** One file is read whole, so that it must not grow without bound. */
+const MAX_FILE_BYTES = 32 << 20;
+const LINE_BREAK = 0x0a;
+
+/** Below it lie temporary directories of tests that are kept until the end of the run. */
+export const filesFolder = (folder: string): string => join(folder, "files");
+const framesFolder = (folder: string): string => join(folder, "frames");
+
+export function createRunFolders(folder: string): void {
+  mkdirSync(framesFolder(folder), { recursive: true, mode: 0o700 });
+  mkdirSync(filesFolder(folder), { recursive: true, mode: 0o700 });
+}
+
+/** Written at once: a worker may be ended at any time. */
+export function createRunRecorder(folder: string): RunRecorder {
+  let number = 0;
+  let size = 0;
+  return {
+    write(kind, place, content) {
+      if (size > MAX_FILE_BYTES) {
+        number++;
+        size = 0;
+      }
+      const head = Buffer.from(`${JSON.stringify({ kind, place, bytes: content.length })}\n`);
+      const frame = Buffer.concat([head, content]);
+      size += frame.length;
+      appendFileSync(join(framesFolder(folder), `${process.pid}-${number}`), frame, { mode: 0o600 });
+    },
+  };
+}
+
+export function* readFrames(folder: string): Generator<Frame> {
+  for (const name of readdirSync(framesFolder(folder))) {
+    const bytes = readFileSync(join(framesFolder(folder), name));
+    for (let at = 0; at < bytes.length; ) {
+      const end = bytes.indexOf(LINE_BREAK, at);
+      const head = JSON.parse(bytes.toString("utf8", at, end)) as { kind: FrameKind; place: string; bytes: number };
+      at = end + 1 + head.bytes;
+      yield { kind: head.kind, place: head.place, content: bytes.subarray(end + 1, at) };
+    }
+  }
+}
+
+/** Paths below the folder of files, of regular files alone. */
+export const keptFiles = (folder: string): readonly string[] =>
+  readdirSync(filesFolder(folder), { recursive: true, encoding: "utf8" }).filter((name) =>
+    statSync(join(filesFolder(folder), name), { throwIfNoEntry: false })?.isFile(),
+  );

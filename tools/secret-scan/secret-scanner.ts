@@ -1,0 +1,116 @@
+// Looks for many thousands of byte sequences at once, in one pass over the bytes (Rabin and Karp's rolling hash).
+
+import { closeSync, openSync, readSync } from "node:fs";
+import { PART_LENGTH, patternsOf, type Secret } from "./secret-shapes.ts";
+
+export type SecretScanner = {
+  /** The secrets that stand in the bytes. */
+  scan(bytes: Uint8Array): ReadonlySet<Secret>;
+  /** As `scan`, of a file of any size, in memory of a fixed size. */
+  scanFile(path: string): ReadonlySet<Secret>;
+  readonly patterns: number;
+};
+
+type Pattern = { readonly bytes: Buffer; readonly secret: Secret };
+
+const BASE = 0x01000193;
+/** That of the byte which leaves the window. */
+const LEAVING = power(BASE, PART_LENGTH);
+const CHUNK_BYTES = 8 << 20;
+/** So many bits of the filter for each pattern, of which it sets two, that hardly any byte of other content is looked at twice. */
+const BITS_PER_PATTERN = 32;
+
+/** Every pattern is found by the hash of its last `PART_LENGTH` bytes. */
+export function createSecretScanner(secrets: readonly Secret[]): SecretScanner {
+  const patterns = secrets.flatMap((secret) => patternsOf(secret).map((bytes) => ({ bytes, secret })));
+  const filter = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(1024, (patterns.length * BITS_PER_PATTERN) / 32))));
+  const byHash = new Map<number, Pattern[]>();
+  for (const pattern of patterns) {
+    const hash = hashOf(pattern.bytes.subarray(-PART_LENGTH));
+    byHash.set(hash, [...(byHash.get(hash) ?? []), pattern]);
+    const word = wordOf(hash, filter.length - 1);
+    filter[word] = Number(filter[word]) | bitsOf(hash);
+  }
+  const overlap = patterns.reduce((longest, { bytes }) => Math.max(longest, bytes.length), PART_LENGTH) - 1;
+
+  function scanInto(found: Set<Secret>, bytes: Uint8Array): void {
+    for (
+      let end = nextCandidate(bytes, 0, filter);
+      end > 0;
+      end = nextCandidate(bytes, end - PART_LENGTH + 1, filter)
+    ) {
+      for (const pattern of byHash.get(hashOf(bytes.subarray(end - PART_LENGTH, end))) ?? []) {
+        if (endsAt(bytes, end, pattern.bytes)) found.add(pattern.secret);
+      }
+    }
+  }
+
+  return {
+    patterns: patterns.length,
+    scan(bytes) {
+      const found = new Set<Secret>();
+      scanInto(found, bytes);
+      return found;
+    },
+    scanFile(path) {
+      const found = new Set<Secret>();
+      const file = openSync(path, "r");
+      try {
+        const buffer = Buffer.allocUnsafe(CHUNK_BYTES + overlap);
+        let kept = 0;
+        for (;;) {
+          const read = readSync(file, buffer, kept, CHUNK_BYTES, null);
+          if (read === 0) return found;
+          const end = kept + read;
+          scanInto(found, buffer.subarray(0, end));
+          kept = Math.min(overlap, end);
+          buffer.copyWithin(0, end - kept, end);
+        }
+      } finally {
+        closeSync(file);
+      }
+    },
+  };
+}
+
+/** The end of the first window from `from` on that the filter lets through; 0 where there is none. By itself, so that it is compiled well. */
+function nextCandidate(bytes: Uint8Array, from: number, filter: Int32Array): number {
+  const { length } = bytes;
+  const mask = filter.length - 1;
+  if (length - from < PART_LENGTH) return 0;
+  let hash = hashOf(bytes.subarray(from, from + PART_LENGTH - 1));
+  let leaving = 0;
+  for (let at = from + PART_LENGTH - 1; at < length; at++) {
+    hash = (Math.imul(hash, BASE) + Number(bytes[at]) + 1 - leaving) | 0;
+    const bits = bitsOf(hash);
+    if ((Number(filter[wordOf(hash, mask)]) & bits) === bits) return at + 1;
+    leaving = Math.imul(Number(bytes[at - PART_LENGTH + 1]) + 1, LEAVING);
+  }
+  return 0;
+}
+
+/** Every byte counts one more than it is, so that zeros at the front change the hash, too. */
+function hashOf(bytes: Uint8Array): number {
+  let hash = 0;
+  for (const byte of bytes) hash = (Math.imul(hash, BASE) + byte + 1) | 0;
+  return hash;
+}
+
+/** Where in the filter a hash stands, and by which two bits: each follows from other bits of it. */
+const wordOf = (hash: number, mask: number): number => (hash ^ (hash >>> 15)) & mask;
+const bitsOf = (hash: number): number => (1 << (hash >>> 27)) | (1 << ((hash >>> 22) & 31));
+
+function power(base: number, exponent: number): number {
+  let product = 1;
+  for (let times = 0; times < exponent; times++) product = Math.imul(product, base);
+  return product;
+}
+
+function endsAt(bytes: Uint8Array, end: number, pattern: Uint8Array): boolean {
+  const start = end - pattern.length;
+  if (start < 0) return false;
+  for (let at = 0; at < pattern.length; at++) {
+    if (bytes[start + at] !== pattern[at]) return false;
+  }
+  return true;
+}

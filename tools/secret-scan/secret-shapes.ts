@@ -1,0 +1,65 @@
+// The byte sequences by which a secret is known again, however it was written down.
+
+export type Secret = {
+  /** What it is and where it came up, for reports; the secret itself is never printed. */
+  readonly what: string;
+  readonly bytes: Uint8Array;
+  /** Made by chance alone, so that any part of it gives it away; otherwise only the whole does. */
+  readonly random: boolean;
+  /** Tells the places where it may stand, beside those where every secret may. */
+  readonly mayStandIn?: ((place: string) => boolean) | undefined;
+};
+
+/** Parts of this length are looked for: 71 bits of a base62 text, which never come up by themselves. */
+export const PART_LENGTH = 12;
+
+/** What to look for: each of `PART_LENGTH` bytes or more. Nothing for secrets that are too short to be told from other text. */
+export function patternsOf({ bytes, random }: Secret): readonly Buffer[] {
+  const distinct = new Map<string, Buffer>();
+  for (const shape of shapesOf(bytes)) {
+    for (const pattern of random ? partsOf(shape) : [shape]) {
+      if (pattern.length >= PART_LENGTH) distinct.set(pattern.toString("latin1"), pattern);
+    }
+  }
+  return [...distinct.values()];
+}
+
+function shapesOf(bytes: Uint8Array): readonly Buffer[] {
+  const plain = Buffer.from(bytes);
+  const text = plain.toString("utf8");
+  const isText = Buffer.from(text).equals(plain);
+  const encoded = [0, 1, 2].map((offset) => base64At(plain, offset));
+  const urlSafe = encoded.map((shape) => shape.replaceAll("+", "-").replaceAll("/", "_"));
+  const hexadecimal = plain.toString("hex");
+  const escaped = isText ? textShapes(text) : [];
+  return [
+    plain,
+    ...[...encoded, ...urlSafe, hexadecimal, hexadecimal.toUpperCase(), ...escaped].map((shape) => Buffer.from(shape)),
+  ];
+}
+
+/** As it stands in JSON, in JSON as Go writes it, in a URL, and where every byte of a URL is coded. */
+const textShapes = (text: string): readonly string[] => {
+  const json = JSON.stringify(text).slice(1, -1);
+  return [
+    json,
+    json.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e").replaceAll("&", "\\u0026"),
+    encodeURIComponent(text),
+    Buffer.from(text).toString("hex").replaceAll(/../g, "%$&"),
+  ];
+};
+
+/** The characters that depend on the secret alone when it begins `offset` bytes after a group of three. */
+function base64At(bytes: Buffer, offset: number): string {
+  const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString("base64");
+  return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
+}
+
+/** Side by side, and the last one from the end: whoever holds two of them in a row holds one of them whole. */
+function partsOf(shape: Buffer): readonly Buffer[] {
+  const parts: Buffer[] = [];
+  for (let at = 0; at + PART_LENGTH <= shape.length; at += PART_LENGTH)
+    parts.push(shape.subarray(at, at + PART_LENGTH));
+  if (shape.length > PART_LENGTH) parts.push(shape.subarray(-PART_LENGTH));
+  return parts;
+}
