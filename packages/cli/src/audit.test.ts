@@ -55,6 +55,19 @@ it("checks the beginning of what is left against a hash that is known", async ()
   expect((await runCommand(["audit", "verify", "--from", sha256("other"), path])).code).not.toBe(0);
 });
 
+it("tells that the end was cut off, and that the log was begun anew, by a hash that was there before", async () => {
+  const lines = chain(["1", "2", "3", "4"]);
+  const third = sha256(lines[2] ?? "");
+  const verify = async (of: readonly string[]) =>
+    await runCommand(["audit", "verify", "--through", third, await fileOf("audit.log", of)]);
+  expect((await verify(lines)).code).toBe(0);
+  for (const left of [lines.slice(0, 2), [], chain(["1", "2", "x", "4"])]) {
+    const { code, stderr } = await verify(left);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(`the line ${third} is missing`);
+  }
+});
+
 it("says that a file cannot be read", async () => {
   const { code, stderr } = await runCommand(["audit", "verify", join(folder, "none")]);
   expect(code).not.toBe(0);

@@ -22,25 +22,35 @@ export function createAuditCommand({ stdout }: CommandContext): Command {
       "--from <sha256>",
       "hash that the first line must carry, as an earlier check of what is before it printed it",
     )
-    .action(async (files: readonly string[], { from }: { readonly from?: string }) => {
+    .option(
+      "--through <sha256>",
+      "hash of a line that must be there, as an earlier check printed it for the last one: tells that the end was cut off",
+    )
+    .action(async (files: readonly string[], { from, through }: VerifyFlags) => {
+      let isThere = through === undefined;
       let head = from;
       let total = 0;
       let faulty = 0;
       for (const file of files) {
-        const reader = createChainReader(sha256, head);
+        const reader = createChainReader(sha256, head, through);
         for await (const line of linesOf(file)) reader.read(line);
-        const { lines, faults, startsAfter, endsWith } = reader.report();
+        const { lines, faults, startsAfter, endsWith, holdsWanted } = reader.report();
         for (const { line, fault } of faults) stdout.write(`${file}:${line} ${FAULTS[fault]}\n`);
         const start = startsAfter === CHAIN_START ? "from the first line of all" : `after ${startsAfter}`;
         stdout.write(`${file}: ${lines} lines, ${start}, last ${endsWith}\n`);
         head = endsWith;
+        isThere ||= holdsWanted;
         total += lines;
         faulty += faults.length;
       }
+      if (!isThere)
+        throw new UsageError(`the line ${through} is missing: the end of the log was cut off or written anew`);
       if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
     });
   return new Command("audit").description("look at the audit log of a server").addCommand(verify);
 }
+
+type VerifyFlags = { readonly from?: string; readonly through?: string };
 
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
 

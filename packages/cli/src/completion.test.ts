@@ -47,7 +47,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
     ["postern serve --secure", ["--secure-port"]],
     ["postern serve --secure-port 1 --log-le", ["--log-level"]],
     ["postern serve --log-level w", ["warn"]],
-    ["postern serve --audit-log-mode ", ["blocking", "batch"]],
+    ["postern serve --audit-log-mode ", ["batch", "blocking", "blocking-strict"]],
     ["postern serve --data-dir /et", ["/etc"]],
     ["postern serve --secure-port ", []],
     ["postern completion ", ["bash", "zsh", "fish"]],

@@ -19,14 +19,20 @@ export type ChainReport = {
   readonly startsAfter: string;
   /** The hash of the last line: what the next one must carry. */
   readonly endsWith: string;
+  /** Whether the line of the wanted hash was among them. */
+  readonly holdsWanted: boolean;
 };
 
-/** Reads lines one at a time. `sha256` gives lower-case hexadecimal of the UTF-8 of a text. */
-export function createChainReader(sha256: (text: string) => string, startsAfter?: string) {
+/**
+ * Reads lines one at a time. `sha256` gives lower-case hexadecimal of the UTF-8 of a text. `wanted` is the hash of a line that was
+ * there before: a chain alone does not tell that its end was cut off.
+ */
+export function createChainReader(sha256: (text: string) => string, startsAfter?: string, wanted?: string) {
   const faults: ChainFault[] = [];
   let lines = 0;
   let first: string | undefined = startsAfter;
   let expected: string | undefined = startsAfter;
+  let holdsWanted = false;
   return {
     /** Without the line break. */
     read(text: string): void {
@@ -38,12 +44,14 @@ export function createChainReader(sha256: (text: string) => string, startsAfter?
         if (expected !== undefined && carried.hash !== expected) faults.push({ line: lines, fault: "broken" });
       }
       expected = sha256(text);
+      holdsWanted ||= expected === wanted;
     },
     report: (): ChainReport => ({
       lines,
       faults,
       startsAfter: first ?? CHAIN_START,
       endsWith: expected ?? CHAIN_START,
+      holdsWanted,
     }),
   };
 }

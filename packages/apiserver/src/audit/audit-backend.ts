@@ -6,45 +6,59 @@ import type { RequestInfo } from "../request/request-info.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditPolicy } from "./audit-policy.ts";
 import type { AuditSink } from "./audit-sink.ts";
+import { type BodyRedaction, truncated } from "./kept-body.ts";
+import { redactSecrets } from "./redact-secrets.ts";
 
 /**
- * `blocking`: nothing is answered that could not be recorded. The event is written before the response is sent; when that fails, the
- * client gets a 500 instead, also where a change has already been made. `ignore`: requests never wait, failures are logged and counted.
+ * Failures are logged and counted in all of them. `batch`: requests never wait. `blocking`: the event is written before the response is
+ * sent, which goes out also when that fails. `blocking-strict`: the client gets a 500 instead; where the policy keeps the stage
+ * RequestReceived, before anything has happened.
  */
-export type AuditFailureMode = "blocking" | "ignore";
+export type AuditMode = "batch" | "blocking" | "blocking-strict";
 
 export type AuditOptions = {
   readonly policy: AuditPolicy;
   readonly sink: AuditSink;
-  readonly failureMode: AuditFailureMode;
-  /** Default: `bearsSecretsByDefault`. */
-  readonly bearsSecrets?: (info: RequestInfo) => boolean;
+  readonly mode: AuditMode;
+  /** What is kept of the bodies of a request; undefined: all. Default: `redactionByDefault`. */
+  readonly redaction?: (info: RequestInfo) => BodyRedaction | undefined;
+  /** Characters of bodies above which an event is written without them. Default 1 MiB. */
+  readonly maxBodyLength?: number;
 };
+
+export const DEFAULT_MAX_BODY_LENGTH = 1024 * 1024;
 
 export type AuditObserver = { auditEvent(level: AuditEvent["level"]): void; auditError(): void };
 
 /** The function that recorders write through. */
 export function createAuditWriter(
-  { sink, failureMode }: Pick<AuditOptions, "sink" | "failureMode">,
+  { sink, mode, maxBodyLength = DEFAULT_MAX_BODY_LENGTH }: Pick<AuditOptions, "sink" | "mode" | "maxBodyLength">,
   observer: AuditObserver,
   logger: Logger,
 ): (event: AuditEvent) => Promise<void> | void {
   const attempt = async (event: AuditEvent): Promise<void> => {
     try {
       observer.auditEvent(event.level);
-      await sink.write(event);
+      await sink.write(truncated(event, maxBodyLength));
     } catch (error) {
       observer.auditError();
       logger.error({ error, auditId: event.auditID, component: "audit" }, "audit event not written");
-      if (failureMode === "blocking") throw internalError("the request could not be recorded", error);
+      if (mode === "blocking-strict") throw internalError("the request could not be recorded", error);
     }
   };
-  if (failureMode === "blocking") return attempt;
-  return (event) => void attempt(event);
+  return mode === "batch" ? (event) => void attempt(event) : attempt;
 }
 
-const SECRET_RESOURCES: ReadonlySet<string> = new Set(["secrets", "serviceaccounts/token", "tokenreviews"]);
+/** The members that are secret, by resource. */
+const SECRET_MEMBERS: { readonly [resource: string]: ReadonlySet<string> } = {
+  secrets: new Set(["data", "stringData"]),
+  "serviceaccounts/token": new Set(["token"]),
+  tokenreviews: new Set(["token"]),
+};
 
-/** The resources of Kubernetes itself whose bodies hold credentials. */
-export const bearsSecretsByDefault = ({ resource, subresource }: RequestInfo): boolean =>
-  SECRET_RESOURCES.has(resource) || SECRET_RESOURCES.has(`${resource}/${subresource}`);
+/** For the resources of Kubernetes itself whose bodies hold credentials. */
+export function redactionByDefault({ resource, subresource }: RequestInfo): BodyRedaction | undefined {
+  const members =
+    SECRET_MEMBERS[subresource === "" ? resource : `${resource}/${subresource}`] ?? SECRET_MEMBERS[resource];
+  return members === undefined ? undefined : (body) => redactSecrets(body, { members });
+}

@@ -13,10 +13,12 @@ export type AuditContext = {
   setImpersonatedUser(user: UserInfo): void;
   /** Completes what the path alone does not tell, such as a generated name. */
   setObjectRef(ref: AuditObjectReference): void;
-  /** Bodies are kept only when the policy's level asks for them; callers pass what has no secret in it. */
-  setRequestObject(object: JsonValue): void;
-  setResponseObject(object: JsonValue): void;
-  /** What a refusal says, beside its code. */
+  /**
+   * What was sent, an object or a patch. Bodies are kept only when the policy's level asks for them, and without their secrets. A
+   * function is called only then; undefined from it keeps nothing. Of an object, who it is completes the reference of the event.
+   */
+  setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void;
+  /** What the response says where it is a Status, beside its code. */
   setResponseStatus?(status: Partial<Status>): void;
   /** Called once, as soon as it is known who asks. Rejects when the request must not go on unrecorded. */
   requestReceived?(): Promise<void> | void;

@@ -47,13 +47,26 @@ describe("createAuditPolicy", () => {
         { level: "None", verbs: ["list"] },
         { level: "Metadata", resources: [{ group: "" }], omitStages: ["ResponseStarted"] },
       ],
-      ["RequestReceived"],
+      { omitStages: ["RequestReceived"] },
     );
     expect(policy(alice, infoOf("GET", "/api/v1/pods")).level).toBe("None");
     const decision = policy(alice, infoOf("GET", "/api/v1/pods/x"));
     expect(decision).toEqual({ level: "Metadata", omitStages: ["RequestReceived", "ResponseStarted"] });
     expect(policy(undefined, infoOf("GET", "/version")).level).toBe("None");
   });
+});
+
+it.each([
+  [undefined, undefined, undefined],
+  [true, undefined, true],
+  [true, false, undefined],
+  [false, true, true],
+])("omits managed fields: %s for all, %s in the rule: %s", (all, own, expected) => {
+  const policy = createAuditPolicy(
+    [{ level: "Request", omitManagedFields: own }],
+    all === undefined ? {} : { omitManagedFields: all },
+  );
+  expect(policy(alice, infoOf("GET", "/x")).omitManagedFields).toBe(expected);
 });
 
 it("metadataForAll keeps one line for everything", () => {

@@ -5,7 +5,12 @@ import type { UserInfo } from "../authentication/user-info.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { AuditLevel, AuditStage } from "./audit-event.ts";
 
-export type AuditDecision = { readonly level: AuditLevel; readonly omitStages: readonly AuditStage[] };
+export type AuditDecision = {
+  readonly level: AuditLevel;
+  readonly omitStages: readonly AuditStage[];
+  /** Whether bodies are kept without metadata.managedFields. */
+  readonly omitManagedFields?: boolean;
+};
 
 /** `user` is who authenticated, before any impersonation; undefined when nobody did. */
 export type AuditPolicy = (user: UserInfo | undefined, info: RequestInfo) => AuditDecision;
@@ -28,19 +33,36 @@ export type AuditRule = {
   /** Exact paths, or prefixes that end in `*`. */
   readonly nonResourceURLs?: readonly string[];
   readonly omitStages?: readonly AuditStage[];
+  /** Absent: as the policy says for all. */
+  readonly omitManagedFields?: boolean | undefined;
 };
 
 const NONE: AuditDecision = { level: "None", omitStages: [] };
 const METADATA: AuditDecision = { level: "Metadata", omitStages: ["RequestReceived"] };
+const METADATA_OF_ALL_STAGES: AuditDecision = { level: "Metadata", omitStages: [] };
 
 /** One line for every request, without its content. */
 export const metadataForAll: AuditPolicy = () => METADATA;
 
+/** One line for every request as it comes in, and one for what came of it. */
+export const metadataOfArrivalsToo: AuditPolicy = () => METADATA_OF_ALL_STAGES;
+
+export type AuditPolicyDefaults = {
+  /** In addition to those of each rule. */
+  readonly omitStages?: readonly AuditStage[];
+  readonly omitManagedFields?: boolean;
+};
+
 /** The first rule that holds decides; where none does, nothing is kept. */
-export function createAuditPolicy(rules: readonly AuditRule[], omitStages: readonly AuditStage[] = []): AuditPolicy {
+export function createAuditPolicy(rules: readonly AuditRule[], defaults: AuditPolicyDefaults = {}): AuditPolicy {
+  const { omitStages = [], omitManagedFields = false } = defaults;
   const decisions = rules.map((rule) => ({
     rule,
-    decision: { level: rule.level, omitStages: [...omitStages, ...(rule.omitStages ?? [])] },
+    decision: {
+      level: rule.level,
+      omitStages: [...omitStages, ...(rule.omitStages ?? [])],
+      ...((rule.omitManagedFields ?? omitManagedFields) ? { omitManagedFields: true } : {}),
+    },
   }));
   return (user, info) => decisions.find(({ rule }) => holds(rule, user, info))?.decision ?? NONE;
 }

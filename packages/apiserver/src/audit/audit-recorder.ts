@@ -1,7 +1,7 @@
 // Gathers what is known about one request and writes its audit events, stage by stage.
 // Source: k8s.io/apiserver/pkg/audit/{request,evaluator}.go, k8s.io/apiserver/pkg/endpoints/filters/audit.go
 
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Status } from "@postern/apimachinery/meta/status";
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
@@ -9,15 +9,19 @@ import type { RequestInfo } from "../request/request-info.ts";
 import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
 import type { AuditContext } from "./audit-context.ts";
 import type { AuditEvent, AuditObjectReference, AuditStage, AuditUser } from "./audit-event.ts";
 import type { AuditDecision, AuditPolicy } from "./audit-policy.ts";
+import { type BodyRedaction, responseDocument, TRUNCATED_ANNOTATION, withoutManagedFields } from "./kept-body.ts";
 
 export type AuditRecorder = AuditContext & {
   requestReceived(): Promise<void> | void;
   /** For responses that last: the head is about to be sent. */
   responseStarted(code: number): Promise<void> | void;
   responseComplete(code: number): Promise<void> | void;
+  /** What was answered, for those levels that keep it; before the stage that ends the request. */
+  responseSent(response: ApiResponse): void;
 };
 
 export type AuditRecorderOptions = {
@@ -29,8 +33,9 @@ export type AuditRecorderOptions = {
   readonly policy: AuditPolicy;
   /** Takes an event; what a failure means is decided there. */
   readonly write: (event: AuditEvent) => Promise<void> | void;
-  /** Requests whose bodies are never kept, whatever the policy says. */
-  readonly bearsSecrets: (info: RequestInfo) => boolean;
+  /** What is kept of bodies, whatever the policy says; undefined: all. */
+  readonly redaction: (info: RequestInfo) => BodyRedaction | undefined;
+  readonly maxBodyLength: number;
 };
 
 const MAX_USER_AGENT = 1024;
@@ -74,12 +79,20 @@ class RequestRecorder implements AuditRecorder {
     this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#options.info)), ...ref };
   }
 
-  setRequestObject(object: JsonValue): void {
-    if (this.#keepsBodies("Request")) this.#requestObject = object;
+  setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void {
+    if (typeof object !== "function") this.#completeObjectRef(object);
+    const { level } = this.#decide();
+    if (level !== "Request" && level !== "RequestResponse") return;
+    this.#requestObject = this.#kept(typeof object === "function" ? object() : object);
   }
 
-  setResponseObject(object: JsonValue): void {
-    if (this.#keepsBodies("RequestResponse")) this.#responseObject = object;
+  /** Before the last stage is written. */
+  responseSent(response: ApiResponse): void {
+    const { body } = response;
+    if (this.#decide().level !== "RequestResponse" || body.type !== "bytes") return;
+    const { maxBodyLength } = this.#options;
+    if (body.bytes.length > maxBodyLength) this.annotate(TRUNCATED_ANNOTATION, "true");
+    this.#responseObject = this.#kept(responseDocument(response, maxBodyLength));
   }
 
   setResponseStatus({ status, message, reason, details }: Partial<Status>): void {
@@ -93,6 +106,7 @@ class RequestRecorder implements AuditRecorder {
 
   setPanicked(): void {
     this.#panicked = true;
+    this.#responseStatus = { status: "Failure", message: "APIServer panic'd", reason: "InternalError" };
   }
 
   requestReceived(): Promise<void> | void {
@@ -113,9 +127,26 @@ class RequestRecorder implements AuditRecorder {
     return this.#decision;
   }
 
-  #keepsBodies(level: "Request" | "RequestResponse"): boolean {
-    const kept = this.#decide().level;
-    return (kept === "RequestResponse" || kept === level) && !this.#options.bearsSecrets(this.#options.info);
+  #kept(body: JsonValue | undefined): JsonValue | undefined {
+    if (body === undefined) return undefined;
+    const redaction = this.#options.redaction(this.#options.info);
+    const safe = redaction === undefined ? body : redaction(body);
+    return safe !== undefined && this.#decide().omitManagedFields === true ? withoutManagedFields(safe) : safe;
+  }
+
+  /** What the path does not say, the object may. */
+  #completeObjectRef(object: JsonValue): void {
+    const metadata = isJsonObject(object) ? object["metadata"] : undefined;
+    const { info } = this.#options;
+    if (!isJsonObject(metadata) || !info.isResourceRequest) return;
+    const said = (name: string): string => (typeof metadata[name] === "string" ? metadata[name] : "");
+    const { name = "", namespace = "" } = this.#objectRef ?? info;
+    const ref: Mutable<AuditObjectReference> = {};
+    if (name === "" && said("name") !== "") ref.name = said("name");
+    if (namespace === "" && said("namespace") !== "") ref.namespace = said("namespace");
+    if (said("uid") !== "") ref.uid = said("uid");
+    if (said("resourceVersion") !== "") ref.resourceVersion = said("resourceVersion");
+    this.setObjectRef(ref);
   }
 
   #emit(stage: AuditStage, code?: number): Promise<void> | void {

@@ -147,5 +147,4 @@ const unrecorded = (auditId: string): AuditContext => ({
   setImpersonatedUser: ignore,
   setObjectRef: ignore,
   setRequestObject: ignore,
-  setResponseObject: ignore,
 });

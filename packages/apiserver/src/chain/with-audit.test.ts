@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { AuditMode } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { metadataForAll } from "../audit/audit-policy.ts";
 import { jsonResponse } from "../transport/api-response.ts";
@@ -20,7 +21,7 @@ const listSink = (events: AuditEvent[]) => ({
 describe("audit", () => {
   const record = async (handler: Handler, policy = metadataForAll) => {
     const events: AuditEvent[] = [];
-    const audit = { policy, sink: listSink(events), failureMode: "blocking" as const };
+    const audit = { policy, sink: listSink(events), mode: "blocking-strict" as const };
     return { events, ...(await serveChain(handler, { audit })) };
   };
 
@@ -60,22 +61,48 @@ describe("audit", () => {
     ]);
   });
 
-  it("records the stages of a watch, and bodies only where the policy says so and they bear no secret", async () => {
+  it("records the stages of a watch, and bodies where the policy says so, without their secrets", async () => {
     const everything = () => ({ level: "RequestResponse" as const, omitStages: [] });
     const { events, port } = await record(async ({ info, audit }) => {
-      audit.setRequestObject({ spec: "s3cret" });
+      audit.setRequestObject({ data: "s3cret" });
       if (info.verb === "watch") return streamResponse(async (sink) => void (await sink.write("x")));
-      return jsonResponse(200, "{}");
+      return jsonResponse(200, '{"data":"s3cret"}');
     }, everything);
     await http1({ port, path: `${PODS}?watch=1`, headers: as("admin") });
     await http1({ port, path: "/api/v1/secrets/x", headers: as("admin") });
     await expect.poll(() => events.length).toBe(5);
-    expect(events.map(({ stage, requestObject }) => [stage, requestObject])).toEqual([
-      ["RequestReceived", undefined],
-      ["ResponseStarted", { spec: "s3cret" }],
-      ["ResponseComplete", { spec: "s3cret" }],
-      ["RequestReceived", undefined],
-      ["ResponseComplete", undefined],
+    const seen = events.map(({ stage, requestObject, responseObject }) => [stage, requestObject, responseObject]);
+    expect(seen).toEqual([
+      ["RequestReceived", undefined, undefined],
+      ["ResponseStarted", { data: "s3cret" }, undefined],
+      ["ResponseComplete", { data: "s3cret" }, undefined],
+      ["RequestReceived", undefined, undefined],
+      ["ResponseComplete", { data: "REDACTED" }, { data: "REDACTED" }],
+    ]);
+  });
+
+  it("keeps no body that is too large, and says so", async () => {
+    const events: AuditEvent[] = [];
+    const policy = () => ({ level: "RequestResponse" as const, omitStages: ["RequestReceived" as const] });
+    const handler: Handler = async ({ audit, info }) => {
+      audit.setRequestObject({ text: "x".repeat(info.name === "request" ? 100 : 1) });
+      return jsonResponse(200, JSON.stringify({ text: "x".repeat(info.name === "response" ? 100 : 1) }));
+    };
+    const audit = { policy, sink: listSink(events), mode: "blocking" as const, maxBodyLength: 50 };
+    const { port } = await serveChain(handler, { audit });
+    for (const name of ["request", "response", "neither"]) {
+      await http1({ port, path: `${PODS}/${name}`, headers: as("admin") });
+    }
+    expect(
+      events.map(({ requestObject, responseObject, annotations }) => [
+        requestObject,
+        responseObject,
+        annotations?.["audit.k8s.io/truncated"],
+      ]),
+    ).toEqual([
+      [undefined, undefined, "true"],
+      [{ text: "x" }, undefined, "true"],
+      [{ text: "x" }, { text: "x" }, undefined],
     ]);
   });
 
@@ -86,15 +113,16 @@ describe("audit", () => {
   });
 
   it("answers 500 to what could not be recorded, or goes on, as it is told", async () => {
-    const ask = async (failureMode: "blocking" | "ignore") => {
-      const audit = { policy: metadataForAll, sink: failingSink, failureMode };
+    const ask = async (mode: AuditMode) => {
+      const audit = { policy: metadataForAll, sink: failingSink, mode };
       const { port, metrics } = await serveChain(async () => jsonResponse(200, "s3cret"), { audit });
       const response = await http1({ port, path: PODS, headers: as("admin") });
       await expect.poll(() => metrics.registry.metrics()).toContain('apiserver_audit_error_total{plugin="log"} 1');
       return response;
     };
-    const blocked = await ask("blocking");
+    const blocked = await ask("blocking-strict");
     expect([blocked.status, blocked.body.includes("s3cret")]).toEqual([500, false]);
-    expect((await ask("ignore")).body).toBe("s3cret");
+    expect((await ask("blocking")).body).toBe("s3cret");
+    expect((await ask("batch")).body).toBe("s3cret");
   });
 });

@@ -2,7 +2,12 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/{audit,audit_init}.go
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { type AuditOptions, bearsSecretsByDefault, createAuditWriter } from "../audit/audit-backend.ts";
+import {
+  type AuditOptions,
+  createAuditWriter,
+  DEFAULT_MAX_BODY_LENGTH,
+  redactionByDefault,
+} from "../audit/audit-backend.ts";
 import { type AuditRecorder, createAuditRecorder } from "../audit/audit-recorder.ts";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import type { Logger } from "../logging/logger.ts";
@@ -26,11 +31,12 @@ export type WithAuditDeps = {
 export function withAudit(next: Handler, { audit, clock, logger, metrics, isLongRunning }: WithAuditDeps): Handler {
   if (audit === undefined) return async (context) => named(await next(context), context.audit.auditId);
   const write = createAuditWriter(audit, metrics, logger);
-  const { policy, bearsSecrets = bearsSecretsByDefault } = audit;
+  const { policy, redaction = redactionByDefault, maxBodyLength = DEFAULT_MAX_BODY_LENGTH } = audit;
+  const options = { clock, policy, write, redaction, maxBodyLength };
   return async (context) => {
     const { request, info, receivedAt } = context;
     const { auditId } = context.audit;
-    const recorder = createAuditRecorder({ auditId, request, info, receivedAt, clock, policy, write, bearsSecrets });
+    const recorder = createAuditRecorder({ ...options, auditId, request, info, receivedAt });
     const response = await next({ ...context, audit: recorder });
     try {
       return named(await recorded(response, recorder, isLongRunning(request, info)), auditId);
@@ -54,6 +60,7 @@ export function withAuditOfArrival(next: Handler, { audit }: Pick<WithAuditDeps,
 async function recorded(response: ApiResponse, recorder: AuditRecorder, longRunning: boolean): Promise<ApiResponse> {
   const { status, body } = response;
   if (body.type === "bytes") {
+    recorder.responseSent(response);
     await recorder.responseComplete(status);
     return response;
   }

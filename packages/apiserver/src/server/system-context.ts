@@ -40,7 +40,6 @@ const SILENT_AUDIT: RequestContext["audit"] = {
   setImpersonatedUser: () => {},
   setObjectRef: () => {},
   setRequestObject: () => {},
-  setResponseObject: () => {},
 };
 
 const systemRequest = (signal: AbortSignal): ApiRequest => ({

@@ -47,7 +47,6 @@ export function createTestContext({
       setImpersonatedUser: () => {},
       setObjectRef: () => {},
       setRequestObject: () => {},
-      setResponseObject: () => {},
     },
     signal,
     receivedAt: 0,

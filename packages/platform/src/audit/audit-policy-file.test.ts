@@ -1,8 +1,10 @@
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it } from "vitest";
+import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
-import { alwaysRecordingCredentials, bearsSecrets } from "./credential-requests.ts";
+import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests.ts";
 
 const groups = { managementGroup: "management.postern", storageGroup: "storage.postern" };
 const jane = { name: "jane", groups: ["devs"] };
@@ -47,6 +49,7 @@ rules:
     ["a star in the middle", `${head}rules: [{level: None, nonResourceURLs: ["/a*b"]}]`, "nonResourceURLs"],
     ["both kinds of requests", `${head}rules: [{level: None, namespaces: [a], nonResourceURLs: [/a]}]`, "either"],
     ["names without resources", `${head}rules: [{level: None, resources: [{resourceNames: [a]}]}]`, "resourceNames"],
+    ["a text for a switch", `${head}omitManagedFields: "yes"\nrules: [{level: None}]`, "omitManagedFields"],
     ["an unknown stage", `${head}rules: [{level: None, omitStages: [Start]}]`, "omitStages"],
   ])("is refused with %s", (_what, text, message) => {
     const parse = () => parseAuditPolicy("p.yaml", text);
@@ -60,7 +63,11 @@ describe("requests that hand out credentials", () => {
     () => ({ level: "None", omitStages: ["ResponseComplete", "RequestReceived"] }),
     groups,
   );
-  const everything = bearsSecrets(groups);
+  const format = createAccessKeyFormat("postern");
+  const redaction = bodyRedaction(groups, format);
+  const { value } = format.generate(systemRuntime.random);
+  const body = { spec: { key: "a value of somebody", ttl: 1 }, data: { x: "s3cret-data" }, note: value, name: "n" };
+  const kept = (method: string, path: string) => redaction(info(method, path))(body);
 
   it.each([
     ["POST", below("ownedaccesskeys")],
@@ -71,19 +78,32 @@ describe("requests that hand out credentials", () => {
     ["POST", below("namespaces/p-a/virtualclusterinstances/b/kubeconfig")],
     ["GET", below("namespaces/p-a/virtualclusterinstances/b/accesskey")],
     ["GET", below("clusters/a/accesskey")],
-  ])("are always recorded and never with their bodies: %s %s", (method, path) => {
+  ])("are always recorded, and without credentials: %s %s", (method, path) => {
     expect(nothing(jane, info(method, path))).toEqual({ level: "Metadata", omitStages: ["RequestReceived"] });
-    expect(everything(info(method, path))).toBe(true);
+    const { data } = body;
+    expect(kept(method, path)).toEqual({ spec: { key: "REDACTED", ttl: 1 }, data, note: "REDACTED", name: "n" });
   });
 
-  it.each([
-    [false, "POST", below("projects")],
-    [true, "POST", below("selves")],
-    [true, "POST", "/api/v1/namespaces/a/secrets"],
-    [true, "POST", "/kubernetes/project/a/virtualcluster/b/api/v1/namespaces/c/secrets"],
-    [true, "POST", "//kubernetes//cluster/a/api/v1/namespaces/c/secrets"],
-  ])("bears secrets: %s for %s %s", (bears, method, path) => {
-    expect(everything(info(method, path))).toBe(bears);
+  it.each<[object | undefined, string, string]>([
+    [{ ...body, note: "REDACTED" }, "POST", below("projects")],
+    [{ ...body, spec: { key: "REDACTED", ttl: 1 }, note: "REDACTED" }, "POST", below("selves")],
+    [{ ...body, data: { x: "REDACTED" } }, "POST", "/api/v1/namespaces/a/secrets"],
+    [undefined, "POST", "/kubernetes/project/a/virtualcluster/b/api/v1/namespaces/c/secrets"],
+    [undefined, "POST", "//kubernetes//cluster/a/api/v1/namespaces/c/secrets"],
+  ])("of others is kept: %j of %s %s", (expected, method, path) => {
+    expect(kept(method, path)).toEqual(expected);
     expect(nothing(jane, info(method, path)).level).toBe("None");
+  });
+
+  it("leaves the rest of a decision as it is", () => {
+    const policy = alwaysRecordingCredentials(
+      () => ({ level: "Request", omitStages: [], omitManagedFields: true }),
+      groups,
+    );
+    expect(policy(jane, info("POST", below("ownedaccesskeys")))).toEqual({
+      level: "Request",
+      omitStages: [],
+      omitManagedFields: true,
+    });
   });
 });

@@ -37,7 +37,10 @@ export function parseAuditPolicy(path: string, text: string): AuditPolicy {
   const rules = reader.list(policy["rules"], "rules").map((rule, at) => readRule(rule, `rules[${at}]`, reader));
   // A policy that records nothing at all is a slip of the pen in every case that is known.
   if (rules.length === 0) throw reader.fault("rules", "must hold at least one rule");
-  return createAuditPolicy(rules, reader.choices(policy["omitStages"], "omitStages", STAGES));
+  return createAuditPolicy(rules, {
+    omitStages: reader.choices(policy["omitStages"], "omitStages", STAGES),
+    omitManagedFields: reader.flag(policy["omitManagedFields"], "omitManagedFields") ?? false,
+  });
 }
 
 type Reader = ReturnType<typeof createReader>;
@@ -71,6 +74,7 @@ function readRule(value: unknown, at: string, reader: Reader): AuditRule {
     namespaces: reader.texts(rule["namespaces"], `${at}.namespaces`),
     nonResourceURLs,
     omitStages: reader.choices(rule["omitStages"], `${at}.omitStages`, STAGES),
+    omitManagedFields: reader.flag(rule["omitManagedFields"], `${at}.omitManagedFields`),
   };
 }
 
@@ -100,6 +104,11 @@ function createReader(path: string) {
     fault,
     list,
     texts,
+    flag(value: unknown, at: string): boolean | undefined {
+      if (value === undefined || value === null) return undefined;
+      if (typeof value !== "boolean") throw fault(at, "must be true or false");
+      return value;
+    },
     object(value: unknown, at: string, known: readonly string[]): { readonly [member: string]: unknown } {
       if (typeof value !== "object" || value === null || Array.isArray(value)) throw fault(at, "must be a mapping");
       const stranger = Object.keys(value).find((name) => !known.includes(name));

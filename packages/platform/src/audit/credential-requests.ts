@@ -1,8 +1,11 @@
 // What the audit log always keeps, and what it never does, whatever the policy says: requests that hand out credentials.
 
-import { bearsSecretsByDefault } from "@postern/apiserver/audit/audit-backend";
+import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import type { AuditPolicy } from "@postern/apiserver/audit/audit-policy";
+import type { BodyRedaction } from "@postern/apiserver/audit/kept-body";
+import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
@@ -21,6 +24,7 @@ export const alwaysRecordingCredentials =
     const decision = policy(user, info);
     if (!issuesCredentials(info, groups)) return decision;
     return {
+      ...decision,
       level: decision.level === "None" ? "Metadata" : decision.level,
       omitStages: decision.omitStages.filter((stage) => stage !== "ResponseComplete" && stage !== "Panic"),
     };
@@ -34,12 +38,36 @@ export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   return isWrite && (resource === "ownedaccesskeys" || resource === "accesskeys");
 }
 
-/** Bodies of these are never kept. */
-export const bearsSecrets =
-  (groups: Groups) =>
-  (info: RequestInfo): boolean => {
+/** The members of those bodies that are secret, by whatever name the resource gives them. */
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([
+  "key",
+  "accessKey",
+  "token",
+  "kubeConfig",
+  "idToken",
+  "accessToken",
+  "refreshToken",
+  "connectorData",
+  "nonce",
+]);
+
+/**
+ * What is kept of the bodies of a request: without credentials where its resource has some, and without anything that looks like an
+ * access key in any case.
+ */
+export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "find">) {
+  const looksSecret = (text: string): boolean => format.find(text);
+  const ofKeys: BodyRedaction = (body) => redactSecrets(body, { members: SECRET_MEMBERS, looksSecret });
+  const ofOthers: BodyRedaction = (body) => redactSecrets(body, { members: NO_MEMBERS, looksSecret });
+  return (info: RequestInfo): BodyRedaction => {
     const { apiGroup, resource, subresource, path } = info;
-    if (bearsSecretsByDefault(info) || PROXIES.test(path)) return true;
-    if (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup) return false;
-    return KEYS.has(resource) || ISSUING.has(subresource);
+    if (PROXIES.test(path)) return nothing;
+    const byDefault = redactionByDefault(info);
+    if (byDefault !== undefined) return byDefault;
+    const isOurs = apiGroup === groups.managementGroup || apiGroup === groups.storageGroup;
+    return isOurs && (KEYS.has(resource) || ISSUING.has(subresource)) ? ofKeys : ofOthers;
   };
+}
+
+const NO_MEMBERS: ReadonlySet<string> = new Set();
+const nothing: BodyRedaction = () => undefined;

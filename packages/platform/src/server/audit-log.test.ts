@@ -103,7 +103,7 @@ rules:
       ["patch", "ownedaccesskeys", "Metadata"],
     ]);
     expect(events.map(({ requestObject }: any) => requestObject?.spec)).toEqual([
-      undefined,
+      { key: "REDACTED" },
       { email: "j@x" },
       undefined,
     ]);

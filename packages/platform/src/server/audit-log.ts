@@ -4,11 +4,12 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { createAuditChain } from "@postern/apiserver/audit/audit-chain";
-import { type AuditPolicy, metadataForAll } from "@postern/apiserver/audit/audit-policy";
+import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
+import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
 import { parseAuditPolicy } from "../audit/audit-policy-file.ts";
-import { alwaysRecordingCredentials, bearsSecrets } from "../audit/credential-requests.ts";
+import { alwaysRecordingCredentials, bodyRedaction } from "../audit/credential-requests.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { createPlatformNames } from "../platform-names.ts";
@@ -21,18 +22,20 @@ export type AuditLog = { readonly options: AuditOptions; readonly sink: AuditSin
 /** Rejects with ConfigurationError where the file cannot be written. */
 export async function openAuditLog({ audit, dataDir, platform }: Configuration): Promise<AuditLog> {
   const names = createPlatformNames(platform);
-  const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile), names);
+  // Whoever wants nothing to happen unrecorded wants it recorded before it happens.
+  const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
+  const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
   const { logPath, logMaxSize, logMaxBackup, mode } = audit;
   const sink =
     logPath === "-"
       ? standardOutputSink()
       : await openFile(logPath === "" ? join(dataDir, AUDIT_FILE) : logPath, logMaxSize, logMaxBackup);
-  const failureMode = mode === "blocking" ? "blocking" : "ignore";
-  return { sink, options: { policy, sink, failureMode, bearsSecrets: bearsSecrets(names) } };
+  const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
+  return { sink, options: { policy, sink, mode, redaction } };
 }
 
-async function readPolicy(path: string): Promise<AuditPolicy> {
-  if (path === "") return metadataForAll;
+async function readPolicy(path: string, otherwise: AuditPolicy): Promise<AuditPolicy> {
+  if (path === "") return otherwise;
   let text: string;
   try {
     text = await readFile(path, "utf8");

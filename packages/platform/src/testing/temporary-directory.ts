@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Environment variable by which a test run says that it removes the directories itself. */
-export const KEEP_FILES = "POSTERN_TEST_RUN_KEEPS_FILES";
+export const KEEP_FILES = "TEST_RUN_KEEPS_FILES";
 
 export type TemporaryDirectory = AsyncDisposable & { readonly path: string };
 

@@ -57,6 +57,7 @@ async function readAction(
     body.format === "protobuf"
       ? decodeProtobufBody(body.bytes, kind)
       : decodeObject(context, body, kind, fieldValidationOf(options.fieldValidation));
+  context.audit.setRequestObject(object);
   const { name = "", namespace = "" } = object.metadata;
   if (namespace !== "" && namespace !== info.namespace) {
     throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");

@@ -69,6 +69,7 @@ async function handleSubmit(
     manager: fieldManagerOf(options.fieldManager, context.request),
     now: formatTimestamp(endpoint.runtime.clock.now()),
   });
+  context.audit.setRequestObject(object);
   const answer = await submit(context, owned);
   return await objectResponse(context, 201, answer, definition, output);
 }

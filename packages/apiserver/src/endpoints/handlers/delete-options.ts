@@ -3,6 +3,7 @@
 
 import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { type ApiError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -35,6 +36,7 @@ export async function readDeleteOptions(
 ): Promise<ReadDeleteOptions> {
   const bytes = await context.request.body(endpoint.limits.bodyBytes);
   const submitted = bytes.length === 0 ? deleteOptionsOf(context.request.query) : decodeOptions(bytes, context.request);
+  if (bytes.length > 0) context.audit.setRequestObject(() => auditedOptions(submitted));
   const errors = validateDeleteOptions(submitted);
   if (errors.length > 0) throw invalidObjectError(DELETE_OPTIONS, "", errors);
   const { preconditions, gracePeriodSeconds, dryRun = [], orphanDependents } = submitted;
@@ -49,6 +51,10 @@ export async function readDeleteOptions(
     holdsAreAccepted: orphanDependents === false,
   };
 }
+
+/** As the kind has them, whatever they were sent as. */
+const auditedOptions = (submitted: SubmittedOptions): JsonValue =>
+  parseJson(JSON.stringify({ kind: "DeleteOptions", apiVersion: "v1", ...submitted }));
 
 function policyOf({ propagationPolicy, orphanDependents }: SubmittedOptions): DeleteOptions["propagationPolicy"] {
   if (propagationPolicy === "Foreground" || propagationPolicy === "Orphan" || propagationPolicy === "Background") {

@@ -17,7 +17,11 @@ export const handleDelete: VerbHandler = async (context, { definition, storage }
   const output = negotiateOutput(context.request);
   const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);
   const { removed, object } = await storage.delete(context, context.info.namespace, context.info.name, options);
-  if (removed) return await statusResponse(context, 200, deletedStatus(definition, object.decode()), output);
+  if (removed) {
+    const status = deletedStatus(definition, object.decode());
+    context.audit.setResponseStatus?.(status);
+    return await statusResponse(context, 200, status, output);
+  }
   return await objectResponse(context, holdsAreAccepted ? 202 : 200, object, definition, output);
 };
 

@@ -1,6 +1,7 @@
 // PATCH on an object or its status: works a patch into whatever is there, again when somebody else was faster.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import {
   invalidObjectError,
   unsupportedMediaTypeError,
@@ -11,6 +12,7 @@ import { validatePatchOptions } from "@postern/apimachinery/validation/request-o
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { patchOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
+import { parseBody } from "../decode/parse-body.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { mediaTypeOf } from "../negotiation/negotiate-input.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -50,11 +52,21 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     manager: fieldManagerOf(options.fieldManager, context.request),
     now: formatTimestamp(endpoint.runtime.clock.now()),
   };
+  context.audit.setRequestObject(() => auditedPatch(patchType, input.bytes));
   const request = patchType === APPLY_PATCH ? applyRequest(input, endpoint) : patchRequest(input);
   const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
   const outcome = await storage.update(context, namespace, name, { ...request, subresource }, { dryRun });
   return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
 };
+
+/** The patch as the audit log keeps it. One that cannot be read is not kept at all: nobody can tell what of it is secret. */
+export function auditedPatch(patchType: string, bytes: Uint8Array): JsonValue | undefined {
+  try {
+    return parseBody(bytes, patchType === APPLY_PATCH, false).value;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Throws 415 that lists what the resource takes. */
 export function negotiatePatchType(

@@ -31,7 +31,7 @@ import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
-import { negotiatePatchType } from "./patch.ts";
+import { auditedPatch, negotiatePatchType } from "./patch.ts";
 import { APPLY_PATCH, readPatch } from "./patch-types.ts";
 
 const scaleKind: BodyKind = {
@@ -92,6 +92,7 @@ async function readReplacement(input: EditInput): Promise<ScaleEdit> {
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "UpdateOptions" }, "", errors);
   const body = await readBody(context, endpoint);
   const wanted = decodeObject(context, body, scaleKind, fieldValidationOf(options.fieldValidation));
+  context.audit.setRequestObject(wanted);
   return (current) => updated(current, wanted, input);
 }
 
@@ -103,6 +104,7 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "PatchOptions" }, "", errors);
   const bytes = await request.body(endpoint.limits.bodyBytes);
+  context.audit.setRequestObject(() => auditedPatch(patchType, bytes));
   if (patchType === APPLY_PATCH) return readConfiguration(input, bytes, options.force ?? false);
   const patch = readPatch({ patchType, bytes }, scaleKind.schema);
   return (current) => {

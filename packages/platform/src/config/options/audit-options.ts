@@ -20,7 +20,7 @@ export const auditOptions = {
       default: "",
       defaultText: "none: every request is recorded without its content",
       description:
-        "YAML file with an audit.k8s.io/v1 Policy that says how much of which requests is recorded; requests for access keys and kube configs are recorded without their content whatever it says",
+        "YAML file with an audit.k8s.io/v1 Policy that says how much of which requests is recorded; requests for access keys and kube configs are always recorded, and no credential ever is",
     }),
     logMaxSize: integerOption({
       flag: "audit-log-maxsize",
@@ -40,9 +40,10 @@ export const auditOptions = {
     }),
     mode: choiceOption({
       flag: "audit-log-mode",
-      choices: ["blocking", "batch"],
+      choices: ["batch", "blocking", "blocking-strict"],
       default: "batch",
-      description: "Whether a request waits until its audit event is written",
+      description:
+        "Whether a request waits until its audit event is written: batch does not, blocking does, and blocking-strict refuses what cannot be recorded",
     }),
   },
 };
