@@ -19,7 +19,7 @@ export type ScanReport = {
 };
 
 /** What a server derives from the secret in its key file: as `deriveServerKeys` of the platform names it. */
-const PURPOSES = ["access keys", "internal records", "secrets", "continue tokens", "backups"];
+const PURPOSES = ["access keys", "internal records", "continue tokens", "backups"];
 const MAX_TEXT_FILE_BYTES = 1 << 20;
 
 export function findLeaks(folder: string): ScanReport {
