@@ -17,6 +17,7 @@ import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
+import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { notingUse } from "./authorization/noting-use.ts";
 import { pathOf } from "./bootstrap/admin-kube-config.ts";
 import { isFirstStart } from "./bootstrap/first-start.ts";
@@ -141,6 +142,16 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       storage,
       keys: core.keys,
       activity: core.activity,
+      scheduler,
+      onError,
+    }),
+  );
+  teardown.use(
+    createKeyUsageWriter({
+      records: core.usageRecords,
+      storage,
+      keys: core.keys,
+      usage: core.usage,
       scheduler,
       onError,
     }),

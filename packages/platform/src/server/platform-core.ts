@@ -45,6 +45,8 @@ export const MANAGEMENT = "management";
 
 /** Where the certificates that were issued are kept: no resource serves them. */
 const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;
+/** Where it is kept what access keys were used for. */
+const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
 
 export type PlatformCore = Disposable & {
   readonly names: PlatformNames;
@@ -65,6 +67,7 @@ export type PlatformCore = Disposable & {
   readonly visibility: Visibility;
   readonly certificates: CertificateLedger;
   readonly usage: KeyUsage;
+  readonly usageRecords: ViewPrefix;
   /** Writes what is kept hidden of access keys. */
   readonly sealedRecords: SealedRecordWriter;
   readonly keyQuota: KeyQuota;
@@ -99,12 +102,20 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
   const keyRecords = view("ownedaccesskeys", false);
   const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
   const rotationMarks = createRotationMarks();
-  const keys = createAccessKeyIndex({
+  const usageRecords = { view: cache.view(KEY_USAGE), prefix: KEY_USAGE };
+  const usage = createKeyUsage({ names, keys: { byId: (id) => keys.byId(id) }, records: usageRecords }, clock.now());
+  const keys: LiveAccessKeyIndex = createAccessKeyIndex({
     ...keyRecords,
     directory,
     secrets,
     restrictionNames: restrictionNames(names.name),
-    activity,
+    activity: {
+      ...activity,
+      forget(uid) {
+        activity.forget(uid);
+        usage.forget(uid);
+      },
+    },
     epochs,
     rotationMarks,
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
@@ -156,7 +167,8 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     ruleResolver: createEffectiveRules(sources),
     visibility: createVisibility(sources),
     certificates,
-    usage: createKeyUsage({ names, keys }, clock.now()),
+    usage,
+    usageRecords,
     sealedRecords,
     keyQuota: createKeyQuota({
       keys,

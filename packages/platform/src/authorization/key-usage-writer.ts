@@ -1,0 +1,107 @@
+// Writes what access keys were used for into the store: once a minute, what is new alone, into records that clients never see.
+
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { KeyUsage } from "./key-usage.ts";
+import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
+
+export type KeyUsageWriterOptions = {
+  readonly records: ViewPrefix;
+  readonly storage: Storage;
+  readonly keys: Pick<AccessKeyIndex, "byUid">;
+  readonly usage: KeyUsage;
+  readonly scheduler: Scheduler;
+  /** What could not be written is written with the next batch. */
+  readonly onError: (error: unknown) => void;
+};
+
+export type KeyUsageWriter = AsyncDisposable & {
+  /** Writes what is not written yet. */
+  flush(): Promise<void>;
+};
+
+const INTERVAL_MS = 60_000;
+/** So many writes at once go into one commit of the store. */
+const BATCH = 64;
+const ATTEMPTS = 3;
+
+/** Writes once a minute until it is disposed, and once more then. */
+export function createKeyUsageWriter(options: KeyUsageWriterOptions): KeyUsageWriter {
+  const { usage, scheduler, onError } = options;
+  let running = Promise.resolve();
+  let timer: Disposable | undefined;
+  let disposed = false;
+
+  const inBatches = async (uids: readonly string[], work: (uid: string) => Promise<void>): Promise<void> => {
+    for (let at = 0; at < uids.length; at += BATCH) await Promise.all(uids.slice(at, at + BATCH).map(work));
+  };
+  const writeAll = async (): Promise<void> => {
+    await inBatches(usage.takeForgotten(), (uid) => removeUsage(uid, options).catch(onError));
+    await inBatches(usage.takeUnwritten(), async (uid) => {
+      try {
+        await writeUsage(uid, options);
+      } catch (error) {
+        usage.returnUnwritten(uid);
+        onError(error);
+      }
+    });
+  };
+  const flush = (): Promise<void> => {
+    running = running.then(writeAll);
+    return running;
+  };
+  const schedule = (): void => {
+    if (disposed) return;
+    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
+  };
+  schedule();
+
+  return {
+    flush,
+    async [Symbol.asyncDispose]() {
+      disposed = true;
+      timer?.[Symbol.dispose]();
+      await flush();
+    },
+  };
+}
+
+async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsageWriterOptions): Promise<void> {
+  const place = records.prefix + uid;
+  let current = records.view.get(place);
+  for (let attempt = 1; ; attempt++) {
+    const news = usage.noted(uid);
+    if (news === undefined || keys.byUid(uid) === undefined) return;
+    try {
+      if (current === undefined) {
+        await storage.create(place, encodeUsage(uid, news));
+      } else {
+        const known = decodeUsage(current);
+        if (coversUsage(known, news)) return;
+        await storage.update(place, encodeUsage(uid, mergeUsage(known, news)), current.revision);
+      }
+      return;
+    } catch (error) {
+      // Another server was faster.
+      const isRace = error instanceof KeyExistsError || error instanceof RevisionConflictError;
+      if (!isRace || attempt === ATTEMPTS) throw error;
+      const entry = error.current ?? (await storage.get(place));
+      current = entry === undefined ? undefined : CachedObject.fromEntry(entry);
+    }
+  }
+}
+
+async function removeUsage(uid: string, { records, storage }: KeyUsageWriterOptions): Promise<void> {
+  const entry = await storage.get(records.prefix + uid);
+  if (entry === undefined) return;
+  try {
+    await storage.delete(entry.key, entry.revision);
+  } catch (error) {
+    // Another server has removed it.
+    if (!(error instanceof RevisionConflictError)) throw error;
+  }
+}
