@@ -78,7 +78,7 @@ function ruleIsWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean {
   );
 }
 
-const isNamedOrAny = (name: string, wide: string): boolean => wide === "" || wide === name;
+const isNamedOrAny = (name: string, wide: string): boolean => wide === "" || isNamed(name, wide);
 
 /** A rule that names neither resources nor paths is about all requests, but for those about access keys, which ask to be named. */
 function targetsAreWithin(child: AccessKeyRule, parent: AccessKeyRule): boolean {

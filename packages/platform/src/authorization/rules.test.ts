@@ -53,6 +53,25 @@ const ROWS: readonly Row[] = [
   ],
   ["resources: all of the group", of(), pod(), true],
   ["resources: not for paths", of("*"), path("/metrics"), false],
+  ["resources: one of several patterns", of("services", "pods"), pod(), true],
+  ["resources: a subresource that is not named is none", of("*/"), pod(), false],
+  [
+    "resources: one of several entries",
+    {
+      resources: [
+        { group: "apps", resources: [], resourceNames: [] },
+        { group: "", resources: ["pods"], resourceNames: [] },
+      ],
+    },
+    pod(),
+    true,
+  ],
+  [
+    "resources: every group",
+    { resources: [{ group: "*", resources: ["pods"], resourceNames: [] }] },
+    pod({ apiGroup: "other.io" }),
+    true,
+  ],
   ["resourceNames: listed", { resources: [{ group: "", resources: ["pods"], resourceNames: ["x"] }] }, pod(), true],
   [
     "resourceNames: not listed",
@@ -82,6 +101,8 @@ const ROWS: readonly Row[] = [
   ["nonResourceURLs: last step", { nonResourceURLs: ["/debug/*"] }, path("/debug/pprof/heap"), true],
   ["nonResourceURLs: not within a step", { nonResourceURLs: ["/debug*"] }, path("/debugger"), false],
   ["nonResourceURLs: not in the middle", { nonResourceURLs: ["/a/*/c"] }, path("/a/b/c"), false],
+  ["nonResourceURLs: beside the last step", { nonResourceURLs: ["/debug/*"] }, path("/metrics"), false],
+  ["nonResourceURLs: one of several", { nonResourceURLs: ["/healthz", "/metrics"] }, path("/metrics"), true],
   ["nonResourceURLs: star", { nonResourceURLs: ["*"] }, path("/metrics"), true],
   ["nonResourceURLs: not for resources", { nonResourceURLs: ["*"] }, pod(), false],
   ["requestTargets: listed", { requestTargets: ["Management"] }, pod(), true],
@@ -90,6 +111,8 @@ const ROWS: readonly Row[] = [
   ["cluster: that one", { cluster: "c1" }, intoCluster("c1"), true],
   ["cluster: another", { cluster: "c1" }, intoCluster("c2"), false],
   ["cluster: nothing but clusters", { cluster: "c1" }, pod(), false],
+  ["cluster: every one", { cluster: "*" }, intoCluster("c2"), true],
+  ["cluster: every one, and nothing but clusters", { cluster: "*" }, pod(), false],
   ["cluster: no virtual cluster", { cluster: "c1" }, intoVirtualCluster("a", "c1"), false],
   [
     "virtualClusters: that one",
@@ -115,6 +138,30 @@ const ROWS: readonly Row[] = [
     intoVirtualCluster("b", "v1"),
     false,
   ],
+  [
+    "virtualClusters: another of the namespace",
+    { virtualClusters: [{ name: "v1", namespace: "p-a" }] },
+    intoVirtualCluster("a", "v2"),
+    false,
+  ],
+  [
+    "virtualClusters: one of several",
+    {
+      virtualClusters: [
+        { name: "v1", namespace: "p-b" },
+        { name: "v1", namespace: "p-a" },
+      ],
+    },
+    intoVirtualCluster("a", "v1"),
+    true,
+  ],
+  [
+    "virtualClusters: every one",
+    { virtualClusters: [{ name: "", namespace: "" }] },
+    intoVirtualCluster("a", "v1"),
+    true,
+  ],
+  ["virtualClusters: every one, and nothing else", { virtualClusters: [{ name: "", namespace: "" }] }, pod(), false],
   ["virtualClusters: nothing else", { virtualClusters: [{ name: "v1", namespace: "" }] }, pod(), false],
 ];
 
@@ -138,6 +185,31 @@ describe("access keys", () => {
     ["another group", { resources: [{ group: "*", resources: ["ownedaccesskeys"], resourceNames: [] }] }],
   ])("are not opened by a rule with %s", (_, rule) => {
     expect(opens(rule, keys)).toBe(false);
+  });
+
+  const ofGroup = (...resources: readonly string[]): Partial<AccessKeyRule> => ({
+    resources: [{ group: names.managementGroup, resources, resourceNames: [] }],
+  });
+
+  test("are not opened by a star beside the name of something else, nor is a question about everything", () => {
+    expect(opens(ofGroup("*", "projects"), keys)).toBe(false);
+    const everything = management({ resource: "*" });
+    expect(opens(ofGroup("*"), everything)).toBe(false);
+    expect(opens({}, everything)).toBe(false);
+  });
+
+  test("have subresources that a rule names with them", () => {
+    const rotate = management({ verb: "create", resource: "ownedaccesskeys", name: "k", subresource: "rotate" });
+    expect(opens(ofGroup("ownedaccesskeys/*"), rotate)).toBe(true);
+    expect(opens(ofGroup("ownedaccesskeys/rotate"), rotate)).toBe(true);
+    expect(opens(ofGroup("*/rotate"), rotate)).toBe(false);
+    expect(opens(ofGroup("ownedaccesskeys"), rotate)).toBe(false);
+  });
+
+  test("mean nothing behind a proxy, where somebody else serves a resource of that name", () => {
+    const inside = { apiGroup: names.managementGroup, resource: "ownedaccesskeys" };
+    expect(opens({}, intoVirtualCluster("a", "v1", inside))).toBe(true);
+    expect(opens(ofGroup("*"), intoVirtualCluster("a", "v1", inside))).toBe(true);
   });
 
   test("are opened by a rule that names them, where no scope stands beside it", () => {

@@ -6,6 +6,7 @@ import { isAccessKeyRequest } from "./access-key-request.ts";
 import { isAlwaysOpen } from "./always-open.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
+import { opensByItself } from "./scope.ts";
 
 export type ScopeEntry =
   | { readonly list: "projects"; readonly project: string }
@@ -40,12 +41,11 @@ function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEnt
   const isManaged = apiGroup === names.managementGroup;
   const project = names.projectOf(namespace);
   if (project !== undefined) {
-    const opensByItself =
-      isManaged && name !== "" && INSTANCE_ACTIONS.has(`${verb}/${subresource}`) && !name.includes("*");
-    if (opensByItself && resource === "virtualclusterinstances") {
+    const isOneInstance = isManaged && name !== "" && opensByItself(inner) && !name.includes("*");
+    if (isOneInstance && resource === "virtualclusterinstances") {
       return { list: "virtualClusters", project, virtualCluster: name };
     }
-    if (opensByItself && resource === "spaceinstances") return { list: "spaces", project, space: name };
+    if (isOneInstance && resource === "spaceinstances") return { list: "spaces", project, space: name };
     return { list: "projects", project };
   }
   if (!isManaged || namespace !== "" || name === "") return undefined;
@@ -56,9 +56,6 @@ function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEnt
   const isPerson = resource === "users" || resource === "teams";
   return isPerson && verb === "get" && subresource === "" ? { list: "roles", role: "platform-cli" } : undefined;
 }
-
-/** What an entry for an instance opens of it. */
-const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig", "get/accesskey"]);
 
 export const textOfEntry = (entry: ScopeEntry): string => JSON.stringify(entry);
 

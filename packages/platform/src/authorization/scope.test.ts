@@ -127,6 +127,10 @@ const TABLE: readonly Row[] = [
       intoSpace("b", "s1"),
       intoCluster("a"),
       ownKeys("create"),
+      management({ resource: "ownedaccesskeys", namespace: "p-a", name: "k" }),
+      management({ resource: "projects", namespace: "p-b", name: "a" }),
+      management({ apiGroup: "other.io", resource: "projects", name: "a" }),
+      intoCluster("c1", { resource: "secrets", namespace: "p-a", name: "s" }),
       management({ verb: "get", resource: "clusters", name: "a" }),
       management({ verb: "get", resource: "users", name: "alice" }),
       path("/metrics"),
@@ -151,6 +155,9 @@ const TABLE: readonly Row[] = [
       instance("get", "p-b", "v1"),
       instance("get", "p-a", "v1", "status"),
       instance("create", "p-a", "v10", "kubeconfig"),
+      instance("get", "p-a", "v1", "kubeconfig"),
+      instance("create", "p-a", "v1", "accesskey"),
+      group("other.io", "virtualclusterinstances", "get", { namespace: "p-a", name: "v1" }),
       space("get", "p-a", "v1"),
       project("get", "b"),
       project("use", "a"),
@@ -178,8 +185,14 @@ const TABLE: readonly Row[] = [
   [
     "clusters[]",
     scoped({ clusters: [{ cluster: "c1" }] }),
-    [management({ resource: "clusters", name: "c1" }), intoCluster("c1")],
     [
+      management({ resource: "clusters", name: "c1" }),
+      management({ resource: "clusters", name: "c1", verb: "use" }),
+      intoCluster("c1"),
+    ],
+    [
+      group("other.io", "clusters", "get", { name: "c1" }),
+      intoVirtualCluster("a", "v1", { apiGroup: names.managementGroup, resource: "clusters", name: "c1" }),
       management({ resource: "clusters", name: "c1", verb: "update" }),
       management({ resource: "clusters", name: "c1", subresource: "status" }),
       management({ resource: "clusters", name: "c2" }),
@@ -281,6 +294,28 @@ describe("what each entry opens", () => {
       expect(opens(restrictions, ownKeys(verb))).toBe(false);
       expect(opens(restrictions, group("other.io", "projects", verb))).toBe(false);
     }
+  });
+
+  test("a star for the project is every project, and no other namespace", () => {
+    const restrictions = scoped({ virtualClusters: [{ project: "*", virtualCluster: "v1" }] });
+    expect(opens(restrictions, instance("get", "p-b", "v1"))).toBe(true);
+    expect(opens(restrictions, instance("get", "kube-system", "v1"))).toBe(false);
+    expect(opens(restrictions, instance("get", "", "v1"))).toBe(false);
+  });
+
+  test.each<[AccessKeyRestrictions | undefined, PlatformRequest, string]>([
+    [undefined, ownKeys("create"), "unrestricted"],
+    [scoped({}), path("/version"), "always-open"],
+    [
+      scoped({ virtualClusters: [{ project: "a", virtualCluster: "v1" }] }),
+      intoVirtualCluster("a", "v1"),
+      "scope.virtualClusters[0]",
+    ],
+    [scoped({ spaces: [{ project: "a", space: "s1" }] }), intoSpace("a", "s1"), "scope.spaces[0]"],
+    [scoped({ clusters: [{ cluster: "c1" }] }), intoCluster("c1"), "scope.clusters[0]"],
+    [scoped({ roles: [role("agent"), role("metrics-reader")] }), path("/metrics"), "scope.roles[1]"],
+  ])("%j tells why it opens %j: %s", (restrictions, request, reason) => {
+    expect(inScope(restrictions, request, facts)).toEqual({ open: true, reason });
   });
 
   test("the reason names the entry", () => {

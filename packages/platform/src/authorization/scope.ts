@@ -115,17 +115,14 @@ function instanceOpens({ project, name, resource }: InstanceEntry, inner: Target
   if (!isManaged(inner, resource, names) || !matchesName(name, inner.name)) return false;
   const projectOf = names.projectOf(inner.namespace);
   if (projectOf === undefined || !matchesName(project, projectOf)) return false;
-  switch (inner.subresource) {
-    case "":
-      return inner.verb === "get" || inner.verb === "use";
-    case "kubeconfig":
-      return inner.verb === "create";
-    case "accesskey":
-      return inner.verb === "get";
-    default:
-      return false;
-  }
+  return opensByItself(inner);
 }
+
+const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig", "get/accesskey"]);
+
+/** What the entry for an instance opens of it, whichever it is. */
+export const opensByItself = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>
+  INSTANCE_ACTIONS.has(`${verb}/${subresource}`);
 
 /** `use` goes with `get`, because it is what the proxy asks of the owner. */
 function clusterOpens(cluster: string, request: PlatformRequest, names: PlatformNames): boolean {
@@ -137,4 +134,4 @@ function clusterOpens(cluster: string, request: PlatformRequest, names: Platform
 }
 
 const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }: PlatformNames): boolean =>
-  inner.isResourceRequest && inner.apiGroup === managementGroup && inner.resource === resource;
+  inner.apiGroup === managementGroup && inner.resource === resource;

@@ -9,10 +9,10 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
-import { type RestrictionNames, restrictionsOf } from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
-import { isWithin } from "../access-keys/is-within.ts";
 import type { Directory } from "../directory/directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { certificateIsWithin } from "./certificate-reach.ts";
 import { decodeCertificate, encodeCertificate, type IssuedCertificate } from "./issued-certificate.ts";
 
 export type CertificateLedger = Disposable & {
@@ -37,7 +37,7 @@ export type CertificateLedgerOptions = {
   readonly cache: WatchCache;
   readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf" | "onRevoked">;
   readonly directory: Directory;
-  readonly restrictionNames: RestrictionNames;
+  readonly names: Pick<PlatformNames, "projectNamespace">;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 };
@@ -46,7 +46,7 @@ export type CertificateLedgerOptions = {
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
 export function createCertificateLedger(options: CertificateLedgerOptions): CertificateLedger {
-  const { prefix, storage, cache, keys, directory, restrictionNames, clock, scheduler } = options;
+  const { prefix, storage, cache, keys, directory, names, clock, scheduler } = options;
   const bySerial = new Map<string, IssuedCertificate>();
   const epochs = createClockEpochs(clock);
   /** When the ends of certificates were learned. */
@@ -91,12 +91,9 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
     if (parent === undefined) return "the key it was issued to is gone";
     const why = keys.refusalOf(parent);
     if (why !== undefined) return `the key it was issued to is refused: ${why}`;
-    const { project, virtualCluster } = issuedTo;
-    const reach = restrictionsOf({ scope: { virtualClusters: [{ project, virtualCluster }] } }, restrictionNames);
-    const hasRules = (parent.restrictions?.ruleSets.length ?? 0) > 0;
-    // Rules look at every request, which a certificate does not show: the decision when it was issued stands.
-    const isBeyond = !hasRules && !isWithin(reach, parent.restrictions);
-    return isBeyond ? "reaches beyond the key it was issued to" : undefined;
+    return certificateIsWithin(issuedTo, parent.restrictions, names)
+      ? undefined
+      : "reaches beyond the key it was issued to";
   };
 
   const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;

@@ -3,6 +3,8 @@ import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const DEMO = "namespaces/p-default/virtualclusterinstances/demo";
+/** What a kube config is made with. */
+const INTO = { requestTargets: ["Management"] };
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 
 describe("the ledger of credentials", () => {
@@ -103,6 +105,20 @@ describe("the ledger of credentials", () => {
       () => platform.send({ method: "PATCH", path: "ownedaccesskeys/p", body: { spec: { scope: {} } } }),
     ],
     [
+      "is narrowed by rules",
+      () =>
+        platform.send({ method: "PATCH", path: "ownedaccesskeys/p", body: { spec: { rules: [{ verbs: ["get"] }] } } }),
+    ],
+    [
+      "is narrowed by rules of its scope",
+      () =>
+        platform.send({
+          method: "PATCH",
+          path: "ownedaccesskeys/p",
+          body: { spec: { scope: { rules: [{ requestTargets: ["Management"] }] } } },
+        }),
+    ],
+    [
       "loses its owner to a lock",
       () => platform.send({ method: "PATCH", path: "users/jane", body: { spec: { disabled: true } } }),
     ],
@@ -124,6 +140,29 @@ describe("the ledger of credentials", () => {
     const { status } = await platform.send({ path: DEMO, key: token });
     expect(status).toBe(401);
     await platform.send({ method: "PATCH", path: "users/jane", body: { spec: { disabled: false } } });
+    await remove("p");
+  });
+
+  it.each<[what: string, rules: object[], gives: number]>([
+    ["open everything", [{}], 201],
+    ["open this virtual cluster", [{}, { virtualClusters: [{ name: "demo", namespace: "p-default" }] }], 201],
+    ["open all virtual clusters by stars", [{ verbs: ["*"], virtualClusters: [{ name: "*" }] }, INTO], 201],
+    ["open some verbs", [{ verbs: ["get", "create", "use"] }], 403],
+    ["open some resources of it", [INTO, { virtualClusters: [{ name: "demo" }], resources: [{ group: "" }] }], 403],
+    ["open another virtual cluster", [INTO, { virtualClusters: [{ name: "other" }] }], 403],
+    ["open requests to the management API alone", [INTO], 403],
+  ])("security book 2: a key whose rules %s", async (_what, rules, gives) => {
+    const key = await create("p", { user: "jane", rules });
+    const ask = (spec: object) => platform.send({ method: "POST", path: `${DEMO}/kubeconfig`, key, body: { spec } });
+    const withCertificate = await ask({ clientCert: true });
+    expect([withCertificate.status, (await ask({})).status]).toEqual([gives, 201]);
+    if (gives === 403) expect(withCertificate.body.message).toContain("leave out spec.clientCert");
+    else {
+      const { certificate } = await kubeConfig(key, { clientCert: true });
+      expect(await enters(certificate)).toBe(200);
+      await platform.send({ method: "PATCH", path: "ownedaccesskeys/p", body: { spec: { rules: [INTO] } } });
+      expect(await enters(certificate)).toBe(401);
+    }
     await remove("p");
   });
 

@@ -128,7 +128,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     cache,
     keys,
     directory,
-    restrictionNames: restrictionNames(names.name),
+    names,
     clock,
     scheduler,
   });

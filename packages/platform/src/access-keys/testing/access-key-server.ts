@@ -129,7 +129,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     cache,
     keys,
     directory,
-    restrictionNames: restrictionNames(names.name),
+    names,
     ...time,
   });
   const authenticator = createAccessKeyAuthenticator({

@@ -200,11 +200,10 @@ export const intoSpace = (project: string, space: string): PlatformRequest => ({
   inner: inner({ resource: "pods", verb: "list" }),
 });
 
-export const intoCluster = (cluster: string): PlatformRequest => ({
-  target: "Cluster",
-  cluster,
-  inner: inner({ resource: "pods", verb: "list" }),
-});
+export const intoCluster = (
+  cluster: string,
+  parts: Partial<TargetedRequest> = { resource: "pods", verb: "list" },
+): PlatformRequest => ({ target: "Cluster", cluster, inner: inner(parts) });
 
 /** An object as the watch cache would show it. */
 export function cached(object: KubeObject, resource: string): CachedObject {

@@ -6,6 +6,7 @@ import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { ownerUid } from "../../../access-keys/access-key-owner.ts";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../../credentials/certificate-ledger.ts";
+import { certificateIsWithin } from "../../../credentials/certificate-reach.ts";
 import { describeCertificate } from "../../../credentials/describe-certificate.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { KubeConfigCredential } from "../../../kube-config/kube-config.ts";
@@ -71,13 +72,17 @@ export async function grantCertificate(
 ): Promise<GrantedCredential> {
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
+  if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
+    throw refusal(info, BEYOND_THE_KEY);
+  }
   const inside = insideIdentity(user, { project, virtualCluster: name });
   const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
   if (seconds < MIN_TTL_SECONDS) {
-    const resource = { group: info.apiGroup, resource: info.resource };
-    const why = `a certificate is good for ${MIN_TTL_SECONDS} seconds at least, and the access key that asks is not`;
-    throw forbiddenRequestError(resource, info.name, why);
+    throw refusal(
+      info,
+      `a certificate is good for ${MIN_TTL_SECONDS} seconds at least, and the access key that asks is not`,
+    );
   }
   const { certificatePem, privateKeyPem, notAfter } = await backend.issueClientCertificate(
     {
@@ -107,6 +112,12 @@ export async function grantCertificate(
     notAfter,
   };
 }
+
+const BEYOND_THE_KEY =
+  "a certificate opens all of the virtual cluster, and the access key that asks does not: leave out spec.clientCert";
+
+const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
+  forbiddenRequestError({ group: apiGroup, resource }, name, why);
 
 /** Certificates end at whole seconds. */
 const CLOCK_TOLERANCE_MS = 2_000;
