@@ -20,7 +20,13 @@ export type PlatformCall = {
   readonly certificate?: { readonly cert: string; readonly key: string };
 };
 
-export type PlatformAnswer = { readonly status: number; readonly text: string; readonly body: any };
+export type PlatformAnswer = {
+  readonly status: number;
+  readonly text: string;
+  readonly body: any;
+  /** The texts of its Warning headers. */
+  readonly warnings: readonly string[];
+};
 
 /** A stream that is open: what has come, and when it ended. */
 export type OpenStream = {
@@ -92,7 +98,8 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
           response.on("end", () => {
             const text = Buffer.concat(chunks).toString();
             const isJson = text.startsWith("{");
-            resolve({ status: response.statusCode ?? 0, text, body: isJson ? JSON.parse(text) : undefined });
+            const body = isJson ? JSON.parse(text) : undefined;
+            resolve({ status: response.statusCode ?? 0, text, body, warnings: warningsOf(response) });
           });
         }).catch(reject);
       });
@@ -124,3 +131,11 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
     },
   };
 }
+
+/** Node.js gives headers that come several times as one text, in which a comma can also be part of a warning. */
+const warningsOf = ({ rawHeaders }: import("node:http").IncomingMessage): readonly string[] =>
+  rawHeaders.flatMap((value, at) =>
+    at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "warning"
+      ? [JSON.parse(value.slice(value.indexOf('"'))) as string]
+      : [],
+  );

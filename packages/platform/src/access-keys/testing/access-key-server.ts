@@ -28,6 +28,7 @@ import { createDirectory } from "../../directory/create-directory.ts";
 import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
+import { createObjectLookup } from "../../resources/object-lookup.ts";
 import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
 import { eventOfKey, type KeyEvent } from "../../resources/owned-access-keys/key-events.ts";
 import { createKeyQuota } from "../../resources/owned-access-keys/key-quota.ts";
@@ -151,6 +152,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
     sealedRecords,
+    lookup: createObjectLookup(() => registry, names),
     keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner, refresh: () => cache.refresh() }),
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,

@@ -9,9 +9,12 @@ import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
 import { accessKeySchema } from "../owned-access-keys/owned-access-key.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
+import { type ScopeWarningDependencies, withScopeWarnings } from "../owned-access-keys/with-scope-warnings.ts";
 import { withinQuota } from "../owned-access-keys/within-quota.ts";
 
-export const accessKeys = (dependencies: AccessKeyStrategyDependencies): ResourceDefinition =>
+export const accessKeys = (
+  dependencies: AccessKeyStrategyDependencies & ScopeWarningDependencies,
+): ResourceDefinition =>
   defineResource({
     group: dependencies.names.storageGroup,
     version: "v1",
@@ -33,7 +36,11 @@ export const accessKeys = (dependencies: AccessKeyStrategyDependencies): Resourc
       }),
     ),
     // The registry decorates the generic store, which serves every verb.
-    decorate: (storage) => withinQuota(toleratingActivity(storage as Required<ResourceStorage>), dependencies.keyQuota),
+    decorate: (storage) =>
+      withinQuota(
+        withScopeWarnings(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+        dependencies.keyQuota,
+      ),
   });
 
 const neverRevealed = ({ paths, seal }: SealedFields): SealedFields => ({ paths, seal });

@@ -15,12 +15,14 @@ import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
 import { ownKeysOnly } from "./visibility.ts";
+import { type ScopeWarningDependencies, withScopeWarnings } from "./with-scope-warnings.ts";
 import { withinQuota } from "./within-quota.ts";
 
 export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
   RotateDependencies &
   ExplainDependencies &
-  CredentialsDependencies;
+  CredentialsDependencies &
+  ScopeWarningDependencies;
 
 export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): ResourceDefinition =>
   defineResource({
@@ -45,7 +47,10 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
     ],
     decorate: (storage) =>
       withinQuota(
-        ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+        withScopeWarnings(
+          ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+          dependencies,
+        ),
         dependencies.keyQuota,
       ),
   });

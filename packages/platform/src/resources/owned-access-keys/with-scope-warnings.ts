@@ -1,0 +1,144 @@
+// Tells whoever writes a key which names in its scope stand for nothing: mostly slips, which would only be found when the key is used.
+
+import { indexPath } from "@postern/apimachinery/validation/field-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { PlatformNames } from "../../platform-names.ts";
+import type { ObjectLookup } from "../object-lookup.ts";
+import type { OwnedAccessKey } from "./owned-access-key.ts";
+
+export type ScopeWarningDependencies = {
+  readonly names: PlatformNames;
+  readonly authorizer: Authorizer;
+  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
+};
+
+/** Of more, the first ones will do. */
+const MAX_WARNINGS = 10;
+
+/** Warnings are no refusal: keys may be made before what they are for. */
+export function withScopeWarnings(
+  storage: Required<ResourceStorage>,
+  dependencies: ScopeWarningDependencies,
+): Required<ResourceStorage> {
+  const warn = async (context: RequestContext, written: CachedObject): Promise<void> => {
+    for (const text of await faultsOfScope(written.decode() as OwnedAccessKey, context, dependencies)) {
+      context.warnings.add(text);
+    }
+  };
+  return {
+    ...storage,
+    async create(context, namespace, object, options) {
+      const created = await storage.create(context, namespace, object, options);
+      await warn(context, created);
+      return created;
+    },
+    async update(context, namespace, name, request, options) {
+      const updated = await storage.update(context, namespace, name, request, options);
+      await warn(context, updated.object);
+      return updated;
+    },
+  };
+}
+
+/** A place in the scope, and what is named there. */
+type Target = {
+  readonly path: string;
+  readonly kind: string;
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly exists: boolean;
+};
+
+async function faultsOfScope(
+  { spec }: OwnedAccessKey,
+  context: RequestContext,
+  dependencies: ScopeWarningDependencies,
+): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const target of targetsOf(spec?.scope ?? {}, dependencies)) {
+    if (faults.length === MAX_WARNINGS) break;
+    // What is there and not to be seen is told like what is not there, so that nobody learns which of them it is.
+    if (target.exists && (await mayGet(target, context, dependencies))) continue;
+    faults.push(`${target.path}: there is no ${target.kind} ${JSON.stringify(target.name)} that you can see`);
+  }
+  return faults;
+}
+
+function* targetsOf(
+  scope: NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>,
+  { names, lookup }: ScopeWarningDependencies,
+): Generator<Target> {
+  const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
+  const projectAt = (path: string, name = ""): readonly Target[] =>
+    isOne(name)
+      ? [
+          {
+            path,
+            kind: "project",
+            resource: "projects",
+            namespace: "",
+            name,
+            exists: lookup.project(name) !== undefined,
+          },
+        ]
+      : [];
+  for (const [at, { projects: own = [] }] of roles.entries()) {
+    for (const [index, name] of own.entries()) {
+      yield* projectAt(indexPath(`${indexPath("spec.scope.roles", at)}.projects`, index), name);
+    }
+  }
+  for (const [at, { project }] of projects.entries()) {
+    yield* projectAt(`${indexPath("spec.scope.projects", at)}.project`, project);
+  }
+  for (const [at, { project = "", virtualCluster: name = "" }] of virtualClusters.entries()) {
+    const path = indexPath("spec.scope.virtualClusters", at);
+    yield* projectAt(`${path}.project`, project);
+    if (!isOne(project) || !isOne(name)) continue;
+    const namespace = names.projectNamespace(project);
+    const exists = lookup.virtualClusterInstance(namespace, name) !== undefined;
+    const target = { kind: "virtual cluster", resource: "virtualclusterinstances", namespace, name, exists };
+    yield { path: `${path}.virtualCluster`, ...target };
+  }
+  for (const [at, { project = "", space: name = "" }] of spaces.entries()) {
+    const path = indexPath("spec.scope.spaces", at);
+    yield* projectAt(`${path}.project`, project);
+    if (!isOne(project) || !isOne(name)) continue;
+    const namespace = names.projectNamespace(project);
+    const exists = lookup.spaceInstance(namespace, name) !== undefined;
+    yield { path: `${path}.space`, kind: "space", resource: "spaceinstances", namespace, name, exists };
+  }
+  for (const [at, { cluster: name = "" }] of clusters.entries()) {
+    if (!isOne(name)) continue;
+    const exists = lookup.cluster(name) !== undefined;
+    const path = `${indexPath("spec.scope.clusters", at)}.cluster`;
+    yield { path, kind: "cluster", resource: "clusters", namespace: "", name, exists };
+  }
+}
+
+/** A star stands for all there are, be it none. */
+const isOne = (name: string): boolean => name !== "" && name !== "*";
+
+async function mayGet(
+  { resource, namespace, name }: Target,
+  { user, credential }: RequestContext,
+  { authorizer, names }: ScopeWarningDependencies,
+): Promise<boolean> {
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb: "get",
+    isResourceRequest: true,
+    apiGroup: names.managementGroup,
+    apiVersion: "v1",
+    resource,
+    subresource: "",
+    namespace,
+    name,
+    path: "",
+  });
+  return verdict === "allow";
+}
