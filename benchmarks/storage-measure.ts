@@ -8,6 +8,7 @@ export type Measurement = {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
+  readonly p999: number;
   readonly max: number;
 };
 
@@ -15,7 +16,7 @@ export function measured(work: string, startedAt: number, latencies: number[]): 
   const seconds = (performance.now() - startedAt) / 1_000;
   const sorted = latencies.sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { work, perSecond: latencies.length / seconds, p50: at(0.5), p99: at(0.99), max: at(1) };
+  return { work, perSecond: latencies.length / seconds, p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
 }
 
 /** `inFlight` at the same time, for so many seconds. */
@@ -53,6 +54,7 @@ export function printRounds(rounds: readonly (readonly Measurement[])[]): void {
       spread: `${Math.round(Math.min(...rates))}-${Math.round(Math.max(...rates))}`,
       "p50 ms": ms(({ p50 }) => p50),
       "p99 ms": ms(({ p99 }) => p99),
+      "p99.9 ms": ms(({ p999 }) => p999),
       "max ms": ms(({ max }) => max),
     };
   });

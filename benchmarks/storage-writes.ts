@@ -44,6 +44,15 @@ async function measureStore(storage: Storage, round: number, seconds: number): P
     );
   };
   results.push(await measure("update", 64, seconds, update));
+  // Everything that is replaced is forgotten at once: removing it goes on all the time, and fills the log as much again.
+  let over = false;
+  const compacting = (async () => {
+    while (!over) await storage.compact(await storage.currentRevision());
+  })();
+  results.push(await measure("update while compacting", 64, seconds, update));
+  results.push(await measure("update while compacting", 1, seconds, update));
+  over = true;
+  await compacting;
   return results;
 }
 

@@ -21,7 +21,9 @@ export type StatusReason =
   | "UnsupportedMediaType"
   | "InternalError"
   | "Expired"
-  | "ServiceUnavailable";
+  | "ServiceUnavailable"
+  // Kubernetes has no word for it: a full etcd is an InternalError there.
+  | "InsufficientStorage";
 
 export type StatusCause = {
   readonly reason?: string;

@@ -71,9 +71,16 @@ function step(path: string, database: SqliteDatabase, migration: string, version
     database.exec(`PRAGMA user_version = ${version + 1}`);
     database.exec("COMMIT");
   } catch (error) {
-    database.exec("ROLLBACK");
+    rollBack(database);
     throw error;
   }
+}
+
+/** SQLite has already rolled back by itself after some errors, and says so with an error of its own. */
+export function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {}
 }
 
 const EMPTY = "0 rows up to 0";

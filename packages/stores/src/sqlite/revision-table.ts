@@ -2,6 +2,7 @@
 
 import { compareKeys, prefixEnd } from "@postern/apiserver/storage/key-order";
 import type { Revision } from "@postern/apiserver/storage/storage";
+import { rollBack } from "./migrations.ts";
 import type { SqliteDatabase, SqliteRow, SqliteStatement } from "./sqlite-driver.ts";
 
 export type Row = { readonly key: string; readonly revision: Revision; readonly value: Uint8Array };
@@ -182,6 +183,16 @@ export class RevisionTable {
    */
   sweep(limit: number): void {
     const rows = [...this.#sweepable.iterate(this.#swept, this.#compacted, limit)];
+    // Nobody waits for it to be on disk: the next commit takes it there, and what a crash undoes is swept again.
+    this.#database.exec("PRAGMA synchronous = NORMAL");
+    try {
+      this.#sweep(rows, limit);
+    } finally {
+      this.#database.exec("PRAGMA synchronous = FULL");
+    }
+  }
+
+  #sweep(rows: readonly SqliteRow[], limit: number): void {
     const last = rows.length < limit ? this.#compacted : Number(rows.at(-1)?.["revision"]);
     this.#transaction(() => {
       for (const row of rows) {
@@ -220,16 +231,9 @@ export class RevisionTable {
       this.#database.exec("COMMIT");
       return result;
     } catch (error) {
-      this.#rollBack();
+      rollBack(this.#database);
       throw error;
     }
-  }
-
-  // SQLite has already rolled back by itself after some errors, and says so with an error of its own.
-  #rollBack(): void {
-    try {
-      this.#database.exec("ROLLBACK");
-    } catch {}
   }
 }
 

@@ -15,7 +15,9 @@ export type Send = (message: FromWorker) => void;
 const COMMIT_LIMIT = 1_024;
 /** Reads may produce so many bytes before it is the writes' turn again. */
 const READ_BYTES_PER_TURN = 512 << 10;
-const SWEEP_ROWS_PER_TURN = 256;
+/** How long sweeping keeps a write waiting at most, in milliseconds: the number of rows follows from how long the last ones took. */
+const SWEEP_MS_PER_TURN = 2;
+const [MIN_SWEEP_ROWS, MAX_SWEEP_ROWS] = [16, 512];
 /** About 2 MiB of log: copying it takes a few milliseconds. */
 const CHECKPOINT_PAGES = 500;
 const PAGE_BYTES = 4_096;
@@ -32,6 +34,7 @@ export class StoreSession {
   #writes: Write[] = [];
   #jobs: ReadJob[] = [];
   #logPages = 0;
+  #sweepRows = MIN_SWEEP_ROWS;
   #closing = false;
 
   /** Undefined where the database is known to be whole. */
@@ -133,13 +136,22 @@ export class StoreSession {
         this.#logPages = 0;
         table.checkpoint();
       } else if (!table.swept) {
-        table.sweep(SWEEP_ROWS_PER_TURN);
-        this.#logPages += SWEEP_ROWS_PER_TURN;
+        this.#sweep(table);
       }
       return !table.swept;
     } catch {
       return false;
     }
+  }
+
+  #sweep(table: RevisionTable): void {
+    const rows = this.#sweepRows;
+    const startedAt = performance.now();
+    table.sweep(rows);
+    const tookMs = performance.now() - startedAt;
+    if (tookMs > SWEEP_MS_PER_TURN) this.#sweepRows = Math.max(rows >> 1, MIN_SWEEP_ROWS);
+    else if (tookMs < SWEEP_MS_PER_TURN / 2) this.#sweepRows = Math.min(rows << 1, MAX_SWEEP_ROWS);
+    this.#logPages += rows;
   }
 
   #countPages(batch: readonly Write[]): void {

@@ -6,8 +6,16 @@ import {
   requestEntityTooLargeError,
   serviceUnavailableError,
 } from "@postern/apimachinery/meta/api-error";
-import { RevisionCompactedError, StorageUnavailableError, ValueTooLargeError } from "../../storage/storage-errors.ts";
+import {
+  RevisionCompactedError,
+  StorageFullError,
+  StorageUnavailableError,
+  ValueTooLargeError,
+} from "../../storage/storage-errors.ts";
 
+/** No time after which to try again: room has to be made by somebody. */
+const STORE_FULL =
+  "the store is full and nothing was written: make room on its disk, or raise its quota; reads go on, and writes do again by themselves";
 const LIST_TOO_OLD = "The resourceVersion for the provided list is too old.";
 
 /** Never returns. Anything that is not a storage error is thrown as it is. */
@@ -15,6 +23,9 @@ export function throwStorageFailure(error: unknown): never {
   if (error instanceof ApiError) throw error;
   if (error instanceof RevisionCompactedError) throw expiredError(LIST_TOO_OLD);
   if (error instanceof ValueTooLargeError) throw requestEntityTooLargeError("the object is too large to be stored");
+  if (error instanceof StorageFullError) {
+    throw new ApiError({ code: 507, reason: "InsufficientStorage", message: STORE_FULL, cause: error });
+  }
   if (error instanceof StorageUnavailableError) {
     throw new ApiError({ ...serviceUnavailable(), cause: error });
   }
