@@ -33,6 +33,7 @@ import {
   rootCertificateAuthority,
 } from "../controllers/namespace-objects/standard-namespace-objects.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
+import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
@@ -97,7 +98,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       }),
     ],
   });
-  const controllers = startControllers(surface.registry, options);
+  const controllers = startControllers(surface.registry, options, serviceAccountTokens?.tokens);
 
   return {
     ...surface,
@@ -178,7 +179,8 @@ function createTokensOfAccounts({
 
 function startControllers(
   registry: ResourceRegistry,
-  { runtime, onControllerError: onError, serviceAccountKey, rootCertificateAuthority: pem }: StandardSurfaceOptions,
+  { runtime, onControllerError: onError, rootCertificateAuthority: pem }: StandardSurfaceOptions,
+  tokens: ServiceAccountTokens | undefined,
 ): readonly Controller[] {
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
@@ -191,7 +193,17 @@ function startControllers(
     return createNamespaceObjectController(port, { namespaces, resource, object });
   };
   return [
-    ...(serviceAccountKey === undefined ? [] : [inNamespaces(DEFAULT_SERVICE_ACCOUNT)]),
+    ...(tokens === undefined
+      ? []
+      : [
+          inNamespaces(DEFAULT_SERVICE_ACCOUNT),
+          createTokenSecretController(port, {
+            secrets: requiredResource(registry, "", "Secret"),
+            accounts: requiredResource(registry, "", "ServiceAccount"),
+            tokens,
+            rootCertificateAuthority: pem,
+          }),
+        ]),
     ...(pem === undefined ? [] : [inNamespaces(rootCertificateAuthority(pem))]),
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),

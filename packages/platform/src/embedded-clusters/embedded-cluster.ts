@@ -7,6 +7,10 @@ import {
   createClientCertificateAuthenticator,
 } from "@postern/apiserver/authentication/client-certificate-authenticator";
 import { untilEnd } from "@postern/apiserver/authentication/credential-end";
+import {
+  createIssuerDiscovery,
+  ISSUER_DISCOVERY_PATHS,
+} from "@postern/apiserver/authentication/service-account-tokens/issuer-discovery";
 import type { ServiceAccountKey } from "@postern/apiserver/authentication/service-account-tokens/service-account-key";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -18,6 +22,7 @@ import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { withImpersonation } from "@postern/apiserver/chain/with-impersonation";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
+import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
 import { silentLogger } from "@postern/apiserver/logging/logger";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
@@ -87,8 +92,8 @@ export async function startEmbeddedCluster(
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     rootCertificateAuthority: options.servingAuthority,
-    nonResource: createNonResource(version),
-    nonResourcePaths: [...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
+    nonResource: createNonResource(version, options.serviceAccountKey),
+    nonResourcePaths: [...ISSUER_DISCOVERY_PATHS, ...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
     onHookError: (error) => onError(error, "hook"),
     onControllerError: onError,
   });
@@ -191,13 +196,16 @@ function identityInside(
 /** It runs where whoever asks is answered from: that it answers is all there is to check. */
 const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
 
-function createNonResource(version: VersionInfo): (context: RequestContext) => Promise<ApiResponse> | undefined {
+function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonResourceHandler {
+  const answerDiscovery = createIssuerDiscovery(key);
   const answerVersion = createVersionHandler(version);
   const answerHealth = createHealthHandler(HEALTH, silentLogger);
-  return ({ request, info: { path, isResourceRequest } }) => {
+  return (context) => {
+    const { request, info } = context;
+    const { path, isResourceRequest } = info;
     if (isResourceRequest) return undefined;
     if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
-    return answerHealth({ path, query: request.query });
+    return answerDiscovery(context) ?? answerHealth({ path, query: request.query });
   };
 }
 

@@ -5,14 +5,14 @@ import { sign, verify } from "node:crypto";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ServiceAccountKey } from "./service-account-key.ts";
 
-const ALGORITHM = "ES256";
+export const TOKEN_ALGORITHM = "ES256";
 const SIGNATURE_BYTES = 64;
 /** Ours have about 1 KiB. */
 const MAX_LENGTH = 16 * 1024;
 const SEGMENT = /^[\w-]+$/;
 
 export function signToken(claims: JsonObject, { signingKey, id }: ServiceAccountKey): string {
-  const content = `${encode({ alg: ALGORITHM, kid: id })}.${encode(claims)}`;
+  const content = `${encode({ alg: TOKEN_ALGORITHM, kid: id })}.${encode(claims)}`;
   const signature = sign("sha256", Buffer.from(content), { key: signingKey, dsaEncoding: "ieee-p1363" });
   return `${content}.${signature.toString("base64url")}`;
 }
@@ -34,7 +34,7 @@ export function openToken(token: string, { verificationKey, id }: ServiceAccount
 
 /** `crit` and every other member that would change what the token means is unknown here, so a header has none. */
 const isOurHeader = (header: JsonObject | undefined, id: string): boolean =>
-  header !== undefined && Object.keys(header).length === 2 && header["alg"] === ALGORITHM && header["kid"] === id;
+  header !== undefined && Object.keys(header).length === 2 && header["alg"] === TOKEN_ALGORITHM && header["kid"] === id;
 
 const encode = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 

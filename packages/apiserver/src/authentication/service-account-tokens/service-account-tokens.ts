@@ -13,7 +13,9 @@ import type { Authentication } from "../authenticator.ts";
 import { type RevocationWatch, untilEnd, untilFirst, untilOver } from "../credential-end.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../service-account.ts";
 import type { TokenAuthenticator } from "../token-authenticator.ts";
+import type { UserInfo } from "../user-info.ts";
 import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
+import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
 import type { ServiceAccountKey } from "./service-account-key.ts";
 
 /** The audience of the cluster itself, and who its tokens say has issued them. */
@@ -36,6 +38,8 @@ export type IssuedToken = { readonly token: string; readonly expiresAt: number }
 
 export type ServiceAccountTokens = TokenAuthenticator & {
   issue(request: ServiceAccountTokenRequest): IssuedToken;
+  /** A token without an end of its own. It is good once the Secret holds it. */
+  issueForSecret(token: SecretToken): string;
 };
 
 export type ServiceAccountTokensOptions = {
@@ -80,6 +84,34 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
     ]);
   };
 
+  const secretAt = ({ namespace, secretName }: SecretToken): KubeObject | undefined =>
+    secrets.view.get(secrets.keys.of(namespace, secretName))?.decode();
+
+  const isWithdrawn = (token: string, claims: SecretToken): boolean => {
+    const secret = secretAt(claims);
+    const isHeld = secret !== undefined && !isBeingDeleted(secret.metadata) && tokenIn(secret) === token;
+    return !isHeld || !isThere(accounts, claims.namespace, claims.account);
+  };
+
+  function authenticateSecretToken(token: string, content: JsonObject, audiences: readonly string[]) {
+    const claims = readSecretToken(content);
+    if (claims === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER) || isWithdrawn(token, claims)) {
+      throw unauthorizedError();
+    }
+    const { namespace, account, secretName } = claims;
+    const changed = (subjects: TokenSubjects, name: string): RevocationWatch =>
+      untilOver(
+        () => isWithdrawn(token, claims),
+        (listener) => onChangeOf(subjects, namespace, name, listener),
+      );
+    const id = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${secretAt(claims)?.metadata.uid ?? ""}`;
+    return {
+      user: userOf(namespace, account),
+      credential: { id, onRevoked: untilFirst([changed(accounts, account.name), changed(secrets, secretName)]) },
+      audiences: [SERVICE_ACCOUNT_ISSUER],
+    };
+  }
+
   function onChangeOf({ view, keys }: TokenSubjects, namespace: string, name: string, listener: () => void) {
     const wanted = keys.of(namespace, name);
     const tell = (object: { readonly key: string }): void => {
@@ -109,9 +141,12 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
       return { token: signToken(claims, key), expiresAt: expiresAt * 1000 };
     },
 
+    issueForSecret: (token) => signToken(secretTokenClaims(token), key),
+
     authenticateToken(token, audiences = [SERVICE_ACCOUNT_ISSUER]) {
       const content = openToken(token, key);
       if (content === undefined) return undefined;
+      if (content["iss"] === SECRET_TOKEN_ISSUER) return authenticateSecretToken(token, content, audiences);
       const claims = readClaims(content);
       const now = clock.now();
       if (claims === undefined || now < claims.notBefore || now >= claims.expiresAt) throw unauthorizedError();
@@ -125,8 +160,10 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
 /** Cheap, and no proof: tells tokens of this kind from those of others before the key that they name is at hand. */
 export function looksLikeServiceAccountToken(token: string): boolean {
   const [, payload = "", signature] = token.split(".", 3);
-  return signature !== undefined && decodeSegment(payload)?.["iss"] === SERVICE_ACCOUNT_ISSUER;
+  return signature !== undefined && ISSUERS.includes(decodeSegment(payload)?.["iss"] ?? "");
 }
+
+const ISSUERS: readonly JsonValue[] = [SERVICE_ACCOUNT_ISSUER, SECRET_TOKEN_ISSUER];
 
 type TokenClaims = {
   readonly id: string;
@@ -161,13 +198,14 @@ function readIdentity(value: JsonValue | undefined): ObjectIdentity | undefined 
   return typeof name === "string" && typeof uid === "string" && uid !== "" ? { name, uid } : undefined;
 }
 
+const userOf = (namespace: string, { name, uid }: ObjectIdentity): UserInfo => ({
+  name: serviceAccountUsername(namespace, name),
+  uid,
+  groups: serviceAccountGroups(namespace),
+});
+
 const authenticationOf = ({ id, namespace, account }: TokenClaims, onRevoked: RevocationWatch): Authentication => ({
-  user: {
-    name: serviceAccountUsername(namespace, account.name),
-    uid: account.uid,
-    groups: serviceAccountGroups(namespace),
-    extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] },
-  },
+  user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
   credential: { id: `${SERVICE_ACCOUNT_CREDENTIAL}${id}`, onRevoked },
 });
 

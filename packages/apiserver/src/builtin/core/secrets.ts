@@ -6,6 +6,10 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import {
+  ACCOUNT_NAME_ANNOTATION,
+  SECRET_TOKEN_TYPE,
+} from "../../authentication/service-account-tokens/secret-token.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
@@ -31,7 +35,6 @@ const secretFields = s
 export type Secret = KindOf<typeof secretFields>;
 
 const OPAQUE = "Opaque";
-const SERVICE_ACCOUNT_NAME_ANNOTATION = "kubernetes.io/service-account.name";
 
 const strategy: Strategy<Secret> = {
   allowUnconditionalUpdate: true,
@@ -68,9 +71,9 @@ function validateTypedSecret({ type, data, metadata }: Secret): readonly FieldEr
   const required = (...keys: string[]): readonly FieldError[] =>
     keys.filter((key) => !has(key)).map((key) => requiredError(keyPath("data", key)));
   switch (type) {
-    case "kubernetes.io/service-account-token": {
-      const account = metadata.annotations?.[SERVICE_ACCOUNT_NAME_ANNOTATION] ?? "";
-      return account === "" ? [requiredError(keyPath("metadata.annotations", SERVICE_ACCOUNT_NAME_ANNOTATION))] : [];
+    case SECRET_TOKEN_TYPE: {
+      const account = metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "";
+      return account === "" ? [requiredError(keyPath("metadata.annotations", ACCOUNT_NAME_ANNOTATION))] : [];
     }
     case "kubernetes.io/dockercfg":
       return [...required(".dockercfg"), ...validateJson(data, ".dockercfg")];

@@ -3,6 +3,8 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { GROUP_SERVICE_ACCOUNTS } from "../../authentication/service-account.ts";
+import { ISSUER_DISCOVERY_PATHS } from "../../authentication/service-account-tokens/issuer-discovery.ts";
 import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 
 const API_VERSION = `${RBAC_GROUP}/v1`;
@@ -76,6 +78,9 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly KubeObject[] = [
   clusterRole("cluster-admin", EVERYTHING),
   clusterRole("system:discovery", [{ nonResourceURLs: DISCOVERY_PATHS, verbs: ["get"] }]),
   clusterRole("system:public-info-viewer", [{ nonResourceURLs: PUBLIC_PATHS, verbs: ["get"] }]),
+  clusterRole("system:service-account-issuer-discovery", [
+    { nonResourceURLs: ISSUER_DISCOVERY_PATHS.flatMap((path) => [path, `${path}/`]), verbs: ["get"] },
+  ]),
   clusterRole("system:basic-user", [
     {
       apiGroups: ["authorization.k8s.io"],
@@ -123,6 +128,7 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly KubeObject[] = [
 export const BOOTSTRAP_CLUSTER_ROLE_BINDINGS: readonly KubeObject[] = [
   clusterRoleBinding("cluster-admin", ["system:masters"]),
   clusterRoleBinding("system:discovery", ["system:authenticated"]),
+  clusterRoleBinding("system:service-account-issuer-discovery", [GROUP_SERVICE_ACCOUNTS]),
   clusterRoleBinding("system:basic-user", ["system:authenticated"]),
   clusterRoleBinding("system:public-info-viewer", ["system:authenticated", "system:unauthenticated"]),
 ];

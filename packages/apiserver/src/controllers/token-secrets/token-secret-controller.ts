@@ -1,0 +1,131 @@
+// Puts tokens into the Secrets that ask for them, and removes those whose ServiceAccount is gone.
+// Source: k8s.io/kubernetes/pkg/controller/serviceaccount/tokens_controller.go
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import {
+  ACCOUNT_NAME_ANNOTATION,
+  ACCOUNT_UID_ANNOTATION,
+  SECRET_TOKEN_TYPE,
+  tokenIn,
+} from "../../authentication/service-account-tokens/secret-token.ts";
+import type { ServiceAccountTokens } from "../../authentication/service-account-tokens/service-account-tokens.ts";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { followView } from "../../cache/follow-view.ts";
+import {
+  CONTROLLER_WRITE,
+  type ControlledResource,
+  type Controller,
+  type ControllerPort,
+  contextOf,
+} from "../controller-port.ts";
+import { passingOverRaces, updateControlled } from "../update-controlled.ts";
+import { WorkQueue } from "../work-queue.ts";
+
+export type TokenSecretOptions = {
+  readonly secrets: ControlledResource;
+  readonly accounts: ControlledResource;
+  readonly tokens: Pick<ServiceAccountTokens, "issueForSecret">;
+  /** PEM of what verifies the server. Absent: Secrets are told none. */
+  readonly rootCertificateAuthority?: string | undefined;
+};
+
+export function createTokenSecretController(
+  port: Omit<ControllerPort, "resources">,
+  { secrets, accounts, tokens, rootCertificateAuthority }: TokenSecretOptions,
+): Controller {
+  const { scheduler } = port.runtime;
+  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const secret = secrets.view.get(key)?.decode();
+    if (secret === undefined || secret["type"] !== SECRET_TOKEN_TYPE) return;
+    if ((secret.metadata.deletionTimestamp ?? null) !== null) return;
+    await passingOverRaces(async () => {
+      const account = await accountOf(secret, signal);
+      if (account === undefined) await remove(secret, signal);
+      else if (secret["immutable"] !== true && !isAsWanted(secret, account)) {
+        const transform = (current: KubeObject): KubeObject => filled(current, account);
+        await updateControlled(port, secrets, secret, { transform }, signal);
+      }
+    });
+  }
+
+  /** In memory first, in the store before it is said to be gone: deleting cannot be undone. */
+  async function accountOf({ metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const { namespace = "", annotations = {} } = metadata;
+    const name = annotations[ACCOUNT_NAME_ANNOTATION] ?? "";
+    const uid = annotations[ACCOUNT_UID_ANNOTATION] ?? "";
+    const isSame = (account: KubeObject): boolean => uid === "" || account.metadata.uid === uid;
+    const known = accounts.view.get(accounts.keys.of(namespace, name))?.decode();
+    if (known !== undefined && isSame(known)) return known;
+    try {
+      const context = contextOf(port, { verb: "get", resource: accounts, namespace, name }, signal);
+      const account = (await accounts.store.get(context, namespace, name, { resourceVersion: "" })).decode();
+      return isSame(account) ? account : undefined;
+    } catch (error) {
+      if (isApiError(error, "NotFound")) return undefined;
+      throw error;
+    }
+  }
+
+  async function remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {
+    const { namespace = "", name = "", uid = "" } = metadata;
+    const context = contextOf(port, { verb: "delete", resource: secrets, namespace, name }, signal);
+    await secrets.store.delete(context, namespace, name, { ...CONTROLLER_WRITE, preconditions: { uid } });
+  }
+
+  const entriesOf = (namespace: string): Record<string, string> => ({
+    ...(rootCertificateAuthority === undefined ? {} : { "ca.crt": toBase64(rootCertificateAuthority) }),
+    namespace: toBase64(namespace),
+  });
+
+  function isAsWanted(secret: KubeObject, account: KubeObject): boolean {
+    const { namespace = "", annotations = {} } = secret.metadata;
+    if (annotations[ACCOUNT_UID_ANNOTATION] !== account.metadata.uid || tokenIn(secret) === undefined) return false;
+    const data = dataOf(secret);
+    return Object.entries(entriesOf(namespace)).every(([entry, value]) => data[entry] === value);
+  }
+
+  function filled(secret: KubeObject, { metadata: { name = "", uid = "" } }: KubeObject): KubeObject {
+    const { namespace = "", name: secretName = "", annotations } = secret.metadata;
+    const token = tokenIn(secret) ?? tokens.issueForSecret({ namespace, account: { name, uid }, secretName });
+    return {
+      ...secret,
+      metadata: { ...secret.metadata, annotations: { ...annotations, [ACCOUNT_UID_ANNOTATION]: uid } },
+      data: { ...dataOf(secret), ...entriesOf(namespace), token: toBase64(token) },
+    };
+  }
+
+  const addSecretsBeside = ({ key }: CachedObject): void => {
+    const { namespace } = accounts.keys.parse(key);
+    for (const secret of secrets.view.list(secrets.keys.inNamespace(namespace))) queue.add(secret.key);
+  };
+  const addAll = (): void => {
+    for (const { key } of secrets.view.list(secrets.keys.prefix)) queue.add(key);
+  };
+  const following = [
+    followView({ view: secrets.view, prefix: secrets.keys.prefix }, scheduler, {
+      replace: addAll,
+      put: ({ key }) => queue.add(key),
+      delete() {},
+    }),
+    followView({ view: accounts.view, prefix: accounts.keys.prefix }, scheduler, {
+      replace: addAll,
+      put() {},
+      delete: addSecretsBeside,
+    }),
+  ];
+  return {
+    idle: () => queue.idle(),
+    [Symbol.dispose]() {
+      for (const handle of following) handle[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+}
+
+/** Its schema has checked that it is a map of texts in base64. */
+const dataOf = (secret: KubeObject) => (secret["data"] ?? {}) as { readonly [entry: string]: string };
+
+const toBase64 = (text: string): string => Buffer.from(text).toString("base64");
