@@ -24,6 +24,6 @@ export const ERROR_BODIES: BehaviourLines = {
   "E-19": "504 for a resourceVersion of the future, after waiting for it",
   "E-20": "504 for a request that did not get done in its time",
   "E-21": "a 500 of a known cause says it, and one of an untyped error has no reason",
-  "E-22": "503 with Retry-After while the server stops",
+  "E-22": "a server that stops finishes what is under way and takes no new connections",
   "E-23": "once a watch has begun an error is an event of it",
 };

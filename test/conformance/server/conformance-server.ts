@@ -50,6 +50,8 @@ export type ConformanceServer = AsyncDisposable & {
   readonly caFile: string;
   /** Forgets the history of the store, so that old versions and continue tokens expire. */
   compact(): Promise<void>;
+  /** Says from now on that it is not ready, and goes on serving: what comes before it closes. */
+  announceShutdown(): void;
 };
 
 export async function startConformanceServer(options: ConformanceOptions): Promise<ConformanceServer> {
@@ -79,7 +81,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     tokens,
     audiences: ["https://kubernetes.default.svc"],
     namespaces: ["default", "kube-system", "kube-public", "kube-node-lease", "other"],
-    nonResource: (context) => compactOnRequest(context, compact) ?? nonResource(context),
+    nonResource: (context) => onDebugRequest(context, compact) ?? nonResource(context),
     nonResourcePaths: nonResourcePaths({ health }),
     onHookError: (error) => logger.error({ error }, "hook failed"),
     onControllerError: (error) => logger.error({ error }, "controller failed"),
@@ -100,6 +102,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     metrics,
     authenticator: createBearerTokenAuthenticator(tokens),
     authorizer: surface.authorizer,
+    ...options.chain,
   });
   const transport = createHttpTransport({
     tls: { key: certificate.privateKeyPem, cert: certificate.certificatePem },
@@ -115,6 +118,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     url: `https://${options.bindAddress}:${port}`,
     caFile: join(options.dataDir, "ca.crt"),
     compact,
+    announceShutdown: () => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await transport.close({ drainMs: DRAIN_MS });
@@ -158,8 +162,9 @@ async function readDefinitions(files: readonly string[]): Promise<readonly Resou
   return definitions;
 }
 
-/** `POST /debug/compact`, for runners that cannot send a signal. */
-function compactOnRequest({ info, request }: RequestContext, compact: () => Promise<void>) {
-  if (info.path !== "/debug/compact" || request.method !== "POST") return undefined;
-  return compact().then(() => textResponse(200, "ok"));
+/** `POST /debug/compact`, for runners that cannot send a signal, and `POST /debug/panic`, for a fault that nobody foresaw. */
+function onDebugRequest({ info, request }: RequestContext, compact: () => Promise<void>) {
+  if (request.method !== "POST") return undefined;
+  if (info.path === "/debug/panic") return Promise.reject(new Error("asked to fail"));
+  return info.path === "/debug/compact" ? compact().then(() => textResponse(200, "ok")) : undefined;
 }

@@ -1,6 +1,7 @@
 // The command line of the conformance server.
 
 import { parseArgs } from "node:util";
+import type { HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 
 export type ConformanceOptions = {
@@ -16,6 +17,8 @@ export type ConformanceOptions = {
   readonly logLevel?: "warn" | "silent";
   /** Sees every request before the server does, and gives the one to go on with. Not on the command line. */
   readonly observe?: (request: ApiRequest) => ApiRequest;
+  /** What suites set of the handler chain; the command line leaves its defaults. */
+  readonly chain?: Pick<HandlerChainDeps, "audit" | "flowControl" | "requestTimeoutMs">;
 };
 
 export const USAGE =

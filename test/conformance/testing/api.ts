@@ -54,10 +54,10 @@ export type Api = {
 };
 
 /** One server for the cases of a file. */
-export function useServer(): Api {
+export function useServer(options: Parameters<typeof startServer>[0] = {}): Api {
   let server: RunningServer | undefined;
   beforeAll(async () => {
-    server = await startServer();
+    server = await startServer(options);
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
   return apiOf(() => {

@@ -16,6 +16,8 @@ export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly warnings: readonly string[];
+  /** False when the connection was cut before the end of the body. */
+  readonly complete: boolean;
   /** The body as it came. */
   readonly bytes: Uint8Array;
   readonly text: string;
@@ -63,6 +65,7 @@ export function createConformanceClient({ url, ca }: ClientOptions): Conformance
 
 type Response = NodeJS.ReadableStream & {
   readonly statusCode?: number | undefined;
+  readonly complete: boolean;
   readonly headers: IncomingHttpHeaders;
   readonly headersDistinct: NodeJS.Dict<string[]>;
 };
@@ -82,7 +85,15 @@ function openAnswer(response: Response, close: () => void): OpenAnswer {
       wake();
       const warnings = response.headersDistinct["warning"] ?? [];
       const bytes = Buffer.concat(chunks);
-      resolve({ status, headers: response.headers, warnings, bytes, text: text(), json: jsonOf(text()) });
+      resolve({
+        status,
+        headers: response.headers,
+        warnings,
+        complete: response.complete,
+        bytes,
+        text: text(),
+        json: jsonOf(text()),
+      });
     };
     response.on("end", end);
     response.on("error", end);

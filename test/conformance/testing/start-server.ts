@@ -16,6 +16,7 @@ export type RunningServer = AsyncDisposable & {
   readonly client: ConformanceClient;
   /** Forgets the history of the store. */
   compact(): Promise<void>;
+  announceShutdown(): void;
 };
 
 export type ServerOptions = {
@@ -24,6 +25,7 @@ export type ServerOptions = {
   /** Files of CustomResourceDefinitions. Absent: those of `testdata/`. */
   readonly crdFiles?: readonly string[];
   readonly observe?: ConformanceOptions["observe"];
+  readonly chain?: ConformanceOptions["chain"];
 };
 
 export const CUSTOM_RESOURCE_DEFINITIONS = testdata("custom-resource-definitions.yaml");
@@ -39,6 +41,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     store: options.dataDir === undefined ? "memory" : "sqlite",
     logLevel: "silent",
     ...(options.observe === undefined ? {} : { observe: options.observe }),
+    ...(options.chain === undefined ? {} : { chain: options.chain }),
   });
   const ca = await readFile(server.caFile, "utf8");
   return {
@@ -47,6 +50,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     caFile: server.caFile,
     client: createConformanceClient({ url: server.url, ca }),
     compact: () => server.compact(),
+    announceShutdown: () => server.announceShutdown(),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await temporary?.[Symbol.asyncDispose]();

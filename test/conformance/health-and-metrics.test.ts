@@ -1,0 +1,118 @@
+// What those who run a server ask it: version, health, metrics.
+
+import { expect, test } from "vitest";
+import { KEYS, key, useServer } from "./testing/api.ts";
+
+const api = useServer();
+const anonymous = (path: string) => api.get(path, { as: "" });
+const metrics = async (): Promise<string> => (await api.get("/metrics")).text;
+
+test("H-01 says which release it is, to anybody, as kubectl reads it", async () => {
+  for (const path of ["/version", "/version/"]) {
+    const { status, json } = await anonymous(path);
+    expect(status).toBe(200);
+    expect(Object.keys(json)).toEqual([
+      "major",
+      "minor",
+      "gitVersion",
+      "gitCommit",
+      "gitTreeState",
+      "buildDate",
+      "goVersion",
+      "compiler",
+      "platform",
+    ]);
+    expect(json.gitVersion).toMatch(/^v\d+\.\d+\.\d+/);
+    expect(json.gitVersion).toMatch(new RegExp(`^v${json.major}\\.${json.minor}\\.`));
+  }
+});
+
+test.each(["healthz", "livez", "readyz"])(
+  "H-02 says how it is, check by check to those who ask: /%s",
+  async (endpoint) => {
+    const plain = await api.get(`/${endpoint}`);
+    expect({ status: plain.status, text: plain.text, type: plain.headers["content-type"] }).toEqual({
+      status: 200,
+      text: "ok",
+      type: "text/plain; charset=utf-8",
+    });
+    const { text } = await api.get(`/${endpoint}?verbose`);
+    expect(text).toMatch(new RegExp(`^\\[\\+\\]ping ok\\n(?:\\[\\+\\]\\S+ ok\\n)+${endpoint} check passed\\n$`));
+    expect((await api.get(`/${endpoint}?verbose=false`)).text).toBe(text);
+    expect((await api.get(`/${endpoint}/ping`)).text).toBe("ok");
+    expect((await api.get(`/${endpoint}/ping?verbose`)).text).toBe("ok");
+    for (const path of [`/${endpoint}/`, `/${endpoint}/nosuch`, `/${endpoint}/ping/`]) {
+      const { status, text: body } = await api.get(path);
+      expect({ path, status, body }).toEqual({ path, status: 404, body: "404 page not found\n" });
+    }
+  },
+);
+
+test("H-02 leaves checks out, and says which it does not know", async () => {
+  expect((await api.get("/livez?verbose&exclude=ping&exclude=etcd")).text).toBe(
+    "[+]ping excluded: ok\n[+]log ok\n[+]etcd excluded: ok\nlivez check passed\n",
+  );
+  expect((await api.get("/livez?verbose&exclude=z&exclude=a&exclude=ping")).text).toBe(
+    '[+]ping excluded: ok\n[+]log ok\n[+]etcd ok\nwarn: some health checks cannot be excluded: no matches for "a","z"\n' +
+      "livez check passed\n",
+  );
+  expect((await api.get("/livez?exclude=nosuch")).text).toBe("ok");
+});
+
+test("H-03 lets anybody ask how it is, and nothing else", async () => {
+  for (const path of ["/healthz", "/livez", "/readyz", "/version", "/livez?verbose"]) {
+    expect((await anonymous(path)).status, path).toBe(200);
+  }
+  for (const path of [
+    "/",
+    "/api",
+    "/apis",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz/ping",
+    "/nosuch",
+    KEYS,
+  ]) {
+    const { json } = await anonymous(path);
+    expect({ path, code: json.code, reason: json.reason }).toEqual({ path, code: 403, reason: "Forbidden" });
+  }
+  expect((await anonymous("/metrics")).json).toMatchObject({
+    message: 'forbidden: User "system:anonymous" cannot get path "/metrics"',
+    details: {},
+  });
+});
+
+test("H-04 counts requests under the names and labels of kube-apiserver", async () => {
+  expect((await api.get("/metrics")).headers["content-type"]).toMatch(/^text\/plain; version=0\.0\.4/);
+  await api.post(`${KEYS}?dryRun=All`, key("h04"));
+  await api.get(`${KEYS}/absent`);
+  const watch = await api.watch(`${KEYS}?watch=true`);
+  await api.post(KEYS, key("h04"));
+  await watch.lines(1);
+  const text = await metrics();
+  const samples = (name: string): readonly string[] =>
+    text.split("\n").filter((line) => line.startsWith(`${name}{`) && line.includes('resource="ownedaccesskeys"'));
+  const labelsOf = (line = ""): readonly string[] => [...line.matchAll(/(\w+)="/g)].map(([, name = ""]) => name).sort();
+
+  expect(labelsOf(samples("apiserver_request_total")[0])).toEqual(
+    ["code", "component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"].sort(),
+  );
+  expect(
+    samples("apiserver_request_total").some((line) => line.includes('verb="POST"') && line.includes('dry_run="All"')),
+  ).toBe(true);
+  expect(
+    samples("apiserver_request_total").some((line) => line.includes('verb="GET"') && line.includes('code="404"')),
+  ).toBe(true);
+  expect(labelsOf(samples("apiserver_request_duration_seconds_bucket")[0])).toContain("le");
+  expect(
+    samples("apiserver_longrunning_requests").some((line) => line.includes('verb="WATCH"') && line.endsWith(" 1")),
+  ).toBe(true);
+  expect(labelsOf(samples("apiserver_watch_events_total")[0])).toEqual(["group", "resource", "version"]);
+  expect(text).toContain("# TYPE apiserver_request_total counter\n");
+  expect(text).toContain("# TYPE apiserver_request_duration_seconds histogram\n");
+  expect(text).toMatch(/^apiserver_current_inflight_requests\{request_kind="readOnly"\} \d+$/m);
+  expect(text).toMatch(/^authentication_attempts\{result="success"\} \d+$/m);
+  expect(text).toMatch(/^authorization_attempts_total\{result="allowed"\} \d+$/m);
+  watch.close();
+});
