@@ -104,6 +104,8 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     startCompactionSchedule({
       storage: disk,
       scheduler,
+      keepMs: configuration.history.maxAgeSeconds * 1000,
+      keepBytes: configuration.history.maxMiB * (1 << 20),
       onError: (error) => logger.error({ error }, "compaction failed"),
     }),
   );

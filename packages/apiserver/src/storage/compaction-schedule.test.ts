@@ -26,7 +26,7 @@ function manualScheduler() {
   };
 }
 
-async function start(options: { keepRevisions?: number } = {}) {
+async function start(options: { keepRevisions?: number; keepBytes?: number } = {}) {
   const storage = createMemoryStorage();
   const scheduler = manualScheduler();
   const errors: unknown[] = [];
@@ -60,6 +60,20 @@ test("more history than is allowed goes at once", async () => {
   for (let round = 0; round < 10; round++) await write();
   await scheduler.run();
   expect(storage.oldestRevision).toBe((await storage.currentRevision()) - 3);
+});
+
+test("more bytes than are allowed go without waiting for a turn, and about as many stay", async () => {
+  const keepBytes = 100_000;
+  const { storage, schedule } = await start({ keepBytes });
+  await turnOfTheLoop();
+  const revisions: number[] = [];
+  for (let at = 0; at < 500; at++) {
+    revisions.push(await storage.create(`/large/${at}`, Buffer.alloc(1_000)));
+    const kept = revisions.filter((revision) => revision > storage.oldestRevision).length * 1_010;
+    expect(kept).toBeLessThan(keepBytes * 1.2);
+    if (at > 150) expect(kept).toBeGreaterThan(keepBytes * 0.8);
+  }
+  schedule[Symbol.dispose]();
 });
 
 test("a failure is told, and the next turn tries again", async () => {

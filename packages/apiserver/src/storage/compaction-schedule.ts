@@ -2,42 +2,77 @@
 // Source of the idea: k8s.io/apiserver/pkg/storage/etcd3/compact.go
 
 import type { Scheduler } from "../runtime/clock.ts";
-import type { Revision, Storage } from "./storage.ts";
+import { createHistorySize } from "./history-size.ts";
+import type { Revision, Storage, StorageEvent } from "./storage.ts";
+import { keyOf } from "./watcher-set.ts";
 
 export type CompactionScheduleOptions = {
-  readonly storage: Pick<Storage, "currentRevision" | "compact">;
+  readonly storage: Pick<Storage, "currentRevision" | "compact" | "watch">;
   readonly scheduler: Scheduler;
   /** History younger than this stays, in milliseconds, so that lists can be continued and watches resumed; 5 minutes when absent. */
   readonly keepMs?: number;
   /** But never more than so many revisions; 1,000,000 when absent. */
   readonly keepRevisions?: number;
+  /** Nor more than about so many bytes, as far as they were written while this runs; 512 MiB when absent. */
+  readonly keepBytes?: number;
   /** Told what went wrong; it is tried again at the next turn. */
   readonly onError?: (error: unknown) => void;
 };
 
 const DEFAULT_KEEP_MS = 5 * 60_000;
 const DEFAULT_KEEP_REVISIONS = 1_000_000;
+const DEFAULT_KEEP_BYTES = 512 << 20;
 /** History is forgotten in so many parts of the time it is kept: small steps instead of one large one. */
 const STEPS = 10;
 
 /** Runs until it is disposed. Several servers on one store may each have one: forgetting twice is forgetting once. */
 export function startCompactionSchedule(options: CompactionScheduleOptions): Disposable {
   const { storage, scheduler, onError = () => {} } = options;
-  const { keepMs = DEFAULT_KEEP_MS, keepRevisions = DEFAULT_KEEP_REVISIONS } = options;
+  const { keepMs = DEFAULT_KEEP_MS, keepRevisions = DEFAULT_KEEP_REVISIONS, keepBytes = DEFAULT_KEEP_BYTES } = options;
   /** The newest revision at each of the last turns, the oldest first. */
   const seen: Revision[] = [];
-  let compacted: Revision = 0;
+  const size = createHistorySize(keepBytes);
+  /** Up to here everything is forgotten, or is about to be. */
+  let wanted: Revision = 0;
+  let running = Promise.resolve();
   let timer: Disposable | undefined;
+  let watch: Disposable | undefined;
   let over = false;
 
+  const compactTo = (target: Revision): Promise<void> => {
+    if (target <= wanted) return running;
+    const before = wanted;
+    wanted = target;
+    running = running.then(async () => {
+      try {
+        if (!over) await storage.compact(target);
+      } catch (error) {
+        // Forgotten at a later turn.
+        if (wanted === target) wanted = before;
+        onError(error);
+      }
+    });
+    return running;
+  };
   const turn = async () => {
     const current = await storage.currentRevision();
+    follow(current);
     seen.push(current);
     const old = seen.length > STEPS ? (seen.shift() ?? 0) : 0;
-    const target = Math.max(old, current - keepRevisions);
-    if (over || target <= compacted) return;
-    await storage.compact(target);
-    compacted = target;
+    await compactTo(Math.max(old, current - keepRevisions));
+  };
+  /** Counts what is written, by whichever server. A watch that ends is begun anew at the next turn. */
+  const follow = (from: Revision) => {
+    if (over) return;
+    watch ??= storage.watch("", from, {
+      events(events, revision) {
+        const target = size.written(bytesOf(events), revision);
+        if (target !== undefined) void compactTo(target);
+      },
+      error() {
+        watch = undefined;
+      },
+    });
   };
   const plan = () => {
     timer = scheduler.schedule(keepMs / STEPS, () => {
@@ -48,11 +83,19 @@ export function startCompactionSchedule(options: CompactionScheduleOptions): Dis
         });
     });
   };
+  storage.currentRevision().then(follow, () => {});
   plan();
   return {
     [Symbol.dispose]() {
       over = true;
       timer?.[Symbol.dispose]();
+      watch?.[Symbol.dispose]();
     },
   };
+}
+
+function bytesOf(events: readonly StorageEvent[]): number {
+  let bytes = 0;
+  for (const event of events) bytes += keyOf(event).length + (event.type === "put" ? event.entry.value.byteLength : 0);
+  return bytes;
 }

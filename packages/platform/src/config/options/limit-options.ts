@@ -6,6 +6,22 @@ const perSecond = (flag: string, description: string) =>
   integerOption({ flag, default: 0, defaultText: "0 (no limit)", min: 0, max: 1_000_000, description });
 
 export const limitOptions = {
+  history: {
+    maxAgeSeconds: integerOption({
+      flag: "history-max-age-seconds",
+      default: 300,
+      min: 60,
+      max: 86_400,
+      description: "How long the store keeps what was replaced, so that watches can be resumed and lists be continued",
+    }),
+    maxMiB: integerOption({
+      flag: "history-max-mib",
+      default: 512,
+      min: 16,
+      max: 65_536,
+      description: "About how many MiB may be written before the store forgets the oldest of it, however young that is",
+    }),
+  },
   maxRequestsInflight: integerOption({
     flag: "max-requests-inflight",
     default: 400,
