@@ -19,6 +19,7 @@ import { createHttpTransport } from "@postern/apiserver/transport/http-transport
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
 import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { notingUse } from "./authorization/noting-use.ts";
+import { assertFilled } from "./backup/filling-mark.ts";
 import { pathOf } from "./bootstrap/admin-kube-config.ts";
 import { isFirstStart } from "./bootstrap/first-start.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
@@ -100,6 +101,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     checks,
   } = await openStore(configuration, reportStoreCheck(logger, metrics));
   teardown.use(disk);
+  await assertFilled(disk);
   teardown.use(
     startCompactionSchedule({
       storage: disk,

@@ -9,6 +9,7 @@ import { BackupError } from "./backup-error.ts";
 import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
 import { copyStore } from "./copy-store.ts";
 import type { ContentSummary } from "./entry-frames.ts";
+import { assertFilled } from "./filling-mark.ts";
 import { decodeKeysInForce, encodeKeysInForce } from "./keys-in-force.ts";
 import { listKeysInForce } from "./list-keys-in-force.ts";
 import { readBackupHeader, verifyBackup } from "./read-backup.ts";
@@ -86,7 +87,11 @@ export async function restoreStore(options: RestoreOptions): Promise<RestoreRepo
   const policy = await policyOf(choice, serverKey);
   assertListIsNewer(header, policy);
   await verifyBackup(file, key);
-  return await fillNewStore(configuration, (storage) => restoreBackup({ path: file, header, key, policy, storage }));
+  // The salt is another one in every backup.
+  const source = `restore of ${header.salt}, ${policy.type}${policy.type === "in-force" ? ` at ${policy.list.takenAt}` : ""}`;
+  return await fillNewStore(configuration, source, (storage) =>
+    restoreBackup({ path: file, header, key, policy, storage }),
+  );
 }
 
 /** Neither store may have a server on it: what is written meanwhile would be in one of them alone. */
@@ -100,7 +105,10 @@ export async function copyBetween(
   }
   const { storage } = await openStore(from);
   await using source = storage;
-  return await fillNewStore(to, (target) => copyStore(source, target, signal));
+  await assertFilled(source);
+  const name =
+    from.store.kind === "etcd" ? from.store.endpoints.join(",") : from.store.kind === "sqlite" ? from.store.path : "";
+  return await fillNewStore(to, `copy of ${name}`, (target) => copyStore(source, target, signal));
 }
 
 /** The key for a new backup under the passphrase in a file; undefined without a file. */

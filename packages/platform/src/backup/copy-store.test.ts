@@ -65,7 +65,12 @@ describe("a copy of a store", () => {
     const from = createMemoryStorage();
     await from.create("/k", Buffer.from("value"));
     const to = createMemoryStorage();
-    const careless = { ...to, list: to.list.bind(to), create: (key: string) => to.create(key, Buffer.from("other")) };
+    const careless = {
+      ...to,
+      get: to.get.bind(to),
+      list: to.list.bind(to),
+      create: (key: string) => to.create(key, Buffer.from("other")),
+    };
     await expect(copyStore(from, careless as typeof to, signal)).rejects.toThrow(/the copy differs/);
   });
 

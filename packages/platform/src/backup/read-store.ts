@@ -4,6 +4,7 @@ import type { ListResult, Revision, Storage, StoredEntry } from "@postern/apiser
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { BackupError } from "./backup-error.ts";
 import { type ContentSummary, createSummary, encodeEntry } from "./entry-frames.ts";
+import { FILLING_KEY } from "./filling-mark.ts";
 
 export type StoreSnapshot = {
   readonly revision: Revision;
@@ -18,13 +19,16 @@ export async function snapshotStore(storage: Storage, signal: AbortSignal): Prom
   return { revision: first.revision, pages: pagesFrom(storage, first, signal) };
 }
 
+/** Whether there is nothing in it, or what an earlier try with the same content has left. */
 export const isEmpty = async (storage: Storage): Promise<boolean> =>
+  (await storage.get(FILLING_KEY)) !== undefined ||
   (await storage.list("", { limit: 1, remaining: "any" })).entries.length === 0;
 
 export async function summarizeStore(storage: Storage, signal: AbortSignal): Promise<ContentSummary> {
   const summary = createSummary();
   const { pages } = await snapshotStore(storage, signal);
-  for await (const page of pages) for (const entry of page) summary.add(encodeEntry(entry));
+  for await (const page of pages)
+    for (const entry of page) if (entry.key !== FILLING_KEY) summary.add(encodeEntry(entry));
   return summary.finish();
 }
 

@@ -7,20 +7,30 @@ import type { Configuration } from "../config/configuration.ts";
 import { ensurePrivateDirectory, exists, syncDirectory } from "../pki/private-file.ts";
 import { openStore } from "../server/open-store.ts";
 import { BackupError } from "./backup-error.ts";
+import { beginFilling, endFilling } from "./filling-mark.ts";
 
 /**
- * Fills the store that the configuration names. A database file gets its name once `fill` is through; in etcd, what an interrupted
- * restore has written keeps the next one from writing beside it. Rejects with BackupError where there is a store already.
+ * Fills the store that the configuration names; `source` tells what with. A database file gets its name once `fill` is through. In etcd
+ * a mark says until then that the store is not whole: the next try with the same source goes on with it, others and servers refuse it.
+ * Rejects with BackupError where there is a store already.
  */
 export async function fillNewStore<T>(
   configuration: Configuration,
+  source: string,
   fill: (storage: Storage) => Promise<T>,
 ): Promise<T> {
   const { store } = configuration;
   if (store.kind === "memory") {
     throw new BackupError("a store in memory ends with this command: name a database file or etcd with --store");
   }
-  if (store.kind === "etcd") return await fillOpened(configuration, fill);
+  if (store.kind === "etcd") {
+    return await fillOpened(configuration, async (storage) => {
+      await beginFilling(storage, source);
+      const result = await fill(storage);
+      await endFilling(storage);
+      return result;
+    });
+  }
 
   const { path } = store;
   if (await exists(path)) {

@@ -22,6 +22,7 @@ import {
   serverKeyPath,
 } from "../server/server-keys.ts";
 import { createTeardown } from "../server/teardown.ts";
+import { assertFilled } from "./filling-mark.ts";
 
 export type StoppedServer = AsyncDisposable & {
   /** The store as it is on disk. */
@@ -43,6 +44,7 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
     }
     const { storage: disk, isShared } = await openStore(configuration);
     teardown.use(disk);
+    await assertFilled(disk);
     if (await isFirstStart(disk)) {
       throw new ConfigurationError("the store is empty, no server has started on it: correct --data-dir or --store");
     }

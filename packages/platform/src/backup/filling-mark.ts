@@ -1,0 +1,40 @@
+// The mark in a store that is being filled, so that what was interrupted is taken up again, and no server starts on half of a store.
+
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { BackupError } from "./backup-error.ts";
+
+/** Outside the prefix of objects: no API shows it. */
+export const FILLING_KEY = "/platform/filling";
+
+/**
+ * Marks an empty store, or finds the mark of an earlier try with the same `source`, which says what the store is filled with. Rejects
+ * with BackupError where the store has anything else in it.
+ */
+export async function beginFilling(storage: Storage, source: string): Promise<void> {
+  const mark = await storage.get(FILLING_KEY);
+  if (mark !== undefined) {
+    if (Buffer.from(mark.value).toString() === source) return;
+    throw new BackupError(
+      "the store holds part of another restore or copy, which was interrupted: run that one again to its end, or empty the store (with etcd: etcdctl del --prefix, and the prefix of --etcd-prefix), nothing was written",
+    );
+  }
+  const { entries } = await storage.list("", { limit: 1, remaining: "any" });
+  if (entries.length > 0) {
+    throw new BackupError("the store is not empty: name a new one, nothing was written");
+  }
+  await storage.create(FILLING_KEY, Buffer.from(source));
+}
+
+export async function endFilling(storage: Storage): Promise<void> {
+  const mark = await storage.get(FILLING_KEY);
+  if (mark !== undefined) await storage.delete(FILLING_KEY, mark.revision);
+}
+
+/** Rejects with ConfigurationError where the store is not whole. */
+export async function assertFilled(storage: Storage): Promise<void> {
+  if ((await storage.get(FILLING_KEY)) === undefined) return;
+  throw new ConfigurationError(
+    "the store holds part of a restore or copy that was interrupted: run the same postern restore or postern store copy again, which goes on with it, or empty the store",
+  );
+}
