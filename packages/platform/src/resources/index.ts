@@ -24,6 +24,7 @@ import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { AccessKeyAuthenticator } from "../authentication/access-key-authenticator.ts";
 import type { FilteredResource } from "../authorization/filtered-resources.ts";
 import { createMembershipCheck } from "../authorization/membership-check.ts";
+import type { ReviewGuard } from "../authorization/review-guard.ts";
 import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
 import type { PlatformContext } from "../platform-context.ts";
 import type { BackendRegistry } from "../virtual-clusters/backend-registry.ts";
@@ -67,12 +68,15 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
   readonly keyQuota: OwnedAccessKeysDependencies["keyQuota"];
   readonly decisions: OwnedAccessKeysDependencies["decisions"];
+  /** Whether a cluster may be told whose a token is. */
+  readonly acceptsReview: ReviewGuard;
   readonly usage: OwnedAccessKeysDependencies["usage"];
   readonly onlyVisible: (resource: FilteredResource) => (storage: ResourceStorage) => ResourceStorage;
 };
 
 export function platformResources(deps: PlatformResourceDependencies): readonly ResourceDefinition[] {
-  const { authorizer, authenticator, ruleResolver, rbac, onlyVisible, controlPlaneKeys, configuration } = deps;
+  const { authorizer, authenticator, ruleResolver, rbac, onlyVisible, controlPlaneKeys, configuration, acceptsReview } =
+    deps;
   const { identityOf } = authenticator;
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
   const checkMembership = createMembershipCheck({ names: deps.names, escalation });
@@ -100,7 +104,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     clusterRoles(escalation),
     clusterRoleBindings(escalation),
 
-    tokenReviews({ tokens: authenticator, audiences: [] }),
+    tokenReviews({ tokens: authenticator, audiences: [], accepts: acceptsReview }),
     selfSubjectReviews,
     subjectAccessReviews({ authorizer }),
     localSubjectAccessReviews({ authorizer }),

@@ -15,6 +15,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
+import { createReviewGuard } from "../authorization/review-guard.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { createKeyEventRecorder } from "../controllers/access-key-events.ts";
 import { describeCertificate } from "../credentials/describe-certificate.ts";
@@ -162,6 +163,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       recordEvent: recordKeyEvent,
       mintAccessKey: mint.mintAccessKey,
       decisions: core.authorizer,
+      acceptsReview: createReviewGuard({ names, keys, authorizer: core.authorizer }),
       disableKey: (key) => disableKey(key, accessKeys(), { clock: runtime.clock, signal }),
       allKeys: () => keys.all(),
       ownKeys: () => required(accessKeys().storage),

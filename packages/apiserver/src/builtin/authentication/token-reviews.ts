@@ -7,6 +7,7 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import type { Authentication } from "../../authentication/authenticator.ts";
 import type { TokenAuthenticator } from "../../authentication/token-authenticator.ts";
 import { GROUP_AUTHENTICATED, type UserInfo } from "../../authentication/user-info.ts";
+import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
@@ -38,12 +39,14 @@ export type TokenReviewOptions = {
   readonly tokens: TokenAuthenticator;
   /** The names this server goes by as the audience of a token. */
   readonly audiences: readonly string[];
+  /** Whether whoever asks may be told; a token that it may not be told of is answered like one that is not good. Default: always. */
+  readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;
 };
 
 /** The same words for every token that is not good, so that nothing is told about why. */
 const REFUSED = { user: {}, error: "invalid bearer token" };
 
-export const tokenReviews = ({ tokens, audiences }: TokenReviewOptions): ResourceDefinition =>
+export const tokenReviews = ({ tokens, audiences, accepts }: TokenReviewOptions): ResourceDefinition =>
   defineBuiltin({
     group: AUTHENTICATION_GROUP,
     version: "v1",
@@ -52,13 +55,15 @@ export const tokenReviews = ({ tokens, audiences }: TokenReviewOptions): Resourc
     singular: "tokenreview",
     namespaced: false,
     schema: kindSchema(fields.schema),
-    async submit(_context, body) {
+    async submit(context, body) {
       // The schema has checked the shape.
       const { token = "", audiences: asked = [] } = (body as TokenReview).spec ?? {};
       if (token === "") throw badRequestError("token is required for TokenReview in authentication");
       const wanted = asked.length === 0 ? audiences : asked;
       const authentication = await authenticateToken(tokens, token, wanted);
-      if (authentication === undefined) return answeredReview(body, REFUSED);
+      if (authentication === undefined || accepts?.(authentication, context) === false) {
+        return answeredReview(body, REFUSED);
+      }
       // A token that does not say for whom it is meant is meant for this server.
       const common = authentication.audiences ?? audiences.filter((audience) => wanted.includes(audience));
       if (common.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);

@@ -65,7 +65,11 @@ const fields = s
           )
           .describe("Everything that has to let a request through, each judged by itself."),
         remedies: s.list(s.string()).describe("What would let the request through, for each step that does not."),
-        usedSince: s.timestamp().describe("Since when the use of the key is known: what is older than a minute survives a start of the server."),
+        usedSince: s
+          .timestamp()
+          .describe(
+            "Since when the use of the key is known: what is older than a minute survives a start of the server.",
+          ),
         leastScope: s.anyObject().describe("The narrowest spec.scope that opens everything the key was used for."),
         beyondScopes: s
           .list(s.string())

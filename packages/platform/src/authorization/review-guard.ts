@@ -1,0 +1,47 @@
+// Whether a cluster that asks whose a token is may let its bearer in: it learns a name and groups, and nothing of what narrows the key.
+
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
+import type { PlatformAuthorizer } from "./platform-authorizer.ts";
+import type { ProxyRequest } from "./request-target.ts";
+
+export type ReviewGuard = (authentication: Authentication, asker: Pick<RequestContext, "user">) => boolean;
+
+export type ReviewGuardOptions = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly authorizer: Pick<PlatformAuthorizer, "decide">;
+};
+
+/** Anything but what every live key may ask. */
+const inner = resolveRequestInfo("GET", "/api/v1/secrets", new URLSearchParams());
+
+/**
+ * A key without restrictions is its owner, anywhere. A scoped one is let in where it may use the proxy to the very cluster that asks, which
+ * opens all of it; rules open parts, which the cluster could not be told.
+ */
+export function createReviewGuard({ names, keys, authorizer }: ReviewGuardOptions): ReviewGuard {
+  return ({ user, credential }, asker) => {
+    const restrictions = credential === undefined ? undefined : keys.byId(credential.id)?.restrictions;
+    if (restrictions === undefined) return true;
+    const request = requestTo(asker.user, names);
+    if (request === undefined || restrictions.ruleSets.length > 0) return false;
+    const bearer = { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] };
+    return authorizer.decide(request, { user: bearer, credential }).verdict === "allow";
+  };
+}
+
+/** To the cluster that a control plane's own key stands for; undefined for every other user. */
+function requestTo({ name }: UserInfo, names: PlatformNames): ProxyRequest | undefined {
+  const cluster = parseClusterIdentity(names, name);
+  if (cluster !== undefined) return { target: "Cluster", cluster, inner };
+  const instance = parseVirtualClusterIdentity(names, name);
+  const project = instance === undefined ? undefined : names.projectOf(instance.namespace);
+  if (instance === undefined || project === undefined) return undefined;
+  return { target: "ProjectVirtualCluster", project, virtualCluster: instance.instance, inner };
+}

@@ -1,0 +1,181 @@
+// What an API server asks Postern, by the kube configs and flags that are shipped for it: whose a token is, and who may do what.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { loadConnection } from "@postern/client/load-kube-config";
+import { createNodeTransport } from "@postern/client/transport/node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
+import { type PosternProcess, REPOSITORY, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+
+const SHIPPED = join(REPOSITORY, "deploy/webhook");
+const FOLDER = "/etc/kubernetes/postern";
+const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+let http: HttpClient;
+let admin = "";
+let webhookKey = "";
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"));
+  http = await httpClient(server);
+  admin = await adminKey(server);
+  await create("users", { kind: "User", metadata: { name: "alice" }, spec: { subject: "alice@example.com" } });
+  await create("teams", { kind: "Team", metadata: { name: "devs" }, spec: { users: ["alice"] } });
+  // As the guide says.
+  const scope = { roles: [{ role: "vcluster", projects: ["default"], virtualClusters: ["demo"] }] };
+  const spec = { subject: "postern:vcluster:p-default:demo", scope };
+  webhookKey = (await create("ownedaccesskeys", { kind: "OwnedAccessKey", metadata: { name: "webhook" }, spec })).spec
+    .key;
+  await writeFile(join(directory.path, "access-key"), `${webhookKey}\n`, { mode: 0o600 });
+  await writeFile(join(directory.path, "ca.crt"), await readFile(server.caFile));
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+async function create(path: string, object: object): Promise<any> {
+  const body = { apiVersion: "management.postern/v1", ...object };
+  const answer = await http(`${MANAGEMENT}/${path}`, { key: admin, body });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body;
+}
+
+const keyFor = async (user: string, spec: object = {}): Promise<any> =>
+  await create("ownedaccesskeys", {
+    kind: "OwnedAccessKey",
+    metadata: { generateName: `${user}-` },
+    spec: { user, ...spec },
+  });
+
+/** Sends a review as an API server does: to the URL of a shipped kube config, with the files that it names. */
+async function ask(name: string, review: object): Promise<any> {
+  const text = await readFile(join(SHIPPED, `${name}.kubeconfig`), "utf8");
+  const path = join(directory.path, `${name}.kubeconfig`);
+  await writeFile(
+    path,
+    text.replaceAll("https://postern.example.com:8443", server.url).replaceAll(FOLDER, directory.path),
+  );
+  const { transport: options, token } = await loadConnection({ path, environment: {} });
+  const { pathname, origin } = new URL(options.server);
+  const transport = createNodeTransport({ ...options, server: origin });
+  try {
+    const answer = await transport.send({
+      method: "POST",
+      path: pathname,
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        accept: "application/json, */*",
+      },
+      body: JSON.stringify(review),
+    });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of answer.body) chunks.push(chunk);
+    const body = JSON.parse(Buffer.concat(chunks).toString());
+    expect(answer.status, JSON.stringify(body)).toBe(201);
+    return body.status;
+  } finally {
+    await transport[Symbol.asyncDispose]();
+  }
+}
+
+const whose = (token: string) =>
+  ask("postern-authentication", { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token } });
+
+const mayGetProjects = (user: string, groups: readonly string[]) =>
+  ask("postern-authorization", {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    spec: { user, groups, resourceAttributes: { verb: "delete", group: "management.postern", resource: "projects" } },
+  });
+
+describe("an API server with the shipped webhook files", () => {
+  it("learns whose a key is, with the groups that RBAC goes by", async () => {
+    const { spec } = await keyFor("alice");
+    const { authenticated, user } = await whose(spec.key);
+    expect([authenticated, user.username]).toEqual([true, "alice@example.com"]);
+    expect(user.groups).toEqual(expect.arrayContaining(["postern:user:alice", "postern:team:devs"]));
+  });
+
+  it("is told of no key that is not good, and is not asked to let anybody in", async () => {
+    const { spec, metadata } = await keyFor("alice");
+    expect((await whose(spec.key)).authenticated).toBe(true);
+    const disabled = await http(`${MANAGEMENT}/ownedaccesskeys/${metadata.name}`, {
+      key: admin,
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { spec: { disabled: true } },
+    });
+    expect(disabled.status, disabled.text).toBe(200);
+    for (const token of [spec.key, `${spec.key}x`, "unknown"]) {
+      const status = await whose(token);
+      expect(status.authenticated ?? false).toBe(false);
+      expect(status.user ?? {}).toEqual({});
+    }
+  });
+
+  it("security book 1: is told of a scoped key where its scope opens this cluster, and its owner may use it", async () => {
+    const isKnown = async (user: string, spec: object): Promise<boolean> =>
+      (await whose((await keyFor(user, spec)).spec.key)).authenticated ?? false;
+    const only = (virtualCluster: string) => ({ scope: { virtualClusters: [{ project: "default", virtualCluster }] } });
+    expect(await isKnown("admin", only("demo"))).toBe(true);
+    expect(await isKnown("admin", { scope: { projects: [{ project: "default" }] } })).toBe(true);
+    expect(await isKnown("admin", only("other"))).toBe(false);
+    expect(await isKnown("admin", { scope: {} })).toBe(false);
+    // What rules narrow cannot be told to the cluster.
+    expect(await isKnown("admin", { rules: [{ verbs: ["get"] }] })).toBe(false);
+    expect(await isKnown("alice", only("demo"))).toBe(false);
+    // Whoever stands for no cluster is told of keys that are their owners alone.
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: {} };
+    for (const [spec, expected] of [
+      [only("demo"), false],
+      [{}, true],
+    ] as const) {
+      const { key: token } = (await keyFor("admin", spec)).spec;
+      const path = "/kubernetes/management/apis/authentication.k8s.io/v1/tokenreviews";
+      const { body } = await http(path, { key: admin, body: { ...review, spec: { token } } });
+      expect(body.status.authenticated ?? false).toBe(expected);
+    }
+  });
+
+  it("learns who may do what in the management API", async () => {
+    expect(await mayGetProjects("admin", ["postern:admins"])).toMatchObject({ allowed: true });
+    expect(await mayGetProjects("alice@example.com", ["system:authenticated"])).toMatchObject({ allowed: false });
+  });
+
+  it("asks with a key that opens nothing else", async () => {
+    for (const path of [`${MANAGEMENT}/ownedaccesskeys`, "/kubernetes/management/api/v1/secrets", "/metrics"]) {
+      expect((await http(path, { key: webhookKey })).status, path).toBe(403);
+    }
+  });
+});
+
+describe("the shipped settings of API servers", () => {
+  const flagsOf: { readonly [file: string]: (content: any) => readonly string[] } = {
+    "kubeadm.yaml": ({ apiServer }) =>
+      apiServer.extraArgs.map(({ name, value }: { name: string; value: string }) => `${name}=${value}`),
+    "k3s-config.yaml": (content) => content["kube-apiserver-arg"],
+    "vcluster-values.yaml": ({ controlPlane }) =>
+      controlPlane.distro.k8s.apiServer.extraArgs.map((flag: string) => flag.replace(/^--/, "")),
+  };
+
+  it.each(Object.keys(flagsOf))("%s names the shipped kube configs, and versions that we serve", async (file) => {
+    const flags = flagsOf[file]?.(parse(await readFile(join(SHIPPED, file), "utf8"))) ?? [];
+    const values = new Map(flags.map((flag) => flag.split("=", 2) as [string, string]));
+    for (const use of ["authentication-token", "authorization"]) {
+      const path = values.get(`${use}-webhook-config-file`) ?? "";
+      expect(path.startsWith(`${FOLDER}/`)).toBe(true);
+      const kubeConfig = parse(await readFile(join(SHIPPED, path.slice(FOLDER.length + 1)), "utf8"));
+      expect(kubeConfig.clusters[0].cluster["certificate-authority"]).toBe(`${FOLDER}/ca.crt`);
+      expect(kubeConfig.users[0].user.tokenFile).toBe(`${FOLDER}/access-key`);
+      expect(values.get(`${use}-webhook-version`)).toBe("v1");
+    }
+    expect(values.get("authorization-mode")).toMatch(/RBAC,Webhook$/);
+  });
+});
