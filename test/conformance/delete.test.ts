@@ -46,6 +46,16 @@ test.each<[JsonObject | string, number, string]>([
   [{ kind: "Foo", apiVersion: "v1" }, 500, 'no kind "Foo" is registered for version "v1" in scheme'],
   ["garbage", 500, "couldn't get version/kind; json parse error: invalid character 'g'"],
   [
+    "[]",
+    500,
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct {",
+  ],
+  [
+    { gracePeriodSeconds: 1.5 },
+    500,
+    "json: cannot unmarshal number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+  ],
+  [
     { gracePeriodSeconds: "x" },
     500,
     "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds",

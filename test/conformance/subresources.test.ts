@@ -81,6 +81,50 @@ test("B-03 refuses a negative number, POST, and an object without replicas", asy
   });
 });
 
+const NO_INT32 = (found: string) =>
+  `json: cannot unmarshal ${found} into Go struct field ScaleSpec.spec.replicas of type int32`;
+
+test.each([
+  ["string", "x"],
+  ["number 2147483648", 2147483648],
+  ["number 1.5", 1.5],
+])("B-03 refuses a %s for a number of 32 bits, in a replacement and in a patch", async (found, replicas) => {
+  await api.post(WIDGETS, widget("b03-int32", { size: 1, replicas: 1 }));
+  const body = { ...scale("b03-int32", 1), spec: { replicas } };
+  expect((await api.put(scaleOf("b03-int32"), body)).json).toMatchObject({
+    code: 400,
+    message: `Scale in version "v1" cannot be handled as a Scale: ${NO_INT32(found)}`,
+  });
+  const { json } = await api.patch(scaleOf("b03-int32"), MERGE_PATCH, { spec: { replicas } });
+  expect({ code: json.code, field: json.details.causes[0].field }).toEqual({ code: 422, field: "patch" });
+  expect(json.message).toMatch(/^ "" is invalid: patch: Invalid value: "\{/);
+  expect(json.message).toContain(`: ${NO_INT32(found)}`);
+});
+
+test("B-03 holds a Scale against the uid, the name and the namespace of its object, and names unknown fields", async () => {
+  await api.post(WIDGETS, widget("b03-meta", { size: 1, replicas: 1 }));
+  const put = async (meta: object) => (await api.put(scaleOf("b03-meta"), scale("b03-meta", 2, meta))).json;
+  expect(await put({ uid: "other" })).toMatchObject({
+    code: 409,
+    message: expect.stringContaining("Precondition failed: UID in precondition: other, UID in object meta: "),
+  });
+  expect(await put({ name: "other" })).toMatchObject({ code: 400 });
+  expect(await put({ namespace: "other" })).toMatchObject({
+    code: 400,
+    message: "the namespace of the provided object does not match the namespace sent on the request",
+  });
+  const bogus = { spec: { replicas: 2, bogus: 1 } };
+  const warned = await api.patch(scaleOf("b03-meta"), MERGE_PATCH, bogus);
+  expect({ status: warned.status, warnings: warned.warnings }).toEqual({
+    status: 200,
+    warnings: ['299 - "unknown field \\"spec.bogus\\""'],
+  });
+  expect((await api.patch(`${scaleOf("b03-meta")}?fieldValidation=Strict`, MERGE_PATCH, bogus)).json).toMatchObject({
+    code: 422,
+    message: expect.stringContaining('strict decoding error: unknown field "spec.bogus"'),
+  });
+});
+
 test("B-04 answers 404 for the object before it does for an unknown subresource", async () => {
   await api.post(WIDGETS, widget("b04"));
   expect((await api.get(`${WIDGETS}/absent/nosuch`)).json.message).toBe(

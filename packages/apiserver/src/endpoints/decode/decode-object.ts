@@ -124,7 +124,8 @@ function nameIn({ metadata }: JsonObject): string {
   return isJsonObject(metadata) ? textOr(metadata["name"], "") : "";
 }
 
-const notAnObject = (value: JsonValue): string =>
+/** What Go says of JSON that has no members to look for a kind in. */
+export const notAnObject = (value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type ` +
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 

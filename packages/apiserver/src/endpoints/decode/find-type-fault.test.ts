@@ -15,11 +15,12 @@ const schema: StructuralSchema = {
       type: "array",
       items: { type: "object", properties: { verbs: { type: "array", items: { type: "string" } } } },
     },
+    spec: { type: "object", properties: { replicas: { type: "integer", format: "int32" } } },
     port: { "x-kubernetes-int-or-string": true },
   },
 };
-const inField = (value: string, field: string, type: string): string =>
-  `json: cannot unmarshal ${value} into Go struct field ConfigMap.${field} of type ${type}`;
+const inField = (value: string, field: string, type: string, struct = "ConfigMap"): string =>
+  `json: cannot unmarshal ${value} into Go struct field ${struct}.${field} of type ${type}`;
 
 it.each<[JsonValue, string | undefined]>([
   [{ data: { a: "b" }, immutable: null, seconds: 5, rules: [{ verbs: ["get"] }], port: "x", unknown: [] }, undefined],
@@ -27,8 +28,11 @@ it.each<[JsonValue, string | undefined]>([
   [{ data: "x" }, inField("string", "data", "map[string]string")],
   [{ immutable: "yes" }, inField("string", "immutable", "bool")],
   [{ seconds: 1.5 }, inField("number 1.5", "seconds", "int32")],
-  [{ rules: [{ verbs: "get" }] }, inField("string", "rules.verbs", "[]string")],
-  [{ rules: [{ verbs: [true] }] }, inField("bool", "rules.verbs", "string")],
+  [{ rules: [{ verbs: "get" }] }, inField("string", "rules.verbs", "[]string", "PolicyRule")],
+  [{ rules: [{ verbs: [true] }] }, inField("bool", "rules.verbs", "string", "PolicyRule")],
+  [{ spec: { replicas: "x" } }, inField("string", "spec.replicas", "int32", "ConfigMapSpec")],
+  [{ spec: { replicas: 2147483648 } }, inField("number 2147483648", "spec.replicas", "int32", "ConfigMapSpec")],
+  [{ spec: { replicas: -2147483648 } }, undefined],
   [[], "json: cannot unmarshal array into Go value of type v1.ConfigMap"],
 ])("finds in %j the fault %j", (value, fault) => {
   expect(findTypeFault(value, schema, "ConfigMap")).toBe(fault);

@@ -13,9 +13,9 @@ export function findTypeFault(
   path: readonly string[] = [],
 ): string | undefined {
   if (value === null || schema.type === undefined || schema["x-kubernetes-int-or-string"] === true) return undefined;
-  if (!fits(value, schema.type)) {
-    const field = path.length === 0 ? "" : `Go struct field ${structName}.${path.join(".")} of type `;
-    return `json: cannot unmarshal ${describe(value)} into ${field || "Go value of type "}${goTypeOf(schema, structName)}`;
+  if (!fits(value, schema)) {
+    const field = path.length === 0 ? "" : `Go struct field ${structWith(path, structName)}.${path.join(".")} of type `;
+    return `json: cannot unmarshal ${describe(value, schema)} into ${field || "Go value of type "}${goTypeOf(schema, structName)}`;
   }
   if (isJsonArray(value)) {
     const { items } = schema;
@@ -31,14 +31,36 @@ export function findTypeFault(
   });
 }
 
-function fits(value: JsonValue, type: NonNullable<StructuralSchema["type"]>): boolean {
+/** Lists whose items have a type that is not named after them. */
+const ITEM_TYPES: { readonly [list: string]: string } = { rules: "PolicyRule", subjects: "Subject" };
+
+/** The Go type that has the last field of a path: Go names the innermost struct, and then the path from the outermost. */
+function structWith(path: readonly string[], structName: string): string {
+  const container = path.at(-2);
+  if (container === undefined) return structName;
+  const capitalized = `${container.slice(0, 1).toUpperCase()}${container.slice(1)}`;
+  const isPart = path.length === 2 && (container === "spec" || container === "status");
+  return isPart ? `${structName}${capitalized}` : (ITEM_TYPES[container] ?? capitalized);
+}
+
+/** The highest number of a type; the lowest is one further from zero. */
+const MAX_INT32 = 2 ** 31 - 1;
+const MAX_INT64 = 2n ** 63n - 1n;
+
+function isInteger(value: JsonValue, format: string | undefined): boolean {
+  if (typeof value !== "bigint" && !(typeof value === "number" && Number.isInteger(value))) return false;
+  if (format === "int32") return value <= MAX_INT32 && value >= -MAX_INT32 - 1;
+  return value <= MAX_INT64 && value >= -MAX_INT64 - 1n;
+}
+
+function fits(value: JsonValue, { type, format }: StructuralSchema): boolean {
   switch (type) {
     case "object":
       return isJsonObject(value);
     case "array":
       return isJsonArray(value);
     case "integer":
-      return typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value));
+      return isInteger(value, format);
     case "number":
       return typeof value === "bigint" || typeof value === "number";
     default:
@@ -46,9 +68,9 @@ function fits(value: JsonValue, type: NonNullable<StructuralSchema["type"]>): bo
   }
 }
 
-/** Numbers that are none of the wanted kind are shown. */
-const describe = (value: JsonValue): string =>
-  typeof value === "number" && !Number.isInteger(value) ? `number ${value}` : goKindOf(value);
+/** Numbers where a number is wanted, but another, are shown. */
+const describe = (value: JsonValue, schema: StructuralSchema): string =>
+  schema.type === "integer" && goKindOf(value) === "number" ? `number ${value}` : goKindOf(value);
 
 function goTypeOf(schema: StructuralSchema, structName: string): string {
   const { type, format, items } = schema;

@@ -15,6 +15,7 @@ import type { RequestContext } from "../../chain/handler.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
+import { notAnObject } from "../decode/decode-object.ts";
 import { parseBody } from "../decode/parse-body.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
@@ -73,13 +74,11 @@ function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions
         ? decodeProtobufObject(bytes, { apiVersion: "v1", kind: "DeleteOptions" })
         : parseBody(bytes, format === "yaml", false).value;
   } catch (error) {
-    throw untypedError(
-      `couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : error}`,
-      error,
-    );
+    const why = error instanceof Error ? error.message : String(error);
+    throw untypedError(format === "protobuf" ? why : `couldn't get version/kind; json parse error: ${why}`, error);
   }
   const fields = value ?? {};
-  if (!isJsonObject(fields)) throw wrongType(fields, "", "struct");
+  if (!isJsonObject(fields)) throw untypedError(notAnObject(fields));
   const { kind, apiVersion } = fields;
   if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
     throw untypedError(
@@ -91,6 +90,9 @@ function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions
 
 function optionsFrom(value: JsonObject): SubmittedOptions {
   const gracePeriodSeconds = member(value, "gracePeriodSeconds", "number", "int64") as number | undefined;
+  if (gracePeriodSeconds !== undefined && !Number.isInteger(gracePeriodSeconds)) {
+    throw wrongType(gracePeriodSeconds, ".gracePeriodSeconds", "int64", `number ${gracePeriodSeconds}`);
+  }
   const orphanDependents = member(value, "orphanDependents", "boolean", "bool") as boolean | undefined;
   const propagationPolicy = member(value, "propagationPolicy", "string", "v1.DeletionPropagation") as
     | string
@@ -135,8 +137,6 @@ function member(
   throw wrongType(found, `.${name}`, goType);
 }
 
-function wrongType(value: JsonValue, field: string, goType: string): ApiError {
-  return untypedError(
-    `json: cannot unmarshal ${goKindOf(value)} into Go struct field DeleteOptions${field} of type ${goType}`,
-  );
+function wrongType(value: JsonValue, field: string, goType: string, found = goKindOf(value)): ApiError {
+  return untypedError(`json: cannot unmarshal ${found} into Go struct field DeleteOptions${field} of type ${goType}`);
 }

@@ -26,7 +26,7 @@ import { type FieldError, invalidError } from "@postern/apimachinery/validation/
 import type { RequestContext } from "../../chain/handler.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
-import { conform } from "../decode/decode-object.ts";
+import { type BodyKind, conform } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
 import { findTypeFault } from "../decode/find-type-fault.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
@@ -66,7 +66,8 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   const patch = readPatch(input, definition.schema);
   return {
     transform(current) {
-      const next = asObject(patch.apply(current), input, patch.strictErrors, current);
+      const next = asObject(patch.apply(current), definition, input, patch.strictErrors, current);
+      addDeprecationWarnings(resource, next, context.warnings);
       checkNameOfPath(next, context);
       const placed = tidyMetadata(inNamespaceOfPath(next, definition, context), context.warnings);
       return fieldManager.update({ live: current, next: placed, manager, subresource, now });
@@ -129,18 +130,18 @@ function readJsonPatch(text: string): Patch {
   };
 }
 
-/** Checks what a patch made of the object as a body would be checked, with the texts of a patch. */
-function asObject(
+/** Checks what a patch made of an object as a body would be checked, with the texts of a patch. */
+export function asObject(
   patched: JsonValue,
-  { context, resource, fieldValidation }: PatchInput,
+  definition: BodyKind,
+  { context, fieldValidation }: Pick<PatchInput, "context" | "fieldValidation">,
   strictErrors: readonly string[],
   current: KubeObject,
 ): KubeObject {
-  const { definition } = resource;
   if (!isJsonObject(patched) || typeof patched["kind"] !== "string" || patched["kind"] === "") {
     throw patchError(patched, (text) => `Object 'Kind' is missing in '${text}'`);
   }
-  checkKind(patched, resource, current);
+  checkKind(patched, definition, current);
   const { metadata = {} } = patched;
   const fault = metadata === null ? undefined : findMetadataFault(metadata);
   if (fault !== undefined) throw patchError(patched, () => fault);
@@ -155,7 +156,6 @@ function asObject(
   applyFieldValidation(directive, { warnings: faults, errors: faults }, context.warnings, (why) =>
     patchError(patched, () => why),
   );
-  addDeprecationWarnings(resource, object, context.warnings);
   return object;
 }
 
@@ -164,9 +164,9 @@ function patchError(patched: JsonValue, why: (text: string) => string): ApiError
   return invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why(text))]);
 }
 
-function checkKind(patched: JsonObject, { definition }: InstalledResource, current: KubeObject): void {
+function checkKind(patched: JsonObject, definition: BodyKind, current: KubeObject): void {
   const expected = formatApiVersion(definition);
-  const { apiVersion, kind } = patched;
+  const { apiVersion = "", kind } = patched;
   const errors: FieldError[] = [];
   if (apiVersion !== expected) errors.push(invalidError("apiVersion", apiVersion, `must be ${expected}`));
   if (kind !== definition.kind) errors.push(invalidError("kind", kind, `must be ${definition.kind}`));

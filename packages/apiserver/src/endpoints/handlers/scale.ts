@@ -1,10 +1,8 @@
 // The scale subresource: one number of a resource as an autoscaling/v1 Scale.
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/etcd.go (ScaleREST)
 
-import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import {
-  badRequestError,
   conflictError,
   internalError,
   invalidObjectError,
@@ -24,20 +22,21 @@ import type { ScaleSubresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
-import { type BodyKind, conform, decodeObject } from "../decode/decode-object.ts";
+import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
-import { checkNameOfPath, readBody } from "../decode/read-object.ts";
+import { checkNameOfPath, inNamespaceOfPath, readBody } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
 import { auditedPatch, negotiatePatchType } from "./patch.ts";
-import { APPLY_PATCH, readPatch } from "./patch-types.ts";
+import { APPLY_PATCH, asObject, readPatch } from "./patch-types.ts";
 
 const scaleKind: BodyKind = {
   group: "autoscaling",
   version: "v1",
   kind: "Scale",
+  strategicMergePatch: true,
   schema: kindSchema(
     s
       .object({
@@ -68,9 +67,9 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   if (verb !== "update" && verb !== "patch") throw unsupported(resource, verb);
   const options = updateOptionsOf(context.request.query);
   const edit = { context, resource, endpoint, scale, now: formatTimestamp(endpoint.runtime.clock.now()) };
-  const transform = verb === "update" ? await readReplacement(edit) : await readPatchOfScale(edit);
+  const request = verb === "update" ? await readReplacement(edit) : { transform: await readPatchOfScale(edit) };
   const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
-  const outcome = await storage.update(context, namespace, name, { subresource: "scale", transform }, { dryRun });
+  const outcome = await storage.update(context, namespace, name, { subresource: "scale", ...request }, { dryRun });
   return await objectResponse(context, 200, scaleOf(outcome.object.decode(), scale), definition, output);
 };
 
@@ -85,15 +84,16 @@ type EditInput = {
   readonly now: Timestamp;
 };
 
-async function readReplacement(input: EditInput): Promise<ScaleEdit> {
-  const { context, endpoint } = input;
+async function readReplacement(input: EditInput): Promise<{ readonly uid: string; readonly transform: ScaleEdit }> {
+  const { context, endpoint, resource } = input;
   const options = updateOptionsOf(context.request.query);
   const errors = validateUpdateOptions(options);
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "UpdateOptions" }, "", errors);
   const body = await readBody(context, endpoint);
-  const wanted = decodeObject(context, body, scaleKind, fieldValidationOf(options.fieldValidation));
+  const decoded = decodeObject(context, body, scaleKind, fieldValidationOf(options.fieldValidation));
+  const wanted = inNamespaceOfPath(decoded, resource.definition, context);
   context.audit.setRequestObject(wanted);
-  return (current) => updated(current, wanted, input);
+  return { uid: wanted.metadata.uid ?? "", transform: (current) => updated(current, wanted, input) };
 }
 
 async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
@@ -107,10 +107,11 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   context.audit.setRequestObject(() => auditedPatch(patchType, bytes));
   if (patchType === APPLY_PATCH) return readConfiguration(input, bytes, options.force ?? false);
   const patch = readPatch({ patchType, bytes }, scaleKind.schema);
+  const { fieldValidation } = options;
   return (current) => {
-    const patched = patch.apply(scaleOf(current, scale));
-    if (!isJsonObject(patched)) throw badRequestError("the patch makes the Scale something that is no object");
-    return updated(current, conform(withMetadata(patched), scaleKind).object, input);
+    const scaled = scaleOf(current, scale);
+    const patched = asObject(patch.apply(scaled), scaleKind, { context, fieldValidation }, patch.strictErrors, scaled);
+    return updated(current, patched, input);
   };
 }
 
@@ -132,10 +133,6 @@ function readConfiguration(input: EditInput, bytes: Uint8Array, force: boolean):
     return fieldManager.apply({ live, applied, manager, force, subresource: "scale", now });
   };
 }
-
-/** Only apiVersion, kind and metadata are looked at before the schema is. */
-const withMetadata = ({ metadata, ...rest }: JsonObject): KubeObject =>
-  ({ ...rest, metadata: isJsonObject(metadata) ? metadata : {} }) as unknown as KubeObject;
 
 function updated(current: KubeObject, wanted: KubeObject, { context, resource, scale, now }: EditInput): KubeObject {
   checkNameOfPath(wanted, context);
@@ -174,12 +171,6 @@ function checkVersion(current: KubeObject, wanted: KubeObject, { definition }: I
 
 function withReplicas(object: KubeObject, wanted: KubeObject, scale: ScaleSubresource): KubeObject {
   const replicas = replicasOf(wanted["spec"]);
-  if (typeof replicas !== "number" || !Number.isInteger(replicas)) {
-    throw badRequestError(
-      `Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal ${goKindOf(replicas)} into Go struct field ` +
-        "ScaleSpec.spec.replicas of type int32",
-    );
-  }
   if (replicas < 0) {
     throw invalidObjectError(scaleKind, object.metadata.name ?? "", [
       invalidError("spec.replicas", replicas, "must be greater than or equal to 0"),
@@ -189,5 +180,6 @@ function withReplicas(object: KubeObject, wanted: KubeObject, scale: ScaleSubres
   return withValueAtPath(object, splitFieldPath(scale.specReplicasPath), replicas) as JsonObject as KubeObject;
 }
 
-/** A Scale without replicas asks for none, as its Go type has it. */
-const replicasOf = (spec: JsonValue | undefined): JsonValue => (isJsonObject(spec) ? (spec["replicas"] ?? 0) : 0);
+/** A Scale without replicas asks for none, as its Go type has it. Decoding has let only numbers through. */
+const replicasOf = (spec: JsonValue | undefined): number =>
+  isJsonObject(spec) && typeof spec["replicas"] === "number" ? spec["replicas"] : 0;
