@@ -17,10 +17,18 @@ export type CoercedMetadata = {
 
 const TIMES = new Set(["creationTimestamp", "deletionTimestamp", "time"]);
 
-/** Throws 400 when metadata is of a wrong JSON type. `kind` and `version` are those of the object, for the message. */
-export function coerceMetadata(metadata: JsonValue | undefined, kind: string, version: string): CoercedMetadata {
+/**
+ * Throws 400 when metadata is of a wrong JSON type. `kind` and `version` are those of the object, for the message, whose paths begin at
+ * the object for a kind that has a Go type upstream.
+ */
+export function coerceMetadata(
+  metadata: JsonValue | undefined,
+  kind: string,
+  version: string,
+  hasGoType = false,
+): CoercedMetadata {
   if (metadata === undefined || metadata === null) return { metadata: {}, unknownPaths: [] };
-  const fault = findMetadataFault(metadata);
+  const fault = findMetadataFault(metadata, hasGoType ? kind : undefined);
   if (fault !== undefined) {
     throw badRequestError(`${kind} in version "${version}" cannot be handled as a ${kind}: ${fault}`);
   }

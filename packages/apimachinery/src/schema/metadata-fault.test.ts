@@ -24,6 +24,16 @@ describe("metadata of a wrong type", () => {
     expect(findMetadataFault(metadata)).toBe(`json: cannot unmarshal ${fault}`);
   });
 
+  it("begins the path at the object for a kind that has a Go type", () => {
+    const fault = (metadata: JsonValue) => findMetadataFault(metadata, "ConfigMap");
+    expect(fault({ labels: { a: 1 } })).toBe(
+      "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+    );
+    expect(fault("x")).toBe(
+      "json: cannot unmarshal string into Go struct field ConfigMap.metadata of type v1.ObjectMeta",
+    );
+  });
+
   it("names the time that cannot be read", () => {
     expect(findMetadataFault({ deletionTimestamp: "soon" })).toBe(
       'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"',

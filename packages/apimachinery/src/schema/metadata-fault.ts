@@ -63,10 +63,12 @@ const objectMeta: GoType = {
 
 /**
  * The first fault, such as `json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`;
- * undefined when metadata can be read. The server answers 400 with it.
+ * undefined when metadata can be read. The server answers 400 with it. Metadata of a custom resource is read by itself; of a kind that
+ * has a Go type, which is then given, it is read with the object: `ObjectMeta.metadata.labels`.
  */
-export function findMetadataFault(metadata: JsonValue): string | undefined {
-  return findFault(metadata, objectMeta, { struct: "", fields: [] });
+export function findMetadataFault(metadata: JsonValue, goType?: string): string | undefined {
+  const place = goType === undefined ? { struct: "", fields: [] } : { struct: goType, fields: ["metadata"] };
+  return findFault(metadata, objectMeta, place);
 }
 
 /** The innermost struct, and the fields on the way from the root. */

@@ -59,7 +59,8 @@ export function conform(
   value: KubeObject,
   kind: BodyKind,
 ): { readonly object: KubeObject; readonly unknown: readonly string[] } {
-  const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version);
+  const hasGoType = kind.strategicMergePatch === true;
+  const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   // Pruning keeps the members that make it an object of a kind.
   const defaulted = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;

@@ -143,13 +143,13 @@ export function asObject(
   }
   checkKind(patched, definition, current);
   const { metadata = {} } = patched;
-  const fault = metadata === null ? undefined : findMetadataFault(metadata);
+  const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
+  const fault = metadata === null ? undefined : findMetadataFault(metadata, goType);
   if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
   const { object, unknown } = conform(typed as unknown as KubeObject, definition);
-  const misfit =
-    definition.strategicMergePatch === true ? findTypeFault(object, definition.schema, definition.kind) : undefined;
+  const misfit = goType === undefined ? undefined : findTypeFault(object, definition.schema, goType);
   if (misfit !== undefined) throw patchError(patched, () => misfit);
   const faults = [...strictErrors, ...unknown];
   const directive = fieldValidationOf(fieldValidation);
