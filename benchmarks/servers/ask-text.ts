@@ -1,0 +1,29 @@
+// One request to a server, and what it answers.
+
+import { request } from "node:https";
+import type { Target } from "../load/order.ts";
+
+/** Rejects where the answer is no success. */
+export function askText({ url, ca, token }: Target, method: string, path: string, body?: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined
+        ? {}
+        : { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) }),
+    };
+    const asked = request(`${url}${path}`, { method, headers, ...(ca === undefined ? {} : { ca }) }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("error", reject);
+      response.on("end", () => {
+        const text = Buffer.concat(chunks).toString();
+        const { statusCode = 0 } = response;
+        if (statusCode >= 200 && statusCode < 300) resolve(text);
+        else reject(new Error(`${method} ${path}: ${statusCode} ${text}`));
+      });
+    });
+    asked.on("error", reject);
+    asked.end(body);
+  });
+}

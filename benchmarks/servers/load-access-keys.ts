@@ -1,0 +1,60 @@
+// Fills the database of a stopped server with access keys, far faster than requests could make them: copies of one that is there.
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { newAccessKeyId } from "@postern/platform/access-keys/access-key-format";
+import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+
+export type LoadOptions = {
+  /** Name of the key that all are copies of. */
+  readonly template: string;
+  readonly count: number;
+  /** So many of them end `lifeSeconds` after now; their names begin with `ending-`, the others' with `many-`. */
+  readonly ending: number;
+  readonly lifeSeconds: number;
+};
+
+const PREFIX = "/registry/management/management.postern/ownedaccesskeys/";
+/** Writes under way at once: the store commits many together. */
+const IN_FLIGHT = 4_000;
+const DIGEST_BYTES = 32;
+/** The owners, who are nobody in the directory: a directory of many users is another benchmark. */
+const OWNERS = 1_000;
+
+const random = { bytes: (count: number) => randomBytes(count) };
+
+/** The values of the copies are known to nobody. */
+export async function loadAccessKeys(
+  path: string,
+  { template, count, ending, lifeSeconds }: LoadOptions,
+): Promise<void> {
+  await using storage = await openSqliteStorage({ path });
+  const entry = await storage.get(`${PREFIX}${template}`);
+  if (entry === undefined) throw new Error(`there is no access key ${template}`);
+  const source = CachedObject.fromEntry(entry);
+  const object = source.decode();
+  const sealed = source.decodeSealed();
+  const kept = sealed?.["key"];
+  if (sealed === undefined || !isJsonObject(kept)) throw new Error("the template has no value");
+  const creationTimestamp = formatTimestamp(Date.now());
+  const entryOf = (number: number): { readonly name: string; readonly value: Uint8Array } => {
+    const ends = number < ending;
+    const name = `${ends ? "ending" : "many"}-${String(number).padStart(8, "0")}`;
+    const subject = `robot-${number % OWNERS}`;
+    const spec: JsonObject = { description: "x".repeat(200), subject, ...(ends ? { ttl: lifeSeconds } : {}) };
+    const key = { ...kept, id: newAccessKeyId(random), digest: randomBytes(DIGEST_BYTES).toString("base64url") };
+    const metadata = { ...object.metadata, name, uid: randomUUID(), creationTimestamp };
+    const owner = { kind: "subject", name: subject };
+    return { name, value: encodeStoredValue({ ...object, metadata, spec }, { ...sealed, key, owner }) };
+  };
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < count) {
+      const { name, value } = entryOf(next++);
+      await storage.create(PREFIX + name, value);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, work));
+}
