@@ -15,6 +15,8 @@ import { startServerProcess } from "./testing/server-process.ts";
 
 const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 3_000);
 const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+/** Starts of servers take most of it, on a busy machine many seconds each. */
+const TIMEOUT_MS = 600_000 + 150 * OPERATIONS;
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test.skipIf(whyNoEtcd() !== undefined)(
@@ -39,38 +41,43 @@ test.skipIf(whyNoEtcd() !== undefined)(
     process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
     expectLinearizable(history, OPERATIONS / 4);
   },
+  TIMEOUT_MS,
 );
 
-test(`a server on SQLite is linearizable while it is killed and stopped (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`, async () => {
-  await using directory = await temporaryDirectory();
-  await using server = await startServerProcess(directory.path);
-  const next = randomNumbers(seed);
-  const register = objectRegister(server.client, server.adminKey ?? "");
-  const killAndRestart = async (): Promise<void> => {
-    await server.kill();
-    await server.restart();
-  };
-  const faults = createFaults(
-    [
-      { name: "server dies", begin: killAndRestart, end: () => undefined },
-      { name: "server stands still", begin: server.pause, end: server.resume },
-    ],
-    // Every fault is one of the only server there is, and a start takes seconds.
-    { next, operations: Math.ceil(OPERATIONS / 5) },
-  );
-  const history = await recordHistory({
-    stores: () => [register],
-    clients: 10,
-    keys: 6,
-    operations: OPERATIONS,
-    next,
-    afterOutage: () => pause(50),
-    onOperation: faults.onOperation,
-  });
-  await faults.end();
-  process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
-  expectLinearizable(history, OPERATIONS / 4);
-});
+test(
+  `a server on SQLite is linearizable while it is killed and stopped (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  async () => {
+    await using directory = await temporaryDirectory();
+    await using server = await startServerProcess(directory.path);
+    const next = randomNumbers(seed);
+    const register = objectRegister(server.client, server.adminKey ?? "");
+    const killAndRestart = async (): Promise<void> => {
+      await server.kill();
+      await server.restart();
+    };
+    const faults = createFaults(
+      [
+        { name: "server dies", begin: killAndRestart, end: () => undefined },
+        { name: "server stands still", begin: server.pause, end: server.resume },
+      ],
+      // Every fault is one of the only server there is, and a start takes seconds.
+      { next, operations: Math.ceil(OPERATIONS / 5) },
+    );
+    const history = await recordHistory({
+      stores: () => [register],
+      clients: 10,
+      keys: 6,
+      operations: OPERATIONS,
+      next,
+      afterOutage: () => pause(50),
+      onOperation: faults.onOperation,
+    });
+    await faults.end();
+    process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
+    expectLinearizable(history, OPERATIONS / 4);
+  },
+  TIMEOUT_MS,
+);
 
 function faultsOf(replicas: Replicas): readonly Fault[] {
   const { etcd, servers } = replicas;

@@ -17,44 +17,49 @@ const KILLS = Number(process.env["CRASH_SERVER_KILLS"] ?? 4);
 const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 /** Of what older lives were promised, so many are looked at after each start, and all at the end. */
 const SAMPLE = 60;
+const TIMEOUT_MS = 120_000 + 30_000 * KILLS;
 /** At once. */
 const CHECKS = 8;
 
-test(`nothing that was answered is lost by kill -9 (CRASH_SEED=${seed}, CRASH_SERVER_KILLS=${KILLS})`, async () => {
-  const next = randomNumbers(seed);
-  await using directory = await temporaryDirectory();
-  const auditPath = join(directory.path, "audit.log");
-  const flags = ["--audit-log-path", auditPath, "--audit-log-mode", "blocking", "--audit-log-maxsize", "0"];
-  await using server = await startServerProcess(directory.path, [...flags, "--failed-logins-per-minute", "0"]);
-  const adminKey = server.adminKey ?? "";
-  const promises: PromisedKeys = new Map();
-  let acknowledged = 0;
-  for (let round = 0; round < KILLS; round++) {
-    const older = [...promises.keys()];
-    const traffic = startKeyTraffic(server.client, adminKey, { promises, next, prefix: `k${round}` });
-    const due = 1 + next(120);
-    await expect.poll(traffic.acknowledged, { timeout: 60_000, interval: 1 }).toBeGreaterThanOrEqual(due);
-    await server.kill();
-    await traffic.over;
-    acknowledged += traffic.acknowledged();
-    await server.restart();
+test(
+  `nothing that was answered is lost by kill -9 (CRASH_SEED=${seed}, CRASH_SERVER_KILLS=${KILLS})`,
+  async () => {
+    const next = randomNumbers(seed);
+    await using directory = await temporaryDirectory();
+    const auditPath = join(directory.path, "audit.log");
+    const flags = ["--audit-log-path", auditPath, "--audit-log-mode", "blocking", "--audit-log-maxsize", "0"];
+    await using server = await startServerProcess(directory.path, [...flags, "--failed-logins-per-minute", "0"]);
+    const adminKey = server.adminKey ?? "";
+    const promises: PromisedKeys = new Map();
+    let acknowledged = 0;
+    for (let round = 0; round < KILLS; round++) {
+      const older = [...promises.keys()];
+      const traffic = startKeyTraffic(server.client, adminKey, { promises, next, prefix: `k${round}` });
+      const due = 1 + next(120);
+      await expect.poll(traffic.acknowledged, { timeout: 60_000, interval: 1 }).toBeGreaterThanOrEqual(due);
+      await server.kill();
+      await traffic.over;
+      acknowledged += traffic.acknowledged();
+      await server.restart();
 
-    const wasThere = new Set(older);
-    const sample = new Set(Array.from({ length: SAMPLE }, () => older[next(older.length + 1)]));
-    await expectPromisesKept(server, promises, (name) => !wasThere.has(name) || sample.has(name));
-  }
-  await expectPromisesKept(server, promises, () => true);
-  // Last of all: the use of a value that is over locks the key.
-  for (const { retired } of promises.values()) {
-    if (retired !== undefined) expect(await statusFor(server.client, retired)).toBe(401);
-  }
-  expect(acknowledged).toBeGreaterThanOrEqual(KILLS);
-  await expectWholeAudit(auditPath, promises, KILLS);
-  const good = [...promises.values()].filter(({ isGood }) => isGood).length;
-  process.stdout.write(
-    `${acknowledged} answers, ${good} keys that are good, ${promises.size - good} that are revoked\n`,
-  );
-});
+      const wasThere = new Set(older);
+      const sample = new Set(Array.from({ length: SAMPLE }, () => older[next(older.length + 1)]));
+      await expectPromisesKept(server, promises, (name) => !wasThere.has(name) || sample.has(name));
+    }
+    await expectPromisesKept(server, promises, () => true);
+    // Last of all: the use of a value that is over locks the key.
+    for (const { retired } of promises.values()) {
+      if (retired !== undefined) expect(await statusFor(server.client, retired)).toBe(401);
+    }
+    expect(acknowledged).toBeGreaterThanOrEqual(KILLS);
+    await expectWholeAudit(auditPath, promises, KILLS);
+    const good = [...promises.values()].filter(({ isGood }) => isGood).length;
+    process.stdout.write(
+      `${acknowledged} answers, ${good} keys that are good, ${promises.size - good} that are revoked\n`,
+    );
+  },
+  TIMEOUT_MS,
+);
 
 async function expectPromisesKept(
   { client }: ServerProcess,

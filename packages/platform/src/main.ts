@@ -200,7 +200,6 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     ...core,
     storage: disk,
     ring: keyRing,
-    runtime,
     settleMs: isShared ? SETTLE_MS : 0,
     onError: (error: unknown) => surface.onError(error, "re-encryption"),
   };
@@ -209,7 +208,8 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
       election,
       name: "controllers",
       identity,
-      start: () => [...startControllers(core, surface, runtime), startReencryption(reencryption)],
+      runtime,
+      start: (led) => [...startControllers(core, surface, led), startReencryption({ ...reencryption, runtime: led })],
     }),
   );
   teardown.defer(() => lifetime.abort());

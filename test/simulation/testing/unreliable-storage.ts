@@ -11,10 +11,10 @@ import type {
   WatchObserver,
 } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import type { VirtualTime } from "./virtual-time.ts";
+import type { SimulatedTime } from "./virtual-time.ts";
 
 export type Network = {
-  readonly time: VirtualTime;
+  readonly time: SimulatedTime;
   readonly next: (bound: number) => number;
   /** One message in so many gets lost; 0 means none. */
   lossRate: number;
@@ -68,12 +68,12 @@ export class UnreliableStorage implements Storage {
 
   watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
     const { time } = this.#network;
-    let arrival = time.now();
+    let arrival = time.elapsed();
     const deliver = (run: () => void) => {
       if (watch.over || this.#cutOff) return;
       // One after the other, as on one connection.
-      arrival = Math.max(arrival, time.now() + this.#delay());
-      time.schedule(arrival - time.now(), () => {
+      arrival = Math.max(arrival, time.elapsed() + this.#delay());
+      time.schedule(arrival - time.elapsed(), () => {
         if (!watch.over) run();
       });
     };
@@ -109,6 +109,11 @@ export class UnreliableStorage implements Storage {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.breakWatches();
+  }
+
+  /** Reaches what stands where the store does in the same way. */
+  call<Result>(perform: () => Promise<Result>): Promise<Result> {
+    return this.#call(perform);
   }
 
   async #call<Result>(perform: () => Promise<Result>): Promise<Result> {

@@ -3,6 +3,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 
+/** What parts of a simulation need of time: that of the world, or that of one process. */
+export type SimulatedTime = Scheduler & {
+  elapsed(): number;
+  pause(delayMs: number): Promise<void>;
+};
+
 type Task = { readonly at: number; readonly order: number; run: (() => void) | undefined };
 
 export class VirtualTime implements Clock, Scheduler {

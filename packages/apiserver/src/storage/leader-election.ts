@@ -7,6 +7,11 @@ export type Leadership = AsyncDisposable & {
    * leadership stops then. Disposing resigns, which aborts it too and lets the next one in at once.
    */
   readonly signal: AbortSignal;
+  /**
+   * False from then on. A process that was stopped, and runs what was due meanwhile, finds out here before the timer that would abort
+   * the signal has had its turn; it is aborted then.
+   */
+  isHeld(): boolean;
 };
 
 export interface LeaderElection {
@@ -30,6 +35,7 @@ export function createSoleLeaderElection(): LeaderElection {
       leaders.set(name, identity);
       return {
         signal: ending.signal,
+        isHeld: () => !ending.signal.aborted,
         async [Symbol.asyncDispose]() {
           leaders.delete(name);
           ending.abort();

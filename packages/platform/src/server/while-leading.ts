@@ -1,6 +1,7 @@
 // Runs what must run once among all servers on a store: on the leader, for as long as it leads.
 
-import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
+import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { LeaderElection, Leadership } from "@postern/apiserver/storage/leader-election";
 
 export type WhileLeadingOptions = {
   readonly election: LeaderElection;
@@ -8,18 +9,22 @@ export type WhileLeadingOptions = {
   readonly name: string;
   /** Who this server is to the others. */
   readonly identity: string;
-  /** Called each time this server becomes the leader; what it gives is disposed when it no longer is. */
-  readonly start: () => readonly Disposable[];
+  readonly runtime: Runtime;
+  /**
+   * Called each time this server becomes the leader; what it gives is disposed when it no longer is. The runtime given is for what is
+   * led: it plans nothing that would happen later than that.
+   */
+  readonly start: (runtime: Runtime) => readonly Disposable[];
 };
 
 /** Campaigns until it is disposed. */
-export function whileLeading({ election, name, identity, start }: WhileLeadingOptions): AsyncDisposable {
+export function whileLeading({ election, name, identity, runtime, start }: WhileLeadingOptions): AsyncDisposable {
   const stopping = new AbortController();
 
   async function lead(): Promise<void> {
     while (!stopping.signal.aborted) {
       await using leadership = await election.campaign(name, identity, stopping.signal);
-      const running = start();
+      const running = start({ ...runtime, scheduler: whileHeld(runtime.scheduler, leadership) });
       await aborted(AbortSignal.any([leadership.signal, stopping.signal]));
       for (const one of running) one[Symbol.dispose]();
     }
@@ -35,6 +40,14 @@ export function whileLeading({ election, name, identity, start }: WhileLeadingOp
     },
   };
 }
+
+/** Of two timers that are due, the one that ends the leadership may come second: none of the others runs before it then. */
+const whileHeld = (scheduler: Scheduler, leadership: Leadership): Scheduler => ({
+  schedule: (delayMs, task) =>
+    scheduler.schedule(delayMs, () => {
+      if (leadership.isHeld()) task();
+    }),
+});
 
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

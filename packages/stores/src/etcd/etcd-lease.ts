@@ -48,6 +48,12 @@ export class EtcdLease implements AsyncDisposable {
     return this.#over.signal;
   }
 
+  /** As the signal says, also where its time is over and no timer has noticed yet. */
+  isHeld(): boolean {
+    if (performance.now() > this.#askedAt + this.#ttlMs * MARGIN) this.#end();
+    return !this.#over.signal.aborted;
+  }
+
   /** Gives the lease back; what hangs on it is gone at once, or where etcd is out of reach when it runs out. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end();
@@ -82,10 +88,7 @@ export class EtcdLease implements AsyncDisposable {
 
   #renew(): void {
     // A process that was stopped may come here after its time.
-    if (performance.now() > this.#askedAt + this.#ttlMs * MARGIN) {
-      this.#end();
-      return;
-    }
+    if (!this.isHeld()) return;
     this.#renewLater();
     // An endpoint that has not answered since the last time is left.
     if (this.#stream !== undefined) this.#leaveEndpoint();

@@ -1,0 +1,152 @@
+// Several servers of the product on one store, over a network that delays, loses and cuts off, for hours of virtual time: servers crash,
+// stand still and have their clocks set by hours, and history is forgotten, while clients make, use, rotate and revoke keys, list them
+// and watch them. No acknowledged write is lost, no key is accepted once its revocation was confirmed longer than the bound ago, none
+// that is good is refused, lists are the state at their revision, watches have no gap, duplicate or step back in time, and what only a
+// leader may do is done by one server at a time.
+// SIMULATION_SERVER_HOURS says for how long (the nightly run takes a thousand), SIMULATION_SEED repeats a run exactly.
+
+import { createHash } from "node:crypto";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import { expect, test } from "vitest";
+import { KEY_PREFIX, KeyClients } from "./testing/key-clients.ts";
+import { LeaseTable } from "./testing/simulated-election.ts";
+import { ROOT_TOKEN, SimulatedServer } from "./testing/simulated-server.ts";
+import { TrueHistory } from "./testing/true-history.ts";
+import { VirtualTime } from "./testing/virtual-time.ts";
+import { WatchingClient } from "./testing/watching-client.ts";
+
+const HOURS = Number(process.env["SIMULATION_SERVER_HOURS"] ?? 0.5);
+const seed = Number(process.env["SIMULATION_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const HOUR_MS = 3_600_000;
+const TIMEOUT_MS = 300_000 + HOURS * 60_000;
+
+async function simulate(hours: number, runSeed: number) {
+  const next = randomNumbers(runSeed);
+  const world = new VirtualTime();
+  const store = createMemoryStorage();
+  const history = new TrueHistory(store);
+  const leases = new LeaseTable(world);
+  const network = { next, lossRate: 100, maxDelayMs: 400 };
+  const trace = createHash("sha256");
+  const tell = (line: string): void => void trace.update(`${line}\n`);
+  const failures: unknown[] = [];
+  const fail = (error: unknown): void => void failures.push(error);
+  let acts = 0;
+  const servers = ["a", "b", "c"].map(
+    (name) =>
+      new SimulatedServer({
+        name,
+        world,
+        network,
+        store,
+        leases,
+        random: { bytes: (length) => Uint8Array.from({ length }, () => next(256)) },
+        onAct(lease) {
+          acts++;
+          const { holder } = leases;
+          if (holder !== undefined && holder !== lease) fail(new Error(`${lease} acts while ${holder} leads`));
+        },
+        onError: fail,
+      }),
+  );
+  const anyServer = (): SimulatedServer => servers[next(servers.length)] as SimulatedServer;
+  const clients = new KeyClients({ world, next, history, chooseServer: anyServer, trace: tell, onError: fail });
+  const watches = Array.from(
+    { length: 4 },
+    () => new WatchingClient({ world, next, history, chooseServer: anyServer, prefix: KEY_PREFIX, onError: fail }),
+  );
+
+  await world.runUntil(10_000);
+  const jane = { metadata: { name: "jane" }, spec: {} };
+  let isMade = false;
+  for (let attempt = 0; attempt < 20 && !isMade; attempt++) {
+    const sending = servers[0]
+      ?.send({ method: "POST", url: "/apis/management.postern/v1/users", token: ROOT_TOKEN, body: jane })
+      .catch(() => undefined);
+    await world.runUntil(world.now() + 10_000);
+    const status = (await sending)?.response.status;
+    isMade = status === 201 || status === 409;
+  }
+  expect(isMade).toBe(true);
+
+  let over = false;
+  const repeat = (meanMs: number, act: () => Promise<void> | void): void => {
+    if (over) return;
+    world.schedule(1 + next(2 * meanMs), () => {
+      void Promise.resolve()
+        .then(act)
+        .catch(fail)
+        .finally(() => repeat(meanMs, act));
+    });
+  };
+  const fault = async (): Promise<void> => {
+    const server = anyServer();
+    const { time, storage } = server;
+    switch (next(6)) {
+      case 0:
+        return server.crash();
+      case 1:
+        time.stop();
+        await world.pause(next(60_000));
+        return time.resume();
+      case 2:
+        storage.cutOff();
+        await world.pause(next(60_000));
+        return storage.reconnect();
+      case 3:
+        return storage.breakWatches();
+      case 4:
+        return time.setClock((next(21) - 10) * HOUR_MS);
+      default:
+        return store.compact(history.revision - Math.min(history.revision - 1, next(200)));
+    }
+  };
+  for (let client = 0; client < 3; client++) repeat(20_000, () => clients.change());
+  for (let client = 0; client < 4; client++) repeat(20_000, () => clients.use());
+  repeat(30_000, () => clients.list());
+  repeat(120_000, fault);
+  const end = world.now() + hours * HOUR_MS;
+  await world.runUntil(end);
+
+  // Once the faults end, everything is as it was promised.
+  over = true;
+  network.lossRate = 0;
+  for (const { time, storage } of servers) {
+    time.resume();
+    storage.reconnect();
+  }
+  await world.runUntil(end + HOUR_MS / 6);
+  const stored = (await store.list(KEY_PREFIX)).entries.map(({ key }) => key.slice(KEY_PREFIX.length));
+  for (const name of clients.goodNames) if (!stored.includes(name)) fail(new Error(`${name} is lost`));
+  const newest = history.between(0, history.revision, KEY_PREFIX).at(-1)?.revision ?? 0;
+  for (const watch of watches) {
+    watch.leave();
+    if (watch.known < newest) fail(new Error(`a watch ends at ${watch.known}, the store at ${newest}`));
+  }
+  for (const server of servers) server.end();
+  tell(String(history.revision));
+  const received = watches.reduce((sum, watch) => sum + watch.received, 0);
+  return { failures, counts: { ...clients.counts, acts, received }, trace: trace.digest("hex") };
+}
+
+test(
+  `servers keep what they promise through every fault (SIMULATION_SEED=${seed}, SIMULATION_SERVER_HOURS=${HOURS})`,
+  async () => {
+    const { failures, counts } = await simulate(HOURS, seed);
+    process.stdout.write(`${JSON.stringify(counts)}\n`);
+    expect(failures).toEqual([]);
+    expect(counts.acknowledged).toBeGreaterThan(100 * HOURS);
+    expect(counts.accepted).toBeGreaterThan(200 * HOURS);
+    expect(counts.lists).toBeGreaterThan(20 * HOURS);
+    expect(counts.received).toBeGreaterThan(100 * HOURS);
+    expect(counts.acts).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(`a seed is run the same way twice (SIMULATION_SEED=${seed})`, async () => {
+  const [first, second, other] = [await simulate(0.1, seed), await simulate(0.1, seed), await simulate(0.1, seed + 1)];
+  expect(second).toEqual(first);
+  expect(other.trace).not.toBe(first.trace);
+}, 300_000);
