@@ -1,0 +1,123 @@
+// The time of day of a running server is set by hours, forwards and backwards: what has ended stays ended, what is good stays good, the
+// leader stays the leader, and the audit log hangs together.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createChainReader } from "@postern/apimachinery/audit/audit-chain";
+import { sha256 } from "@postern/apiserver/audit/audit-chain";
+import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { expect, test } from "vitest";
+import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { createFakeTime, whyNoFakeTime } from "./testing/fake-time.ts";
+import { createKey, expectSuccess, KEYS, MANAGEMENT, statusFor } from "./testing/keys.ts";
+import { type ServerProcess, startServerProcess } from "./testing/server-process.ts";
+
+const HOUR_S = 3_600;
+const WAIT = { timeout: 60_000, interval: 200 };
+const missing = whyNoFakeTime();
+
+const dateOf = async ({ client }: ServerProcess, key: string, name: string): Promise<number> => {
+  const { body } = await expectSuccess(client.send(`${KEYS}/${name}`, { key }));
+  return Date.parse(body.metadata.creationTimestamp);
+};
+
+const aheadHours = (time: number): number => Math.round((time - Date.now()) / 1_000 / HOUR_S);
+
+test.skipIf(missing !== undefined)(
+  `a server outlives a clock that is set by hours${missing === undefined ? "" : `: ${missing}`}`,
+  async () => {
+    await using directory = await temporaryDirectory();
+    const time = await createFakeTime(directory.path);
+    const auditPath = join(directory.path, "audit.log");
+    const flags = ["--audit-log-path", auditPath, "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"];
+    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    const { client, adminKey = "" } = server;
+    const withLife = async (name: string, ttl: number): Promise<string> => {
+      const body = { metadata: { name }, spec: { user: "admin", ttl } };
+      return (await expectSuccess(client.send(KEYS, { key: adminKey, body }))).body.spec.key;
+    };
+    const endless = await createKey(client, adminKey, "endless");
+    const [short, long] = [await withLife("short", 8), await withLife("long", 2 * HOUR_S)];
+    const certificate = await kubeConfig(server, adminKey);
+    const statuses = () => Promise.all([endless, short, long].map((key) => statusFor(client, key)));
+    expect(await statuses()).toEqual([201, 201, 201]);
+
+    // Backwards: nothing lives longer than it would have, and what is made now has the time of now.
+    await time.set(-5 * HOUR_S);
+    const early = await createKey(client, adminKey, "early");
+    expect(aheadHours(await dateOf(server, adminKey, "early"))).toBe(-5);
+    await expect.poll(() => statusFor(client, short), { timeout: 15_000, interval: 100 }).toBe(401);
+    expect(await statuses()).toEqual([201, 401, 201]);
+    expect(await statusFor(client, early)).toBe(201);
+
+    // Right again: nothing comes back.
+    await time.set(0);
+    expect(await statuses()).toEqual([201, 401, 201]);
+
+    // Forwards: what has ended by the new time is refused at once, and then deleted.
+    await time.set(5 * HOUR_S);
+    await expect.poll(statuses, WAIT).toEqual([201, 401, 401]);
+    await expect.poll(async () => (await client.send(`${KEYS}/long`, { key: adminKey })).status, WAIT).toBe(404);
+    const late = await createKey(client, adminKey, "late");
+    expect(aheadHours(await dateOf(server, adminKey, "late"))).toBe(5);
+    expect((await client.send(certificate.path, { key: certificate.token })).status).toBe(200);
+
+    // And back: what was deleted stays so, what is good stays good; a restart changes nothing.
+    await time.set(0);
+    expect(await statuses()).toEqual([201, 401, 401]);
+    await server.kill();
+    await server.restart();
+    expect(await statuses()).toEqual([201, 401, 401]);
+    for (const key of [early, late]) expect(await statusFor(client, key)).toBe(201);
+
+    const reader = createChainReader(sha256);
+    const hours = new Set<number>();
+    for (const line of (await readFile(auditPath, "utf8")).trimEnd().split("\n")) {
+      reader.read(line);
+      const stamp = /"stageTimestamp":"([^"]+)"/.exec(line)?.[1];
+      if (stamp !== undefined) hours.add(aheadHours(Date.parse(stamp)));
+    }
+    // The kill may have cut one line.
+    expect(reader.report().faults.filter(({ fault }) => fault !== "not-json")).toEqual([]);
+    // Each event has the time of day as it was set then.
+    expect([...hours].sort((a, b) => a - b)).toEqual([-5, 0, 5]);
+  },
+  300_000,
+);
+
+/** The token of a kube config, and what it opens. */
+async function kubeConfig(
+  { client }: ServerProcess,
+  key: string,
+): Promise<{ readonly token: string; readonly path: string }> {
+  const instance = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo`;
+  await expect.poll(async () => (await client.send(instance, { key })).body.status?.phase, WAIT).toBe("Ready");
+  const { body } = await expectSuccess(client.send(`${instance}/kubeconfig`, { key, body: { spec: {} } }));
+  const token = /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "";
+  return { token, path: "/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces" };
+}
+
+test.skipIf(missing !== undefined || whyNoEtcd() !== undefined)(
+  "a leader on etcd stays the leader when its clock is set",
+  async () => {
+    await using etcd = await startEtcd();
+    await using directory = await temporaryDirectory();
+    const time = await createFakeTime(directory.path);
+    const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`];
+    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    const { client, adminKey = "" } = server;
+    const key = await createKey(client, adminKey, "k");
+    for (const hours of [5, -5, 0]) {
+      await time.set(hours * HOUR_S);
+      // Only a leader makes the namespace of a new project, and only a server that is fresh lets anybody ask for it.
+      const name = `project-${hours < 0 ? "early" : hours}`;
+      await expectSuccess(client.send(`${MANAGEMENT}/projects`, { key, body: { metadata: { name } } }));
+      const namespace = `/kubernetes/management/api/v1/namespaces/p-${name}`;
+      await expect
+        .poll(async () => (await client.send(namespace, { key })).status, { timeout: 8_000, interval: 50 })
+        .toBe(200);
+      expect((await client.send("/readyz")).status).toBe(200);
+    }
+  },
+  300_000,
+);

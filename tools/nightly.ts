@@ -1,0 +1,88 @@
+// Runs what `npm test` has no time for, one after the other: faults and crashes by the hundred, simulations of a thousand hours,
+// properties by the hundred thousand. Hours, all in all; says how long each took, and with which seed it is repeated.
+// Usage: tsx tools/nightly.ts [word…]: with words, only the runs that have one in their name. NIGHTLY_SEED repeats a night.
+
+import { spawnSync } from "node:child_process";
+import { performance } from "node:perf_hooks";
+
+type Run = {
+  readonly name: string;
+  readonly project: "system" | "unit" | "etcd";
+  readonly paths: readonly string[];
+  readonly environment: Readonly<Record<string, string | number>>;
+};
+
+const seed = Number(process.env["NIGHTLY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+
+/** Longer than any of them takes. */
+const TEST_TIMEOUT_MS = 12 * 3_600_000;
+
+const RUNS: readonly Run[] = [
+  {
+    name: "kill -9 of a server with traffic",
+    project: "system",
+    paths: ["test/crash/server-kill-nine.test.ts"],
+    environment: { CRASH_SERVER_KILLS: 200, CRASH_SEED: seed },
+  },
+  {
+    name: "kill -9 of a writer",
+    project: "system",
+    paths: ["test/crash/kill-nine.test.ts"],
+    environment: { CRASH_ROUNDS: 200, CRASH_SEED: seed },
+  },
+  {
+    name: "linearizable stores",
+    project: "system",
+    paths: ["test/crash/linearizability.test.ts", "test/crash/partition.test.ts"],
+    environment: { CRASH_OPERATIONS: 100_000, CRASH_SEED: seed },
+  },
+  {
+    name: "linearizable servers",
+    project: "system",
+    paths: ["test/crash/linearizable-servers.test.ts"],
+    environment: { CRASH_HTTP_OPERATIONS: 100_000, CRASH_SEED: seed },
+  },
+  {
+    name: "revocations and clocks",
+    project: "system",
+    paths: ["test/crash/revocation.test.ts", "test/crash/clock-jumps.test.ts"],
+    environment: {},
+  },
+  {
+    name: "simulated watch caches",
+    project: "system",
+    paths: ["test/simulation/watch-cache.test.ts"],
+    environment: { SIMULATION_HOURS: 1_000, SIMULATION_SEED: seed },
+  },
+  {
+    name: "simulated servers",
+    project: "system",
+    paths: ["test/simulation/servers.test.ts"],
+    environment: { SIMULATION_SERVER_HOURS: 1_000, SIMULATION_SEED: seed },
+  },
+  {
+    name: "properties of the decision point",
+    project: "unit",
+    paths: ["packages/platform/src/authorization"],
+    environment: { POSTERN_PROPERTY_CASES: 300_000, POSTERN_PROPERTY_SEED: seed },
+  },
+];
+
+const words = process.argv.slice(2);
+const wanted = RUNS.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+console.log(`NIGHTLY_SEED=${seed}`);
+
+const failed: string[] = [];
+for (const { name, project, paths, environment } of wanted) {
+  const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+  const args = ["vitest", "run", "--project", project, ...paths, "--testTimeout", String(TEST_TIMEOUT_MS)];
+  console.log(`\n=== ${name}\n${[...variables, "npx", ...args].join(" ")}`);
+  const started = performance.now();
+  const env = { ...process.env, ...Object.fromEntries(variables.map((pair) => pair.split("=", 2))) };
+  const { status } = spawnSync("npx", ["--no-install", ...args], { stdio: "inherit", env });
+  const minutes = ((performance.now() - started) / 60_000).toFixed(1);
+  console.log(`${status === 0 ? "ok  " : "FAIL"} ${name} (${minutes} min)`);
+  if (status !== 0) failed.push(name);
+}
+if (wanted.length === 0) console.log(`no run has ${words.join(" or ")} in its name`);
+process.exitCode = failed.length === 0 && wanted.length > 0 ? 0 : 1;
