@@ -46,6 +46,7 @@ import {
 } from "./server/proxy-route.ts";
 import { failedLoginsOf, rateLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
+import { repeat } from "./server/repeat.ts";
 import { reportStoreCheck } from "./server/report-store-check.ts";
 import { SERVED_VERSION } from "./server/served-version.ts";
 import {
@@ -58,6 +59,9 @@ import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
 import { whileLeading } from "./server/while-leading.ts";
+
+/** How often files with credentials of the store are looked at. */
+const RELOAD_MS = 60_000;
 
 /** A server that answers requests, until it is closed. */
 export type RunningServer = {
@@ -98,9 +102,14 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
     storage: disk,
     election,
     isShared,
+    reloadCredentials,
     checks,
   } = await openStore(configuration, reportStoreCheck(logger, metrics));
   teardown.use(disk);
+  if (reloadCredentials !== undefined) {
+    const onReloadError = (error: unknown) => logger.error({ error, component: "etcd" }, "new credentials do not work");
+    teardown.use(repeat({ scheduler, everyMs: RELOAD_MS, work: reloadCredentials, onError: onReloadError }));
+  }
   await assertFilled(disk);
   teardown.use(
     startCompactionSchedule({

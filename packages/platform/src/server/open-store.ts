@@ -6,9 +6,10 @@ import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserve
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import type { EtcdTls } from "@postern/stores/etcd/etcd-connection";
-import { StoreCorruptError, StoreLockedError, StoreVersionError } from "@postern/stores/sqlite/sqlite-errors";
+import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
+import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { StoreVersionError } from "@postern/stores/store-version-error";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 
@@ -18,6 +19,8 @@ export type OpenedStore = {
   readonly election: LeaderElection;
   /** Other servers may write to it. */
   readonly isShared: boolean;
+  /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
+  readonly reloadCredentials?: () => Promise<void>;
   /** What `/readyz` asks beside the server itself. */
   readonly checks: readonly HealthCheck[];
 };
@@ -49,15 +52,31 @@ const soleStore = (storage: Storage): OpenedStore => ({
 
 /** The driver is loaded where it is used: gRPC is large, and most servers do without. */
 async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): Promise<OpenedStore> {
-  const [{ openEtcdStorage }, { createEtcdLeaderElection }] = await Promise.all([
+  const [{ openEtcdStorage }, { createEtcdLeaderElection }, { migrateEtcd }] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
+    import("@postern/stores/etcd/etcd-schema"),
   ]);
   const tls = await readTls(etcd);
   try {
     const storage = await openEtcdStorage({ endpoints, prefix: etcd.prefix, ...(tls === undefined ? {} : { tls }) });
-    return { storage, election: createEtcdLeaderElection({ storage }), isShared: true, checks: [storage.health] };
+    try {
+      await migrateEtcd(storage);
+    } catch (error) {
+      await storage[Symbol.asyncDispose]();
+      throw error;
+    }
+    return {
+      storage,
+      election: createEtcdLeaderElection({ storage }),
+      isShared: true,
+      checks: [storage.health],
+      ...(tls === undefined ? {} : { reloadCredentials: createCredentialReload(etcd, tls, storage.connection) }),
+    };
   } catch (error) {
+    if (error instanceof StoreVersionError) {
+      throw new ConfigurationError(`${error.message}; nothing was changed`, { cause: error });
+    }
     if (!(error instanceof StorageUnavailableError)) throw error;
     throw new ConfigurationError(
       `etcd at ${endpoints.join(", ")} cannot be used (${error.message}): check that it runs, and --etcd-cafile, --etcd-certfile and --etcd-keyfile`,
@@ -65,6 +84,25 @@ async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): 
     );
   }
 }
+
+function createCredentialReload(
+  files: Configuration["etcd"],
+  used: EtcdTls,
+  connection: Pick<EtcdConnection, "setTls">,
+): () => Promise<void> {
+  let known = used;
+  return async () => {
+    const found = await readTls(files);
+    if (found === undefined || sameTls(found, known)) return;
+    await connection.setTls(found);
+    known = found;
+  };
+}
+
+const sameTls = (a: EtcdTls, b: EtcdTls): boolean =>
+  (["ca", "cert", "key"] as const).every((part) => Buffer.compare(a[part] ?? NO_BYTES, b[part] ?? NO_BYTES) === 0);
+
+const NO_BYTES = new Uint8Array();
 
 async function readTls({ caFile, certFile, keyFile }: Configuration["etcd"]): Promise<EtcdTls | undefined> {
   if (caFile === "" && certFile === "" && keyFile === "") return undefined;

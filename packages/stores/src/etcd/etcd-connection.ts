@@ -41,7 +41,7 @@ const LAST_RETRY_MS = 500;
 
 export class EtcdConnection implements Disposable {
   readonly methods: EtcdMethods = loadEtcdMethods();
-  readonly #endpoints: readonly EtcdEndpoint[];
+  #endpoints: readonly EtcdEndpoint[];
   readonly #timeoutMs: number;
   readonly #scheduler: Scheduler;
   readonly #closing = new AbortController();
@@ -64,6 +64,39 @@ export class EtcdConnection implements Disposable {
     // There is at least one, and #current is always one of them.
     if (endpoint === undefined) throw new RangeError("no endpoint of etcd is given");
     return endpoint;
+  }
+
+  /**
+   * Moves to new connections with other certificates, once one of them has been answered on; what is under way on the old ones may
+   * finish. Rejects where no endpoint answers, or the certificates are none: then nothing has changed.
+   */
+  async setTls(tls: EtcdTls): Promise<void> {
+    const next = this.#endpoints.map(({ address }) => ({ address, client: createClient(address, tls) }));
+    const answers = next.map((endpoint) => this.callOn(endpoint, this.methods.status, {}, this.#timeoutMs));
+    try {
+      await Promise.any(answers);
+    } catch (error) {
+      for (const { client } of next) client.close();
+      throw error instanceof AggregateError ? error.errors[0] : error;
+    }
+    await Promise.allSettled(answers);
+    const old = this.#endpoints;
+    const close = (): void => {
+      for (const { client } of old) client.close();
+    };
+    if (this.closed) {
+      for (const { client } of next) client.close();
+      return;
+    }
+    this.#endpoints = next;
+    const { signal } = this.#closing;
+    const retire = (): void => {
+      retirement[Symbol.dispose]();
+      signal.removeEventListener("abort", retire);
+      close();
+    };
+    const retirement = this.#scheduler.schedule(this.#timeoutMs, retire);
+    signal.addEventListener("abort", retire);
   }
 
   /** Calls go to the next endpoint from now on, unless they already do. */

@@ -5,9 +5,11 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { connectivityState } from "@grpc/grpc-js";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
+import { keyOf } from "@postern/apiserver/storage/watcher-set";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEtcdStorage } from "./etcd-storage.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
@@ -265,6 +267,44 @@ describe.skipIf(missing)("TLS", () => {
       key: await pem("client.key"),
     });
     expect(await storage.create("/a", value)).toBeGreaterThan(1);
+  });
+
+  test("new certificates are taken up while watches go on; those that do not work change nothing", async () => {
+    const credentials = { ca: await pem("ca.crt"), cert: await pem("client.crt"), key: await pem("client.key") };
+    await using storage = await openEtcdStorage({
+      endpoints: etcd.endpoints,
+      requestTimeoutMs: 1_000,
+      tls: credentials,
+    });
+    using recorder = WatchRecorder.start(storage, "/", await storage.currentRevision());
+    await storage.create("/before", value);
+    const before = storage.connection.endpoint.client;
+    // The pair of the server stands for another one of the same authority; what is cut off is no certificate.
+    await storage.connection.setTls({ ...credentials, cert: await pem("server.crt"), key: await pem("server.key") });
+    const last = await storage.create("/between", value);
+    await expect(storage.connection.setTls({ ...credentials, cert: Buffer.from("none") })).rejects.toThrow();
+    await expect(storage.connection.setTls({ ca: credentials.ca })).rejects.toThrow();
+    await recorder.reached(last);
+    // Only then the watch has to move.
+    await expect
+      .poll(() => before.getChannel().getConnectivityState(false), { timeout: 10_000 })
+      .toBe(connectivityState.SHUTDOWN);
+    const after = await storage.create("/after", value);
+    await recorder.reached(after);
+    expect(recorder.events.map(keyOf)).toEqual(["/before", "/between", "/after"]);
+    await storage.health.check();
+  });
+
+  test("what a newer release has written is refused, and left alone", async () => {
+    const credentials = { ca: await pem("ca.crt"), cert: await pem("client.crt"), key: await pem("client.key") };
+    const options = { endpoints: etcd.endpoints, prefix: "/newer", tls: credentials };
+    {
+      await using storage = await openEtcdStorage(options);
+      const { connection, keys } = storage;
+      const written = { compare: [], success: [{ request_put: { key: keys.schema, value: Buffer.from("3") } }] };
+      await connection.call(connection.methods.txn, written, { repeatable: false });
+    }
+    await expect(openEtcdStorage(options)).rejects.toThrow(/schema version 3, this release knows up to 2/);
   });
 
   test("without a certificate, without TLS, or where the authority is unknown, nothing is opened", async () => {

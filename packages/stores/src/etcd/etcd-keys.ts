@@ -12,6 +12,8 @@ export class EtcdKeys {
   readonly everything: KeyRange;
   /** Written to make a revision pass that every watch is told of. */
   readonly tick: Uint8Array;
+  /** Holds the version of what is under the prefix. */
+  readonly schema: Uint8Array;
 
   /** Throws RangeError unless `prefix` is such as `/postern`: not empty, without a slash or a dot at its end. */
   constructor(prefix: string) {
@@ -21,6 +23,7 @@ export class EtcdKeys {
     // "." comes right before "/" in the order of bytes.
     this.everything = { key: Buffer.from(`${prefix}.`), range_end: Buffer.from(afterPrefix(`${prefix}/`)) };
     this.tick = Buffer.from(`${prefix}.tick`);
+    this.schema = Buffer.from(`${prefix}.schema`);
   }
 
   /** Throws RangeError when `key` does not begin with a slash. */

@@ -19,6 +19,7 @@ import {
   StorageUnavailableError,
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
+import { StoreVersionError } from "../store-version-error.ts";
 import { createCoalescedRead } from "./coalesced-read.ts";
 import { findCompactedRevision } from "./compacted-revision.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
@@ -26,6 +27,7 @@ import { closedError, isCompacted, isFutureRevision, isServiceError } from "./et
 import { toEntries, toEntry } from "./etcd-events.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
 import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
+import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { type EtcdPosition, WatchFeed } from "./watch-feed.ts";
 
@@ -60,7 +62,7 @@ const DEFAULT_MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
 /** Entries in one message: etcd looks at the keys of the whole rest of the range for each. */
 const PAGE_SIZE = 1_000;
 
-/** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials. */
+/** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials, and with StoreVersionError. */
 export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {
   const { endpoints, tls, prefix = DEFAULT_PREFIX, scheduler = systemScheduler } = options;
   const { requestTimeoutMs = DEFAULT_TIMEOUT_MS, maxValueBytes = DEFAULT_MAX_VALUE_BYTES } = options;
@@ -68,6 +70,7 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
   const connection = new EtcdConnection({ endpoints, requestTimeoutMs, scheduler, ...(tls && { tls }) });
   const readPosition = () => asStorageCall(position(connection, keys));
   try {
+    await readEtcdSchema({ connection, keys });
     const feed = new WatchFeed({
       connection,
       keys,
@@ -80,6 +83,7 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
     return new StorageOnEtcd({ connection, keys, feed, readPosition, maxValueBytes });
   } catch (error) {
     connection[Symbol.dispose]();
+    if (error instanceof StoreVersionError) throw error;
     throw openError(endpoints, error);
   }
 }

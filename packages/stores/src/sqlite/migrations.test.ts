@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { StoreVersionError } from "../store-version-error.ts";
 import { openDatabase } from "./sqlite-driver.ts";
-import { StoreVersionError } from "./sqlite-errors.ts";
 import { openSqliteStorage } from "./sqlite-storage.ts";
 
 /** Written by the last release with schema 1: 30 entries, 10 of them changed, 5 deleted, compacted at 12. */

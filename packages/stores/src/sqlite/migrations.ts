@@ -1,7 +1,8 @@
 // The schema of the database, and how a database of an earlier release gets it: one step at a time, each of them whole or not at all.
 
+import { StoreVersionError } from "../store-version-error.ts";
 import type { SqliteDatabase } from "./sqlite-driver.ts";
-import { StoreCorruptError, StoreVersionError } from "./sqlite-errors.ts";
+import { StoreCorruptError } from "./sqlite-errors.ts";
 
 /** "PSTN": tells our files from those of other programs. */
 export const APPLICATION_ID = 0x5053544e;

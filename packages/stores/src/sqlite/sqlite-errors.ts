@@ -1,6 +1,7 @@
 // Why a SQLite store cannot be opened, and what SQLite's result codes mean for a caller.
 
 import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { StoreVersionError } from "../store-version-error.ts";
 
 /** Another process, or another store of this one, has the file open. */
 export class StoreLockedError extends Error {
@@ -10,11 +11,6 @@ export class StoreLockedError extends Error {
 /** The file is no SQLite database, is damaged, or belongs to another program. Nothing has been written to it. */
 export class StoreCorruptError extends Error {
   override readonly name = "StoreCorruptError";
-}
-
-/** A newer release wrote the file. */
-export class StoreVersionError extends Error {
-  override readonly name = "StoreVersionError";
 }
 
 /** What went wrong, in words that survive the way from one thread to another. */

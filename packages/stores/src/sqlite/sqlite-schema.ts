@@ -2,9 +2,10 @@
 
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
+import { StoreVersionError } from "../store-version-error.ts";
 import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.ts";
-import { failureKind, StoreCorruptError, StoreLockedError, StoreVersionError } from "./sqlite-errors.ts";
+import { failureKind, StoreCorruptError, StoreLockedError } from "./sqlite-errors.ts";
 
 /** A larger file is not read through before the start, unless damage was found in it: it is checked while it serves. */
 const QUICK_CHECK_MAX_BYTES = 64 << 20;

@@ -1,0 +1,26 @@
+// Does something again and again, one after the other, until it is disposed.
+
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+
+export type RepeatOptions = {
+  readonly scheduler: Scheduler;
+  readonly everyMs: number;
+  readonly work: () => Promise<void>;
+  readonly onError: (error: unknown) => void;
+};
+
+export function repeat({ scheduler, everyMs, work, onError }: RepeatOptions): Disposable {
+  let over = false;
+  let timer: Disposable | undefined;
+  const plan = (): void => {
+    if (over) return;
+    timer = scheduler.schedule(everyMs, () => void work().catch(onError).finally(plan));
+  };
+  plan();
+  return {
+    [Symbol.dispose]() {
+      over = true;
+      timer?.[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,43 @@
+// The version of what is kept in etcd under one prefix, so that no release works on what it does not know.
+
+import type { Revision } from "@postern/apiserver/storage/storage";
+import { StoreVersionError } from "../store-version-error.ts";
+import type { EtcdConnection } from "./etcd-connection.ts";
+import type { EtcdKeys } from "./etcd-keys.ts";
+
+/** As in the database: 1 is without a mark, and from 2 on values may be sealed. */
+const SCHEMA_VERSION = 2;
+
+type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };
+
+/** The version, and the revision of the mark; 0 where there is none. Rejects with StoreVersionError where a newer release made it. */
+export async function readEtcdSchema({
+  connection,
+  keys: { schema: key },
+}: Place): Promise<{ readonly version: number; readonly revision: Revision }> {
+  const { kvs } = await connection.call(connection.methods.range, { key }, { repeatable: true });
+  const mark = kvs?.[0];
+  const version = mark === undefined ? 1 : Number(Buffer.from(mark.value ?? []).toString());
+  if (version <= SCHEMA_VERSION) return { version, revision: mark?.mod_revision ?? 0 };
+  throw new StoreVersionError(
+    `what is in etcd has schema version ${version}, this release knows up to ${SCHEMA_VERSION}: start the release that wrote it, or newer`,
+  );
+}
+
+/** Marks what is there with the newest version. Rejects as readEtcdSchema; then nothing is changed. */
+export async function migrateEtcd({ connection, keys }: Place): Promise<void> {
+  const value = Buffer.from(String(SCHEMA_VERSION));
+  for (;;) {
+    const { version, revision } = await readEtcdSchema({ connection, keys });
+    if (version === SCHEMA_VERSION) return;
+    // Another server may be doing the same at the same time.
+    await connection.call(
+      connection.methods.txn,
+      {
+        compare: [{ target: "MOD", key: keys.schema, mod_revision: revision }],
+        success: [{ request_put: { key: keys.schema, value } }],
+      },
+      { repeatable: true },
+    );
+  }
+}
