@@ -174,3 +174,11 @@ test("U-14 locks one object, under versions that all resources count together", 
   expect(versions).toEqual(versions.toSorted((a, b) => a - b));
   expect(new Set(versions).size).toBe(versions.length);
 });
+
+test("U-09 keeps a finalizer that is there twice", async () => {
+  const finalizers = ["example.com/a", "example.com/a"];
+  const { json } = await api.post(KEYS, key("u09-twice", {}, { finalizers }));
+  expect(json.metadata.finalizers).toEqual(finalizers);
+  const { status } = await api.patch(`${KEYS}/u09-twice`, MERGE_PATCH, { metadata: { labels: { a: "b" } } });
+  expect(status).toBe(200);
+});

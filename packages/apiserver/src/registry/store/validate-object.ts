@@ -18,7 +18,7 @@ export async function validateNewObject(
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
     ...store.validator.validate(object),
-    ...validateListTypes(object, store.definition.schema, ""),
+    ...validateLists(store, object),
     ...((await store.strategy.validate?.(object, context)) ?? []),
   ];
   refuse(store, object, [...errors, ...brokenRules(store, object, undefined, errors)]);
@@ -38,11 +38,15 @@ export async function validateChangedObject(
     ...changes,
     ...changes,
     ...store.validator.validateUpdate(object, old),
-    ...validateListTypes(object, store.definition.schema, ""),
+    ...validateLists(store, object),
     ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
   ];
   refuse(store, object, [...errors, ...brokenRules(store, object, old, errors)]);
 }
+
+/** Metadata has rules of its own, which let a finalizer be there twice. */
+const validateLists = ({ definition }: StoreContext, { metadata: _, ...rest }: KubeObject): readonly FieldError[] =>
+  validateListTypes(rest, definition.schema, "");
 
 const metaRules = ({ definition, strategy }: StoreContext) => ({
   requiresNamespace: definition.namespaced,
