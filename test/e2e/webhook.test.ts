@@ -2,10 +2,10 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { loadConnection } from "@postern/client/load-kube-config";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parse } from "yaml";
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
 import { type PosternProcess, REPOSITORY, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 
@@ -156,6 +156,8 @@ describe("an API server with the shipped webhook files", () => {
   });
 });
 
+const read = (text: string): any => decodeYaml(text).value;
+
 describe("the shipped settings of API servers", () => {
   const flagsOf: { readonly [file: string]: (content: any) => readonly string[] } = {
     "kubeadm.yaml": ({ apiServer }) =>
@@ -166,12 +168,12 @@ describe("the shipped settings of API servers", () => {
   };
 
   it.each(Object.keys(flagsOf))("%s names the shipped kube configs, and versions that we serve", async (file) => {
-    const flags = flagsOf[file]?.(parse(await readFile(join(SHIPPED, file), "utf8"))) ?? [];
+    const flags = flagsOf[file]?.(read(await readFile(join(SHIPPED, file), "utf8"))) ?? [];
     const values = new Map(flags.map((flag) => flag.split("=", 2) as [string, string]));
     for (const use of ["authentication-token", "authorization"]) {
       const path = values.get(`${use}-webhook-config-file`) ?? "";
       expect(path.startsWith(`${FOLDER}/`)).toBe(true);
-      const kubeConfig = parse(await readFile(join(SHIPPED, path.slice(FOLDER.length + 1)), "utf8"));
+      const kubeConfig = read(await readFile(join(SHIPPED, path.slice(FOLDER.length + 1)), "utf8"));
       expect(kubeConfig.clusters[0].cluster["certificate-authority"]).toBe(`${FOLDER}/ca.crt`);
       expect(kubeConfig.users[0].user.tokenFile).toBe(`${FOLDER}/access-key`);
       expect(values.get(`${use}-webhook-version`)).toBe("v1");

@@ -23,7 +23,7 @@ import { issueClientCertificate } from "./issue-client-certificate.ts";
 export type EmbeddedBackendOptions = {
   readonly clusters: EmbeddedClusters;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
-  readonly runtime: Pick<Runtime, "clock">;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
   readonly version: VersionInfo;
   /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
   readonly serverCertificateAuthority: string | undefined;
