@@ -51,9 +51,9 @@ try {
   note("load into the database, keys per second", large.loadedPerSecond.toFixed(0), small.loadedPerSecond.toFixed(0));
   note("database, MB", large.megabytes.toFixed(0), small.megabytes.toFixed(0));
 
-  const smallServer = await startPostern(small.dataDir, MAIN, HEAP);
+  await using smallServer = await startPostern(small.dataDir, MAIN, HEAP);
   const smallMemory = residentMegabytes(smallServer) ?? Number.NaN;
-  const largeServer = await startPostern(large.dataDir, MAIN, HEAP);
+  await using largeServer = await startPostern(large.dataDir, MAIN, HEAP);
   const largeMemory = residentMegabytes(largeServer) ?? Number.NaN;
   note("start, ms", largeServer.startMilliseconds.toFixed(0), smallServer.startMilliseconds.toFixed(0));
   note("memory just started, MB", largeMemory.toFixed(0), smallMemory.toFixed(0));
@@ -63,8 +63,6 @@ try {
   await measurePages(largeServer);
   await measureReaping(largeServer, large.tokens, large.endsAt);
   note("memory at the end, MB", (residentMegabytes(largeServer) ?? Number.NaN).toFixed(0));
-  await smallServer[Symbol.asyncDispose]();
-  await largeServer[Symbol.asyncDispose]();
   process.stdout.write(`\n${renderTable(rows)}\n`);
 } finally {
   rmSync(folder, { recursive: true });
@@ -91,15 +89,15 @@ async function prepare(dataDir: string, count: number, ending: number): Promise<
   await server[Symbol.asyncDispose]();
   const path = join(dataDir, "postern.db");
   const started = performance.now();
-  const lifeSeconds = life;
-  await loadAccessKeys(path, { template: "used-0", count: count - USED, ending, lifeSeconds });
+  const endsAt = Date.now() + life * 1000;
+  await loadAccessKeys(path, { template: "used-0", count: count - USED, ending, lifeSeconds: life });
   const loadedPerSecond = (count * 1000) / (performance.now() - started);
   return {
     dataDir,
     tokens,
     loadedPerSecond,
     megabytes: statSync(path).size / 1e6,
-    endsAt: Date.now() + lifeSeconds * 1000,
+    endsAt,
   };
 }
 
@@ -184,8 +182,9 @@ async function measureReaping(server: Postern, tokens: readonly string[], endsAt
   if (expiring === 0) return;
   const quiet = await load(server, tokens[0] ?? "", seconds);
   const left = endsAt - Date.now();
-  process.stdout.write(`waiting ${Math.max(0, left / 1000).toFixed(0)} s for ${expiring} keys to end\n`);
-  if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
+  if (left < 0) throw new Error("the keys have ended before everything else was measured: give a longer --life");
+  process.stdout.write(`waiting ${(left / 1000).toFixed(0)} s for ${expiring} keys to end\n`);
+  await new Promise((resolve) => setTimeout(resolve, left));
   const started = performance.now();
   const latencies: { p50: number; p99: number; max: number }[] = [];
   for (;;) {
