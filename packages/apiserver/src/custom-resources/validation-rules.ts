@@ -15,7 +15,17 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { type CelExpression, parseCel } from "./cel/cel-syntax.ts";
-import { CelEvaluationError, evaluateCel } from "./cel/evaluate-cel.ts";
+import {
+  type CelBudget,
+  CelBudgetError,
+  CelEvaluationError,
+  createCelBudget,
+  evaluateCel,
+} from "./cel/evaluate-cel.ts";
+
+/** What one rule may cost for one value, and all rules together for one object. Upstream: k8s.io/apiserver/pkg/apis/cel/config.go */
+const STEPS_PER_RULE = 1_000_000;
+const STEPS_PER_OBJECT = 10_000_000;
 
 export type ValidationRules = (object: KubeObject, old: KubeObject | undefined) => readonly FieldError[];
 
@@ -39,9 +49,20 @@ export function compileValidationRules(schema: StructuralSchema): ValidationRule
   if (rulesOf.size === 0) return undefined;
   return (object, old) => {
     const errors: FieldError[] = [];
+    const budget = createCelBudget(STEPS_PER_OBJECT);
+    let isOver = false;
     // Objects are JSON; only their named types hide it.
     check(schema, object as JsonObject, old as JsonObject | undefined, "", (at, value, before, path) => {
-      for (const rule of rulesOf.get(at) ?? []) errors.push(...evaluate(rule, at, value, before, path));
+      for (const rule of rulesOf.get(at) ?? []) {
+        if (isOver) return;
+        try {
+          errors.push(...evaluate(rule, at, value, before, path, budget));
+        } catch (error) {
+          if (!(error instanceof CelBudgetError)) throw error;
+          isOver = true;
+          errors.push(invalidError(path === "" ? "<nil>" : path, at.type ?? "", textOfCost(error, rule)));
+        }
+      }
     });
     return errors;
   };
@@ -110,27 +131,36 @@ function evaluate(
   self: JsonValue,
   oldSelf: JsonValue | undefined,
   path: string,
+  budget: CelBudget,
 ): readonly FieldError[] {
   if (rule.isTransition && oldSelf === undefined) return [];
   const type: string = schema.type ?? "";
   const scope = { self, ...(oldSelf === undefined ? {} : { oldSelf }) };
+  const own = createCelBudget(STEPS_PER_RULE, budget);
   try {
-    if (evaluateCel(rule.expression, scope) === true) return [];
+    if (evaluateCel(rule.expression, scope, own) === true) return [];
     const field = `${path}${rule.fieldPath}`.replace(/^\./, "");
-    return [errorOf(rule.reason, field === "" ? "<nil>" : field, type, messageOf(rule, scope))];
+    return [errorOf(rule.reason, field === "" ? "<nil>" : field, type, messageOf(rule, scope, own))];
   } catch (error) {
     if (!(error instanceof CelEvaluationError)) throw error;
     return [invalidError(path === "" ? "<nil>" : path, type, `${error.message} evaluating rule: ${rule.message}`)];
   }
 }
 
-function messageOf({ message, messageExpression }: Rule, scope: { readonly [name: string]: JsonValue }): string {
+const textOfCost = ({ message }: CelBudgetError, rule: Rule): string =>
+  `'${message}': no further validation rules will be run due to call cost exceeds limit for rule: ${rule.message}`;
+
+function messageOf(
+  { message, messageExpression }: Rule,
+  scope: { readonly [name: string]: JsonValue },
+  budget: CelBudget,
+): string {
   if (messageExpression === undefined) return message;
   try {
-    const text = evaluateCel(messageExpression, scope);
+    const text = evaluateCel(messageExpression, scope, budget);
     return typeof text === "string" && text.trim() !== "" && !text.includes("\n") ? text : message;
   } catch (error) {
-    if (error instanceof CelEvaluationError) return message;
+    if (error instanceof CelEvaluationError || error instanceof CelBudgetError) return message;
     throw error;
   }
 }

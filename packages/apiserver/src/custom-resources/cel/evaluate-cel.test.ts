@@ -3,7 +3,7 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { describe, expect, it } from "vitest";
 import { CelSyntaxError, parseCel } from "./cel-syntax.ts";
-import { CelEvaluationError, evaluateCel } from "./evaluate-cel.ts";
+import { CelBudgetError, CelEvaluationError, createCelBudget, evaluateCel } from "./evaluate-cel.ts";
 
 const self = {
   size: 3,
@@ -16,7 +16,8 @@ const self = {
   labels: { app: "x" },
   "dash-ed": true,
 };
-const evaluate = (source: string): JsonValue => evaluateCel(parseCel(source), { self });
+const evaluate = (source: string, steps = 1_000, names: { [name: string]: JsonValue } = { self }): JsonValue =>
+  evaluateCel(parseCel(source), names, createCelBudget(steps));
 
 describe("an expression", () => {
   it.each<[string, JsonValue]>([
@@ -66,5 +67,35 @@ describe("an expression", () => {
 
   it.each(["1 +", "(1", "self.", "a b", "'open", "[1, 2", "#"])("%s does not parse", (source) => {
     expect(() => parseCel(source)).toThrow(CelSyntaxError);
+  });
+});
+
+describe("the budget", () => {
+  const many = { self: Array.from({ length: 1_000 }, (_, at) => `item-${at}`) };
+
+  it.each([
+    "self.all(a, self.all(b, self.all(c, true)))",
+    "self.exists(a, self.exists(b, a != a && b != b))",
+    "self.all(a, self == self)",
+    "self.map(a, self.map(b, self)).size() > 0",
+    "self.all(a, self.join('') != a)",
+  ])("ends %s", (source) => {
+    expect(() => evaluate(source, 100_000, many)).toThrow(CelBudgetError);
+  });
+
+  it("is enough for what goes through a list once, and is what is left of another", () => {
+    expect(evaluate("self.all(a, a.startsWith('item'))", 100_000, many)).toBe(true);
+    const outer = createCelBudget(10);
+    expect(() => evaluateCel(parseCel("self.all(a, true)"), many, createCelBudget(100_000, outer))).toThrow(
+      CelBudgetError,
+    );
+  });
+
+  it("takes time linear to the text for a pattern, and refuses what such patterns do not have", () => {
+    const text = `${"a".repeat(50_000)}!`;
+    expect(evaluate("self.matches('^(a+)+$')", 1_000_000, { self: text })).toBe(false);
+    expect(evaluate("self.matches('^a+!$')", 1_000_000, { self: text })).toBe(true);
+    expect(() => evaluate("'x'.matches('(')")).toThrow(CelEvaluationError);
+    expect(() => evaluate("'xx'.matches('(x)\\\\1')")).toThrow(CelEvaluationError);
   });
 });

@@ -3,6 +3,8 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";
+import { PatternSyntaxError } from "@postern/apimachinery/schema/pattern/pattern-syntax";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { CelExpression } from "./cel-syntax.ts";
 
@@ -14,34 +16,73 @@ export class CelEvaluationError extends Error {
   override readonly name = "CelEvaluationError";
 }
 
+/** More was asked for than evaluations may cost. */
+export class CelBudgetError extends Error {
+  override readonly name = "CelBudgetError";
+}
+
+/** What evaluations may still cost, in steps: about the parts of expressions that are evaluated and the values that they go through. */
+export type CelBudget = {
+  /** Throws CelBudgetError when nothing is left. */
+  spend(steps: number): void;
+};
+
+/** `within` pays as well. */
+export function createCelBudget(steps: number, within?: CelBudget): CelBudget {
+  let left = steps;
+  return {
+    spend(cost) {
+      left -= cost;
+      if (left < 0) throw new CelBudgetError("operation cancelled: actual cost limit exceeded");
+      within?.spend(cost);
+    },
+  };
+}
+
+type Evaluation = { readonly names: CelScope; readonly budget: CelBudget };
+
+/** Characters that cost as much as one step. */
+const CHARACTERS_PER_STEP = 10;
+
+/** Of going through a value once. */
+function costOf(value: JsonValue): number {
+  if (typeof value === "string") return value.length / CHARACTERS_PER_STEP;
+  const members = isJsonArray(value) ? value : isJsonObject(value) ? Object.values(value) : [];
+  return members.reduce<number>((sum, member) => sum + 1 + costOf(member ?? null), 0);
+}
+
 const fail = (why: string): never => {
   throw new CelEvaluationError(why);
 };
 
-/** Throws CelEvaluationError. */
-export function evaluateCel(expression: CelExpression, scope: CelScope): JsonValue {
+/** Throws CelEvaluationError, and CelBudgetError when it costs more than there is. */
+export const evaluateCel = (expression: CelExpression, names: CelScope, budget: CelBudget): JsonValue =>
+  evaluate(expression, { names, budget });
+
+function evaluate(expression: CelExpression, scope: Evaluation): JsonValue {
+  scope.budget.spend(1);
   switch (expression.type) {
     case "literal":
       return expression.value;
     case "identifier":
-      return scope[expression.name] ?? fail(`undeclared reference to ${quoteGo(expression.name)}`);
+      return scope.names[expression.name] ?? fail(`undeclared reference to ${quoteGo(expression.name)}`);
     case "select":
-      return memberOf(evaluateCel(expression.operand, scope), expression.field);
+      return memberOf(evaluate(expression.operand, scope), expression.field);
     case "index":
-      return elementOf(evaluateCel(expression.operand, scope), evaluateCel(expression.index, scope));
+      return elementOf(evaluate(expression.operand, scope), evaluate(expression.index, scope));
     case "unary":
-      return evaluateUnary(expression.operator, evaluateCel(expression.operand, scope));
+      return evaluateUnary(expression.operator, evaluate(expression.operand, scope));
     case "binary":
       return evaluateBinary(expression, scope);
     case "conditional":
-      return truthOf(evaluateCel(expression.test, scope))
-        ? evaluateCel(expression.then, scope)
-        : evaluateCel(expression.otherwise, scope);
+      return truthOf(evaluate(expression.test, scope))
+        ? evaluate(expression.then, scope)
+        : evaluate(expression.otherwise, scope);
     case "list":
-      return expression.items.map((item) => evaluateCel(item, scope));
+      return expression.items.map((item) => evaluate(item, scope));
     case "map":
       return Object.fromEntries(
-        expression.entries.map(([key, value]) => [String(evaluateCel(key, scope)), evaluateCel(value, scope)]),
+        expression.entries.map(([key, value]) => [String(evaluate(key, scope)), evaluate(value, scope)]),
       );
     case "call":
       return evaluateCall(expression, scope);
@@ -84,10 +125,11 @@ function evaluateUnary(operator: "!" | "-", value: JsonValue): JsonValue {
 
 type Binary = Extract<CelExpression, { readonly type: "binary" }>;
 
-function evaluateBinary({ operator, left, right }: Binary, scope: CelScope): JsonValue {
+function evaluateBinary({ operator, left, right }: Binary, scope: Evaluation): JsonValue {
   if (operator === "&&" || operator === "||") return evaluateLogic(operator, left, right, scope);
-  const a = evaluateCel(left, scope);
-  const b = evaluateCel(right, scope);
+  const a = evaluate(left, scope);
+  const b = evaluate(right, scope);
+  scope.budget.spend(costOf(a) + costOf(b));
   switch (operator) {
     case "==":
       return sameValue(a, b);
@@ -112,12 +154,12 @@ function evaluateBinary({ operator, left, right }: Binary, scope: CelScope): Jso
 }
 
 /** Either side may decide alone, also where the other cannot be evaluated. */
-function evaluateLogic(operator: "&&" | "||", left: CelExpression, right: CelExpression, scope: CelScope): boolean {
+function evaluateLogic(operator: "&&" | "||", left: CelExpression, right: CelExpression, scope: Evaluation): boolean {
   const decisive = operator === "||";
   let fault: unknown;
   for (const side of [left, right]) {
     try {
-      if (truthOf(evaluateCel(side, scope)) === decisive) return decisive;
+      if (truthOf(evaluate(side, scope)) === decisive) return decisive;
     } catch (error) {
       if (!(error instanceof CelEvaluationError)) throw error;
       fault = error;
@@ -168,31 +210,32 @@ function calculate(operator: string, a: JsonValue, b: JsonValue): JsonValue {
 
 type Call = Extract<CelExpression, { readonly type: "call" }>;
 
-function evaluateCall(call: Call, scope: CelScope): JsonValue {
+function evaluateCall(call: Call, scope: Evaluation): JsonValue {
   const [first] = call.args;
   if (call.name === "has" && call.target === undefined) return isPresent(first, scope);
   if (call.target !== undefined && MACROS.has(call.name)) return evaluateMacro(call, call.target, scope);
-  const args = call.args.map((arg) => evaluateCel(arg, scope));
-  const values = call.target === undefined ? args : [evaluateCel(call.target, scope), ...args];
+  const args = call.args.map((arg) => evaluate(arg, scope));
+  const values = call.target === undefined ? args : [evaluate(call.target, scope), ...args];
+  scope.budget.spend(values.reduce<number>((sum, value) => sum + costOf(value), 0));
   return applyFunction(call.name, values);
 }
 
-function isPresent(expression: CelExpression | undefined, scope: CelScope): boolean {
+function isPresent(expression: CelExpression | undefined, scope: Evaluation): boolean {
   if (expression?.type !== "select") return fail("invalid argument to has() macro");
-  const operand = evaluateCel(expression.operand, scope);
+  const operand = evaluate(expression.operand, scope);
   return isJsonObject(operand) && Object.hasOwn(operand, unescapeField(expression.field));
 }
 
 const MACROS = new Set(["all", "exists", "exists_one", "filter", "map"]);
 
-function evaluateMacro({ name, args }: Call, target: CelExpression, scope: CelScope): JsonValue {
+function evaluateMacro({ name, args }: Call, target: CelExpression, scope: Evaluation): JsonValue {
   const [variable, ...bodies] = args;
   const [body, mapped] = bodies;
   if (variable?.type !== "identifier" || body === undefined) return fail(`invalid argument to ${name}() macro`);
-  const range = evaluateCel(target, scope);
+  const range = evaluate(target, scope);
   const items = isJsonObject(range) ? Object.keys(range) : isJsonArray(range) ? range : fail("no such overload");
   const valueFor = (item: JsonValue, expression: CelExpression) =>
-    evaluateCel(expression, { ...scope, [variable.name]: item });
+    evaluate(expression, { ...scope, names: { ...scope.names, [variable.name]: item } });
   const holds = (item: JsonValue): boolean => truthOf(valueFor(item, body));
   switch (name) {
     case "all":
@@ -237,7 +280,7 @@ function applyToText(name: string, text: string, argument: JsonValue): JsonValue
     case "contains":
       return text.includes(other);
     case "matches":
-      return new RegExp(other, "u").test(text);
+      return matches(text, other);
     case "lowerAscii":
       return text.toLowerCase();
     case "upperAscii":
@@ -250,6 +293,16 @@ function applyToText(name: string, text: string, argument: JsonValue): JsonValue
       return text.indexOf(other);
     default:
       return fail(`undeclared reference to ${quoteGo(name)}`);
+  }
+}
+
+/** In time linear to the text: the rule and the text may be those of two tenants. */
+function matches(text: string, pattern: string): boolean {
+  try {
+    return compilePattern(pattern).test(text);
+  } catch (error) {
+    if (error instanceof PatternSyntaxError) return fail(error.message);
+    throw error;
   }
 }
 
