@@ -30,8 +30,8 @@ export function roleOpens(role: ScopeRole, request: PlatformRequest, facts: Scop
 
 /** Reads only; lists are filtered elsewhere. */
 function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user }: ScopeFacts): boolean {
-  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace, name } = inner;
-  if (!isResourceRequest || verb !== "get" || apiGroup !== names.managementGroup || name === "") return false;
+  const { resource, subresource, namespace, name } = inner;
+  if (!isGetOfManaged(inner, names)) return false;
   if (resource === "projects") {
     return (subresource === "" || subresource === "clusters") && includesProject(role, name);
   }
@@ -44,9 +44,9 @@ function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user
 
 /** The instance that the key's subject stands for, or those that the entry names. */
 function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owner }: ScopeFacts): boolean {
-  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace, name } = inner;
-  if (!isResourceRequest || apiGroup !== names.managementGroup || resource !== "virtualclusterinstances") return false;
-  if (verb !== "get" || name === "" || (subresource !== "" && subresource !== "accesskey")) return false;
+  const { resource, subresource, namespace, name } = inner;
+  if (!isGetOfManaged(inner, names) || resource !== "virtualclusterinstances") return false;
+  if (subresource !== "" && subresource !== "accesskey") return false;
   const own = subjectOf(owner, (subject) => parseVirtualClusterIdentity(names, subject));
   if (own === undefined && role.projects.length === 0 && role.virtualClusters.length === 0) return false;
   if (own !== undefined && (own.namespace !== namespace || own.instance !== name)) return false;
@@ -54,11 +54,14 @@ function ownInstanceOpens(role: ScopeRole, inner: TargetedRequest, { names, owne
 }
 
 function ownClusterOpens(inner: TargetedRequest, { names, owner }: ScopeFacts): boolean {
-  const { isResourceRequest, verb, apiGroup, resource, subresource, name } = inner;
-  if (!isResourceRequest || apiGroup !== names.managementGroup || resource !== "clusters") return false;
-  if (verb !== "get" || subresource !== "") return false;
-  return name !== "" && name === subjectOf(owner, (subject) => parseClusterIdentity(names, subject));
+  const { resource, subresource, name } = inner;
+  if (!isGetOfManaged(inner, names) || resource !== "clusters" || subresource !== "") return false;
+  return name === subjectOf(owner, (subject) => parseClusterIdentity(names, subject));
 }
+
+/** Of one object: a name is what tells it from a question about all of them. */
+const isGetOfManaged = ({ verb, apiGroup, name }: TargetedRequest, { managementGroup }: PlatformNames): boolean =>
+  verb === "get" && apiGroup === managementGroup && name !== "";
 
 const subjectOf = <T>({ kind, name }: AccessKeyOwner, parse: (subject: string) => T): T | undefined =>
   kind === "subject" ? parse(name) : undefined;

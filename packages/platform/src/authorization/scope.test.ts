@@ -217,6 +217,12 @@ const TABLE: readonly Row[] = [
       management({ resource: "users", name: "alice", subresource: "accesskeys" }),
       management({ resource: "teams", name: "ops" }),
       project("update", "a"),
+      project("get", ""),
+      project("get", "a", "status"),
+      group("other.io", "projects", "get", { name: "a" }),
+      instance("get", "kube-system", "v1"),
+      instance("get", "", "v1"),
+      management({ resource: "others", name: "x" }),
       instance("use", "p-a", "v1"),
       instance("create", "p-a", "v1", "kubeconfig"),
       instance("get", "p-a", "v1", "accesskey"),
@@ -224,6 +230,30 @@ const TABLE: readonly Row[] = [
       intoVirtualCluster("a", "v1"),
       ownKeys("get", "k"),
     ],
+  ],
+  [
+    "roles[] platform-cli, narrowed to a virtual cluster",
+    scoped({ roles: [{ role: "platform-cli", projects: [], virtualClusters: ["v1"] }] }),
+    [instance("get", "p-a", "v1"), instance("get", "p-b", "v1")],
+    [instance("get", "p-a", "v2"), project("get", "a")],
+  ],
+  [
+    "roles[] platform-cli, narrowed to a project",
+    scoped({ roles: [{ role: "platform-cli", projects: ["a"], virtualClusters: [] }] }),
+    [instance("get", "p-a", "v1"), project("get", "a")],
+    [instance("get", "p-b", "v1"), project("get", "b")],
+  ],
+  [
+    "roles[] vcluster, narrowed to a virtual cluster",
+    scoped({ roles: [{ role: "vcluster", projects: [], virtualClusters: ["v1"] }] }),
+    [instance("get", "p-a", "v1")],
+    [instance("get", "p-a", "v2"), instance("get", "kube-system", "v1")],
+  ],
+  [
+    "roles[] vcluster, narrowed to a project",
+    scoped({ roles: [{ role: "vcluster", projects: ["a"], virtualClusters: [] }] }),
+    [instance("get", "p-a", "v1"), instance("get", "p-a", "v2")],
+    [instance("get", "p-b", "v1"), instance("get", "p-a", "")],
   ],
   [
     "roles[] vcluster, narrowed",
@@ -241,6 +271,9 @@ const TABLE: readonly Row[] = [
       instance("get", "p-a", "v10"),
       instance("get", "p-b", "v1"),
       instance("create", "p-a", "v1", "kubeconfig"),
+      instance("get", "p-a", "v1", "status"),
+      group("other.io", "virtualclusterinstances", "get", { namespace: "p-a", name: "v1" }),
+      space("get", "p-a", "v1"),
       project("get", "a"),
       intoVirtualCluster("a", "v1"),
       path("/metrics"),
@@ -274,6 +307,9 @@ describe("what each entry opens", () => {
     const restrictions = scoped({ roles: [role("vcluster")] });
     expect(opens(restrictions, instance("get", "p-a", "v1"), own)).toBe(true);
     expect(opens(restrictions, instance("get", "p-a", "v2"), own)).toBe(false);
+    expect(opens(restrictions, instance("get", "p-b", "v1"), own)).toBe(false);
+    const ofUser = { ...facts, owner: { kind: "user", name: own } } as const;
+    expect(inScope(restrictions, instance("get", "p-a", "v1"), ofUser).open).toBe(false);
     expect(opens(restrictions, instance("get", "p-a", "v1"))).toBe(false);
     const elsewhere = scoped({ roles: [{ role: "vcluster", projects: ["b"], virtualClusters: [] }] });
     expect(opens(elsewhere, instance("get", "p-a", "v1"), own)).toBe(false);
@@ -284,6 +320,16 @@ describe("what each entry opens", () => {
     const get = (name: string) => management({ resource: "clusters", name });
     expect(opens(restrictions, get("c1"), "postern:cluster:c1")).toBe(true);
     expect(opens(restrictions, get("c2"), "postern:cluster:c1")).toBe(false);
+    for (const parts of [
+      { verb: "update" },
+      { subresource: "status" },
+      { apiGroup: "other.io" },
+      { resource: "users" },
+    ]) {
+      const other = management({ resource: "clusters", name: "c1", ...parts });
+      expect({ other, open: opens(restrictions, other, "postern:cluster:c1") }).toEqual({ other, open: false });
+    }
+    expect(opens(restrictions, get(""))).toBe(false);
   });
 
   test("lists of filtered kinds pass, to be filtered; other lists do not", () => {
