@@ -4,7 +4,6 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import {
-  type DecisionCode,
   type DecisionSources,
   type DecisionStep,
   type Explanation,
@@ -33,11 +32,11 @@ export type PlatformAuthorizer = Authorizer & {
 
 const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "", annotations: {} };
 
-const REFUSALS: { readonly [code in DecisionCode]?: string } = {
+const REFUSALS = {
   "key-refused": "the access key is no longer accepted",
   "out-of-scope": "the scope of the access key does not open this request",
   "out-of-rules": "the rules of the access key do not open this request",
-};
+} as const;
 
 export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuthorizer {
   const { names, keys } = sources;
@@ -48,14 +47,14 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
   const keyAnnotation = names.key("authorization-key");
 
   const judge = (right: UserRight, scope: ScopeVerdict): PlatformDecision => {
-    const code = codeOf(right, scope);
     const annotations = {
       [rightAnnotation]: right.allowed ? right.code : "none",
       [scopeAnnotation]: scope.reason,
     };
-    if (right.allowed && scope.open) return { verdict: "allow", code, reason: right.reason, annotations };
-    if (!right.allowed) return { verdict: "no-opinion", code, reason: right.reason, annotations };
-    return { verdict: "deny", code, reason: REFUSALS[code] ?? "", annotations };
+    if (!right.allowed) return { verdict: "no-opinion", code: "no-right", reason: right.reason, annotations };
+    if (scope.open) return { verdict: "allow", code: right.code, reason: right.reason, annotations };
+    const code = scope.reason === "out-of-rules" ? "out-of-rules" : "out-of-scope";
+    return { verdict: "deny", code, reason: REFUSALS[code], annotations };
   };
 
   const scopeOf = (request: PlatformRequest, { user }: Subject, key: AccessKeyState | undefined): ScopeVerdict =>
@@ -64,7 +63,7 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
   const refuseKey = (cause: string): PlatformDecision => ({
     verdict: "deny",
     code: "key-refused",
-    reason: REFUSALS["key-refused"] ?? "",
+    reason: REFUSALS["key-refused"],
     annotations: { [keyAnnotation]: cause },
   });
 
@@ -105,9 +104,3 @@ const NOBODY = { kind: "subject", name: "" } as const;
 
 /** Nobody comes to be a master through a key, a certificate or impersonation: such requests carry a credential. */
 const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);
-
-function codeOf(right: UserRight, { open, reason }: ScopeVerdict): DecisionCode {
-  if (!right.allowed) return "no-right";
-  if (open) return right.code;
-  return reason === "out-of-rules" ? "out-of-rules" : "out-of-scope";
-}

@@ -1,0 +1,125 @@
+// What a decision tells of itself: the code, the text for people, the annotations of the audit event, and every condition.
+
+import { describe, expect, it } from "vitest";
+import { createPlatformAuthorizer } from "./platform-authorizer.ts";
+import {
+  accessKey,
+  management,
+  memorySources,
+  ruled,
+  scoped,
+  userInfo,
+  withKey,
+  world,
+} from "./testing/memory-world.ts";
+
+const alice = userInfo("alice");
+const own = management({ resource: "users", name: "alice" });
+const foreign = management({ resource: "users", name: "bob" });
+const annotation = (right: string, scope: string) => ({
+  "postern/authorization-right": right,
+  "postern/authorization-scope": scope,
+});
+
+function decided(restrictions: Parameters<typeof accessKey>[0] = {}, owns = alice) {
+  const sources = memorySources(world());
+  const key = accessKey(restrictions);
+  sources.access.setKey(key);
+  return { sources, key, authorizer: createPlatformAuthorizer(sources), subject: withKey(owns, key) };
+}
+
+describe("a decision", () => {
+  it("allows with the right that opens the request", () => {
+    const { authorizer, subject } = decided();
+    expect(authorizer.explainDecision(own, subject)).toEqual({
+      decision: {
+        verdict: "allow",
+        code: "own-user",
+        reason: "is user alice",
+        annotations: annotation("own-user", "unrestricted"),
+      },
+      steps: [
+        { step: "key", passed: true, reason: "" },
+        { step: "right", passed: true, reason: "is user alice" },
+        { step: "scope", passed: true, reason: "unrestricted" },
+      ],
+    });
+  });
+
+  it("has no opinion where the owner has no right, and tells what the scope says all the same", () => {
+    const { authorizer, subject } = decided({ restrictions: scoped({}) });
+    expect(authorizer.explainDecision(foreign, subject)).toEqual({
+      decision: {
+        verdict: "no-opinion",
+        code: "no-right",
+        reason: "",
+        annotations: annotation("none", "out-of-scope"),
+      },
+      steps: [
+        { step: "key", passed: true, reason: "" },
+        { step: "right", passed: false, reason: "" },
+        { step: "scope", passed: false, reason: "out-of-scope" },
+      ],
+    });
+  });
+
+  it.each([
+    ["scope", scoped({}), "out-of-scope", "the scope of the access key does not open this request"],
+    ["rules", ruled({ verbs: ["list"] }), "out-of-rules", "the rules of the access key do not open this request"],
+  ])("denies what the %s of the key does not open", (_part, restrictions, code, reason) => {
+    const { authorizer, subject } = decided({ restrictions });
+    expect(authorizer.decide(own, subject)).toEqual({
+      verdict: "deny",
+      code,
+      reason,
+      annotations: annotation("own-user", code),
+    });
+  });
+
+  it("denies everything to a key that is gone, and says nothing of a scope that nobody knows", () => {
+    const { authorizer, subject, sources, key } = decided();
+    sources.access.setKey(undefined, key.id);
+    expect(authorizer.explainDecision(own, subject)).toEqual({
+      decision: {
+        verdict: "deny",
+        code: "key-refused",
+        reason: "the access key is no longer accepted",
+        annotations: { "postern/authorization-key": "deleted" },
+      },
+      steps: [
+        { step: "key", passed: false, reason: "deleted" },
+        { step: "right", passed: true, reason: "is user alice" },
+      ],
+    });
+  });
+
+  it("reads the scope against the owner of the key", () => {
+    const subjectName = "postern:cluster:c1";
+    const { authorizer, subject } = decided(
+      {
+        owner: { kind: "subject", name: subjectName },
+        restrictions: scoped({ roles: [{ role: "agent", projects: [], virtualClusters: [] }] }),
+      },
+      { name: subjectName, groups: ["system:authenticated"] },
+    );
+    expect(authorizer.decide(management({ resource: "clusters", name: "c1" }), subject).verdict).toBe("allow");
+    expect(authorizer.decide(management({ resource: "clusters", name: "c2" }), subject).verdict).toBe("no-opinion");
+  });
+
+  it("security book 29: lets the server itself do everything, and nobody who comes with a credential", () => {
+    const { authorizer, subject } = decided();
+    const master = { name: "system:apiserver", groups: ["system:masters"] };
+    expect(authorizer.explainDecision(foreign, { user: master })).toEqual({
+      decision: { verdict: "allow", code: "masters", reason: "", annotations: {} },
+      steps: [
+        { step: "key", passed: true, reason: "" },
+        { step: "right", passed: true, reason: "the server's own work" },
+        { step: "scope", passed: true, reason: "unrestricted" },
+      ],
+    });
+    expect(authorizer.decide(foreign, { ...subject, user: master }).verdict).toBe("no-opinion");
+    expect(authorizer.decide(foreign, { user: master, credential: { id: "certificate:1" } }).verdict).toBe(
+      "no-opinion",
+    );
+  });
+});
