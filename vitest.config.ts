@@ -45,6 +45,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           ...patience,
           fileParallelism: false,
+          globalSetup: [secretScan.globalSetup, "test/e2e/testing/shared-etcd.ts"],
         },
       },
     ],

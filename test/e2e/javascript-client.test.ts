@@ -1,4 +1,4 @@
-// The JavaScript client of Kubernetes against the server: objects, patches, apply, watches, and an informer that has to keep up.
+// The JavaScript client of Kubernetes against the server: objects, patches, apply, pages and watches. Its informer: informers.test.ts.
 
 import { join } from "node:path";
 import {
@@ -7,20 +7,16 @@ import {
   CustomObjectsApi,
   KubeConfig,
   KubernetesObjectApi,
-  makeInformer,
   PatchStrategy,
   setHeaderOptions,
-  type V1Secret,
   Watch,
 } from "@kubernetes/client-node";
-import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 
 const GROUP = { group: "management.postern", version: "v1", plural: "ownedaccesskeys" };
 const API = "management.postern/v1";
 const SECRETS = "/api/v1/namespaces/default/secrets";
-const OBJECTS = 2_000;
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
@@ -49,15 +45,6 @@ const key = (name: string, spec: object): any => ({
   metadata: { name },
   spec,
 });
-
-/** Does something for each, some at a time. */
-async function forEachOf<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  const left = [...items];
-  const worker = async (): Promise<void> => {
-    for (let item = left.pop(); item !== undefined; item = left.pop()) await work(item);
-  };
-  await Promise.all(Array.from({ length: 32 }, worker));
-}
 
 describe("the JavaScript client", () => {
   it("M-06 finds resources by their kind, and creates, patches, applies and deletes them", async () => {
@@ -103,6 +90,53 @@ describe("the JavaScript client", () => {
     expect(status?.allowed).toBe(true);
   });
 
+  it("M-06 patches built-in resources by every content type", async () => {
+    const core = config.makeApiClient(CoreV1Api);
+    const where = { namespace: "default", name: "patched" };
+    await core.createNamespacedSecret({
+      namespace: "default",
+      body: { metadata: { name: "patched" }, stringData: { a: "1" } },
+    });
+    const patch = async (strategy: PatchStrategy, body: any, more = {}) =>
+      Object.keys(
+        (await core.patchNamespacedSecret({ ...where, body, ...more }, setHeaderOptions("Content-Type", strategy)))
+          .data ?? {},
+      ).toSorted();
+    expect(await patch(PatchStrategy.JsonPatch, [{ op: "add", path: "/data/b", value: "Yg==" }])).toEqual(["a", "b"]);
+    expect(await patch(PatchStrategy.MergePatch, { data: { a: null, c: "Yw==" } })).toEqual(["b", "c"]);
+    const replacing = { data: { $patch: "replace", d: "ZA==" } };
+    expect(await patch(PatchStrategy.StrategicMergePatch, replacing)).toEqual(["d"]);
+    const applied = { apiVersion: "v1", kind: "Secret", metadata: { name: "patched" }, data: { e: "ZQ==" } };
+    expect(await patch(PatchStrategy.ServerSideApply, applied, { fieldManager: "js" })).toEqual(["d", "e"]);
+    await core.deleteNamespacedSecret(where);
+  });
+
+  it("M-06 lists in pages that are of one state", async () => {
+    const core = config.makeApiClient(CoreV1Api);
+    const names = Array.from({ length: 5 }, (_, index) => `page-${index}`);
+    for (const name of names) {
+      await core.createNamespacedSecret({
+        namespace: "default",
+        body: { metadata: { name, labels: { pages: "yes" } } },
+      });
+    }
+    const pages: (string | undefined)[][] = [];
+    let _continue: string | undefined;
+    do {
+      const page = await core.listNamespacedSecret({
+        namespace: "default",
+        labelSelector: "pages=yes",
+        limit: 2,
+        ...(_continue === undefined ? {} : { _continue }),
+      });
+      pages.push(page.items.map(({ metadata }) => metadata?.name));
+      ({ _continue } = page.metadata ?? {});
+      if (pages.length === 1) await core.deleteNamespacedSecret({ namespace: "default", name: "page-4" });
+    } while (_continue !== undefined && _continue !== "");
+    expect(pages).toEqual([["page-0", "page-1"], ["page-2", "page-3"], ["page-4"]]);
+    await core.deleteCollectionNamespacedSecret({ namespace: "default", labelSelector: "pages=yes" });
+  });
+
   it("M-06 watches", async () => {
     const core = config.makeApiClient(CoreV1Api);
     const { metadata } = await core.listNamespacedSecret({ namespace: "default" });
@@ -114,82 +148,5 @@ describe("the JavaScript client", () => {
     await core.deleteNamespacedSecret({ namespace: "default", name: "watched" });
     await expect.poll(() => seen, { timeout: 10_000 }).toEqual(["ADDED watched", "DELETED watched"]);
     watch.abort();
-  });
-});
-
-describe("an informer", () => {
-  it("M-06 ends with exactly what the server has, after churn, a restart, and a restart behind which history was forgotten", async () => {
-    const { port } = new URL(server.url);
-    const core = config.makeApiClient(CoreV1Api);
-    const body = (name: string, value: number): V1Secret => ({
-      metadata: { name },
-      stringData: { value: String(value) },
-    });
-    const names = Array.from({ length: OBJECTS }, (_, index) => `object-${index}`);
-    const churn = (api: CoreV1Api, round: number): Promise<void> =>
-      forEachOf(
-        names.filter((_, index) => index % 10 === round),
-        async (name) => {
-          await api.replaceNamespacedSecret({ namespace: "default", name, body: body(name, round) });
-          await api.createNamespacedSecret({ namespace: "default", body: body(`${name}-${round}`, round) });
-          if (Number(name.slice(7)) % 20 < 10) await api.deleteNamespacedSecret({ namespace: "default", name });
-        },
-      );
-    const essence = (secrets: readonly V1Secret[]): readonly string[] =>
-      secrets.map(({ metadata }) => `${metadata?.name} ${metadata?.uid} ${metadata?.resourceVersion}`).sort();
-
-    const informer = makeInformer(config, SECRETS, () => core.listNamespacedSecret({ namespace: "default" }));
-    const handled = new Map<string, string>();
-    const keep = ({ metadata }: V1Secret): void =>
-      void handled.set(metadata?.uid ?? "", metadata?.resourceVersion ?? "");
-    informer.on("add", keep);
-    informer.on("update", keep);
-    informer.on("delete", ({ metadata }) => void handled.delete(metadata?.uid ?? ""));
-    let isOver = false;
-    // As its documentation has it: whoever uses it starts it again after an error.
-    const again = (): void => {
-      if (!isOver) setTimeout(() => void informer.start().catch(again), 50);
-    };
-    informer.on("error", again);
-
-    const settled = async (): Promise<void> => {
-      const { items } = await core.listNamespacedSecret({ namespace: "default" });
-      const expected = essence(items);
-      await expect.poll(() => essence(informer.list("default")), { timeout: 30_000 }).toEqual(expected);
-      const kept = items.map(({ metadata }): [string, string] => [
-        metadata?.uid ?? "",
-        metadata?.resourceVersion ?? "",
-      ]);
-      expect(handled).toEqual(new Map(kept));
-    };
-
-    await forEachOf(names.slice(0, OBJECTS / 2), (name) =>
-      core.createNamespacedSecret({ namespace: "default", body: body(name, 0) }),
-    );
-    await informer.start();
-    await forEachOf(names.slice(OBJECTS / 2), (name) =>
-      core.createNamespacedSecret({ namespace: "default", body: body(name, 0) }),
-    );
-    await churn(core, 1);
-    await settled();
-
-    const dataDir = server.dataDir;
-    await server.stop("SIGKILL");
-    server = await startPostern(dataDir, ["--secure-port", port]);
-    await churn(core, 2);
-    await settled();
-
-    // Elsewhere, so that the informer sees nothing of it, and then without the history that it would go on from.
-    expect(await server.stop()).toBe(0);
-    server = await startPostern(dataDir);
-    await churn(configOf(server).makeApiClient(CoreV1Api), 3);
-    expect(await server.stop()).toBe(0);
-    const storage = await openSqliteStorage({ path: join(dataDir, "postern.db") });
-    await storage.compact(await storage.currentRevision());
-    await storage[Symbol.asyncDispose]();
-    server = await startPostern(dataDir, ["--secure-port", port]);
-    await settled();
-    isOver = true;
-    await informer.stop();
   });
 });

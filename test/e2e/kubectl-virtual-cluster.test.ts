@@ -4,10 +4,9 @@ import { X509Certificate } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { kubectlClients } from "./testing/kubectl-clients.ts";
+import { kubectlSession, kubectlsOnStores } from "./testing/kubectl-clients.ts";
 import {
   kubectlWith,
-  type Outcome,
   type PosternProcess,
   startPostern,
   startTool,
@@ -18,7 +17,7 @@ import {
 
 const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
 
-const { clients } = await kubectlClients();
+const { pairs } = await kubectlsOnStores();
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
 let withToken: string;
@@ -32,27 +31,25 @@ async function kubeConfig(name: string, spec: object): Promise<string> {
   return path;
 }
 
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
-  withToken = await kubeConfig("token.yaml", {});
-  withCertificate = await kubeConfig("certificate.yaml", { clientCert: true, certificateTTL: 3600 });
-});
+describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $storeName", (pair) => {
+  const { program, minor, tag, newStore } = pair;
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    server = await startPostern(join(directory.path, "data"), newStore());
+    withToken = await kubeConfig("token.yaml", {});
+    withCertificate = await kubeConfig("certificate.yaml", { clientCert: true, certificateTTL: 3600 });
+  });
 
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
 
-describe.each(clients)("kubectl 1.$minor ($tag) inside a virtual cluster", ({ program, minor, tag }) => {
   const namespace = `team-${tag}`;
-  const by =
-    (config: () => string) =>
-    (args: readonly string[], input?: string): Promise<Outcome> =>
-      kubectlWith(config(), join(directory.path, `cache-${tag}`), program)(args, input);
+  const by = (config: () => string) => kubectlSession(config, () => join(directory.path, "cache"), program);
   const kubectl = by(() => withToken);
   const byCertificate = by(() => withCertificate);
-  const run = (command: string, input?: string): Promise<string> => succeed(kubectl(command.split(" "), input));
+  const { run } = kubectl;
   const configMap = (value: string): string =>
     JSON.stringify({
       apiVersion: "v1",

@@ -3,10 +3,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { kubectlClients } from "./testing/kubectl-clients.ts";
+import { kubectlSession, kubectlsOnStores } from "./testing/kubectl-clients.ts";
 import {
-  kubectlWith,
-  type Outcome,
   type PosternProcess,
   startPostern,
   startTool,
@@ -19,35 +17,33 @@ const GROUP = "management.postern/v1";
 const KIND = "ownedaccesskey.management.postern";
 const DEMO = `/apis/${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
 
-const { clients, missing } = await kubectlClients();
+const { pairs, missing } = await kubectlsOnStores();
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
-
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"));
-});
-
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
 
 describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
   it.skip("is tested with the others alone", () => {});
 });
 
-describe.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, tag }) => {
+describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor, tag, newStore }) => {
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    server = await startPostern(join(directory.path, "data"), newStore());
+  });
+
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
+
   const name = `key-${tag}`;
   const since = (least: number) => it.skipIf(minor < least);
-  const kubectl = (args: readonly string[], input?: string): Promise<Outcome> =>
-    kubectlWith(server.adminKubeConfig, join(directory.path, `cache-${tag}`), program)(args, input);
-  const run = (command: string, input?: string): Promise<string> => succeed(kubectl(command.split(" "), input));
-  const fails = async (command: string, input?: string): Promise<string> => {
-    const { code, stderr, stdout } = await kubectl(command.split(" "), input);
-    expect(code, stdout).toBe(1);
-    return stderr;
-  };
+  const kubectl = kubectlSession(
+    () => server.adminKubeConfig,
+    () => join(directory.path, "cache"),
+    program,
+  );
+  const { run, fails } = kubectl;
   const manifest = (displayName: string, more: object = {}): string =>
     JSON.stringify({
       apiVersion: GROUP,

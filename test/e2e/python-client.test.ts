@@ -1,23 +1,18 @@
 // The Python client of Kubernetes against the server: discovery, objects, patches, apply and watches.
 
-import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+import { PYTHON, pythonScript, whyNoPythonClient } from "./testing/python.ts";
 
-/** Debian's own: the package python3-kubernetes installs for this one. */
-const PYTHON = "/usr/bin/python3";
-const SCRIPT = join(REPOSITORY, "test/e2e/testing/python-client.py");
+const missing = await whyNoPythonClient();
 
-const missing = await access(PYTHON)
-  .then(() => tool(PYTHON, ["-c", "import kubernetes"]))
-  .then(({ code }) => (code === 0 ? "" : " (skipped: python3-kubernetes is not installed)"))
-  .catch(() => ` (skipped: there is no ${PYTHON})`);
+const reason = missing === undefined ? "" : ` (skipped: ${missing})`;
 
-it.skipIf(missing !== "")(`M-05 the Python client finds everything as in Kubernetes${missing}`, async () => {
+it.skipIf(missing !== undefined)(`M-05 the Python client finds everything as in Kubernetes${reason}`, async () => {
   await using directory = await temporaryDirectory();
   await using server = await startPostern(join(directory.path, "data"));
-  const seen = JSON.parse(await succeed(tool(PYTHON, [SCRIPT, server.adminKubeConfig])));
+  const seen = JSON.parse(await succeed(tool(PYTHON, [pythonScript("python-client.py"), server.adminKubeConfig])));
   expect(seen).toEqual({
     discovered: {
       plural: "ownedaccesskeys",
@@ -35,6 +30,19 @@ it.skipIf(missing !== "")(`M-05 the Python client finds everything as in Kuberne
     applied: [200, "four"],
     conflict: [409, "Conflict"],
     listed: ["python"],
+    patches: {
+      json: ["a", "b"],
+      merge: ["b", "c"],
+      strategic: ["d"],
+      apply: ["d", "e"],
+      default: ["d", "e", "f"],
+    },
+    strategic: [415, "UnsupportedMediaType"],
+    unknown: [415, "UnsupportedMediaType"],
+    // What was deleted after the first page is in the third all the same: they are of one state.
+    pages: [["page-0", "page-1"], ["page-2", "page-3"], ["page-4"]],
+    typed: [3, null, true],
+    broken: [400, "BadRequest"],
     watched: [
       ["ADDED", "watched"],
       ["MODIFIED", "watched"],

@@ -12,28 +12,19 @@ import {
   temporaryDirectory,
   tool,
 } from "./testing/postern-process.ts";
+import { storesUnderTest } from "./testing/stores.ts";
 
 const GROUP = "management.postern/v1";
 const DEMO = `/kubernetes/management/apis/${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
 const KEYS = `/kubernetes/management/apis/${GROUP}/ownedaccesskeys`;
 const REFUSED = "platform access key not found. Please login again";
 
+const { stores, missing } = storesUnderTest({ durable: true });
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
 let kubectl: (args: readonly string[], input?: string) => Promise<Outcome>;
 /** Every secret that a step was shown, for the search at the end. */
 const secrets = new Set<string>();
-
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), ["--audit-log-path", join(directory.path, "audit.log")]);
-  kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
-});
-
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
 
 async function curl(path: string, key: string, ...args: string[]): Promise<{ status: number; body: any }> {
   const { stdout } = await tool("curl", [
@@ -82,7 +73,30 @@ async function kubeConfig(key: string, spec: object, file: string): Promise<stri
   return path;
 }
 
-describe("the tour", () => {
+describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
+  it.skip("is toured on the others alone", () => {});
+});
+
+describe.each(stores)("the tour on $storeName", ({ newStore }) => {
+  let store: readonly string[];
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    store = newStore();
+    server = await startPostern(join(directory.path, "data"), [
+      ...store,
+      "--audit-log-path",
+      join(directory.path, "audit.log"),
+    ]);
+    kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    secrets.clear();
+  });
+
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
+
   it("keeps the administrator's kube config for its owner alone", async () => {
     expect((await stat(server.adminKubeConfig)).mode & 0o777).toBe(0o600);
   });
@@ -228,7 +242,7 @@ describe("the tour", () => {
     }
     for (const secret of secrets) expect(server.output().includes(secret)).toBe(false);
 
-    server = await startPostern(server.dataDir);
+    server = await startPostern(server.dataDir, store);
     kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache-2"));
     expect(await ok(kubectl(["get", "ownedaccesskeys"]))).toContain("tenant");
     expect(await ok(kubectl(["get", "virtualclusterinstances", "-n", "p-default"]))).toContain("demo");

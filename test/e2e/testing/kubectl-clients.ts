@@ -1,10 +1,12 @@
-// The kubectls that the tests drive the server with: the one on the path, and Debian's, which is years older.
+// The kubectls that the tests drive the server with: the newest at hand, and Debian's, which is years older.
 
-import { access, mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { REPOSITORY, tool } from "./postern-process.ts";
+import { access, mkdir, readdir, realpath } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import { kubectlWith, type Outcome, REPOSITORY, succeed, tool } from "./postern-process.ts";
+import { areStoresChosen } from "./store-names.ts";
+import { type StoreUnderTest, storesUnderTest } from "./stores.ts";
 
-export type KubectlClient = {
+type KubectlClient = {
   readonly program: string;
   /** Such as 32 for v1.32.4. */
   readonly minor: number;
@@ -20,6 +22,22 @@ async function describeClient(program: string, tag: string): Promise<KubectlClie
   return minor === undefined
     ? { missing: `${program} does not run: ${stderr.trim()}` }
     : { program, minor: Number(minor), tag };
+}
+
+/** The one on the path; where several versions are installed side by side as kubectl.1.33, the newest of them. */
+async function newestClient(): Promise<KubectlClient | MissingClient> {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  for (const folder of folders) {
+    const found = await realpath(join(folder, "kubectl")).catch(() => undefined);
+    if (found === undefined) continue;
+    const minors = (await readdir(dirname(found))).flatMap((name) => /^kubectl\.1\.(\d+)$/.exec(name)?.[1] ?? []);
+    const newest = Math.max(...minors.map(Number));
+    return await describeClient(
+      minors.length === 0 ? "kubectl" : join(dirname(found), `kubectl.1.${newest}`),
+      "newest",
+    );
+  }
+  return { missing: "there is no kubectl on the path" };
 }
 
 /** Fetched once: a second run finds it again. */
@@ -46,11 +64,60 @@ export async function kubectlClients(): Promise<{
   readonly clients: readonly KubectlClient[];
   readonly missing: readonly string[];
 }> {
-  const found = await Promise.all([describeClient("kubectl", "path"), debianClient()]);
+  const found = await Promise.all([newestClient(), debianClient()]);
   const clients = found.filter((client) => "program" in client);
   const missing = found.flatMap((client) => ("missing" in client ? [client.missing] : []));
   const [first, second] = clients;
   return first !== undefined && first.minor === second?.minor
     ? { clients: [first], missing: ["the kubectl on the path is Debian's"] }
     : { clients, missing };
+}
+
+export type KubectlOnStore = KubectlClient & StoreUnderTest;
+
+/**
+ * Clients and the stores that their servers are to run on, and why some are missing. Every client is among them and every store; each client
+ * on each store only where STORES says which: what a client sends does not depend on where the server keeps it.
+ */
+export async function kubectlsOnStores(): Promise<{
+  readonly pairs: readonly KubectlOnStore[];
+  readonly missing: readonly string[];
+}> {
+  const { clients, missing } = await kubectlClients();
+  const { stores, missing: missingStores } = storesUnderTest();
+  const count = Math.max(clients.length, stores.length);
+  const pairs = areStoresChosen()
+    ? clients.flatMap((client) => stores.map((store) => ({ ...client, ...store })))
+    : Array.from({ length: clients.length === 0 ? 0 : count }).flatMap((_, index) => {
+        const client = clients[index % clients.length];
+        const store = stores[index % stores.length];
+        return client === undefined || store === undefined ? [] : [{ ...client, ...store }];
+      });
+  return { pairs, missing: [...missing, ...missingStores] };
+}
+
+/** What tests say to one kubectl with one kube config. */
+export type KubectlSession = {
+  (args: readonly string[], input?: string): Promise<Outcome>;
+  /** What it prints for a line of words; throws where it fails. */
+  run(line: string, input?: string): Promise<string>;
+  /** What it complains of; throws where it does not fail. */
+  fails(line: string, input?: string): Promise<string>;
+  /** The object that a line with `-o json` prints. */
+  json(line: string): Promise<any>;
+};
+
+export function kubectlSession(config: () => string, cacheDir: () => string, program: string): KubectlSession {
+  const kubectl = (args: readonly string[], input?: string): Promise<Outcome> =>
+    kubectlWith(config(), cacheDir(), program)(args, input);
+  const run = (line: string, input?: string): Promise<string> => succeed(kubectl(line.split(" "), input));
+  return Object.assign(kubectl, {
+    run,
+    async fails(line: string, input?: string) {
+      const { code, stderr, stdout } = await kubectl(line.split(" "), input);
+      if (code === 0) throw new Error(`did not fail: ${stdout}`);
+      return stderr;
+    },
+    json: async (line: string) => JSON.parse(await run(`${line} -o json`)),
+  });
 }

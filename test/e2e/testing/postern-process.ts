@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { recordOutput } from "../../../tools/secret-scan/recorder-of-run.ts";
+import { defaultStoreFlags } from "./stores.ts";
 
 export { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 
@@ -39,9 +40,10 @@ export async function startPostern(
   flags: readonly string[] = [],
   { run: before = [], env = {} }: PosternSurroundings = {},
 ): Promise<PosternProcess> {
+  const store = flags.includes("--store") ? [] : defaultStoreFlags(dataDir);
   const port = flags.includes("--secure-port") ? [] : ["--secure-port", "0"];
   const [program = process.execPath, ...args] = [...before, process.execPath, ENTRY, "serve"];
-  const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...flags], {
+  const child = spawn(program, [...args, "--data-dir", dataDir, ...port, ...store, ...flags], {
     cwd: REPOSITORY,
     // All that there is to log, since what is logged is looked through for secrets.
     env: { PATH: process.env["PATH"], HOME: dataDir, POSTERN_LOG_LEVEL: "debug", ...env },

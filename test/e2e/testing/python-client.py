@@ -71,6 +71,51 @@ seen["conflict"] = status_of(lambda: apply("other", "five", False))
 listed = keys.get(label_selector="by=python")
 seen["listed"] = [item.metadata.name for item in listed.items]
 
+# Every content type of patches, on a resource that takes them all. The dynamic client sends what it is told.
+secrets = found.resources.get(api_version="v1", kind="Secret")
+secrets.create(namespace="default", body={"metadata": {"name": "patched", "labels": {"a": "1"}}, "stringData": {"a": "1"}})
+
+
+def patch_secret(content_type, body, **options):
+    patched = secrets.patch(name="patched", namespace="default", body=body, content_type=content_type, **options)
+    return sorted(patched.to_dict()["data"])
+
+
+seen["patches"] = {
+    "json": patch_secret("application/json-patch+json", [{"op": "add", "path": "/data/b", "value": "Yg=="}]),
+    "merge": patch_secret("application/merge-patch+json", {"data": {"a": None, "c": "Yw=="}}),
+    "strategic": patch_secret("application/strategic-merge-patch+json", {"data": {"$patch": "replace", "d": "ZA=="}}),
+    # The client of Debian 12 makes no YAML; JSON is YAML.
+    "apply": patch_secret(
+        "application/apply-patch+yaml",
+        json.dumps({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "patched"}, "data": {"e": "ZQ=="}}),
+        field_manager="python",
+    ),
+    "default": sorted(
+        client.CoreV1Api(api_client).patch_namespaced_secret("patched", "default", {"stringData": {"f": "f"}}).data
+    ),
+}
+seen["strategic"] = status_of(
+    lambda: keys.patch(name="python", body={"spec": {}}, content_type="application/strategic-merge-patch+json")
+)
+seen["unknown"] = status_of(lambda: keys.patch(name="python", body={"spec": {}}, content_type="application/json"))
+
+# Pages, by the dynamic and by the typed client; a token goes with its own state, and no other.
+for number in range(5):
+    secrets.create(namespace="default", body={"metadata": {"name": f"page-{number}", "labels": {"pages": "yes"}}})
+pages = []
+token = None
+while token != "":
+    page = secrets.get(namespace="default", label_selector="pages=yes", limit=2, _continue=token)
+    pages.append([item.metadata.name for item in page.items])
+    token = page.metadata["continue"] or ""
+    if len(pages) == 1:
+        secrets.delete(namespace="default", name="page-4")
+seen["pages"] = pages
+typed = client.CoreV1Api(api_client).list_namespaced_secret("default", label_selector="pages=yes", limit=3)
+seen["typed"] = [len(typed.items), typed.metadata.remaining_item_count, bool(typed.metadata._continue)]
+seen["broken"] = status_of(lambda: secrets.get(namespace="default", limit=2, _continue="broken"))
+
 # A watch from the listed version, as informers do it, with writes from another thread.
 events = []
 

@@ -1,128 +1,15 @@
-// Runs the suite of every resource on what the platform registers. A new resource needs its line in CASES.
+// Runs the suite of every resource on what the platform registers, in memory; test/conformance/ runs it on the other stores.
 
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { describeResource, type ResourceSuiteOptions } from "@postern/apiserver/registry/testing/resource-suite";
-import { createSuiteClient } from "@postern/apiserver/registry/testing/suite-client";
-import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-surface";
 import { afterAll, describe, expect, it } from "vitest";
 import { openManagementSuiteSurface } from "../testing/management-suite-surface.ts";
+import { describeResources, RESOURCE_CASES } from "./testing/resource-cases.ts";
 
 /** Only what is registered is looked at here: each case opens its own. */
 const registered = await openManagementSuiteSurface();
 afterAll(() => registered[Symbol.asyncDispose]());
 
-type Case = Omit<ResourceSuiteOptions, "open">;
-
-const named =
-  (rest: JsonObject = {}) =>
-  (name: string) => ({ metadata: { name }, ...rest });
-
 const GROUP = "management.postern";
-const RBAC = "rbac.authorization.k8s.io";
-const readers = [{ verbs: ["get"], apiGroups: [""], resources: ["secrets"] }];
-const writers = [{ verbs: ["update"], apiGroups: [""], resources: ["secrets"] }];
-const subjectOf = (name: string) => ({ subjects: [{ apiGroup: RBAC, kind: "User", name }] });
-const toView = { roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "view" } };
-
-/** Creates an object of another resource, which must be valid. */
-async function seed(surface: SuiteSurface, plural: string, name: string, rest: JsonObject = {}): Promise<void> {
-  const definition = registered.definitions.find((each) => each.plural === plural);
-  if (definition === undefined) throw new Error(`${plural} is not registered`);
-  const { group, version, kind } = definition;
-  const object = { apiVersion: group === "" ? version : `${group}/${version}`, kind, metadata: { name }, ...rest };
-  const { status, json } = await createSuiteClient(surface.route, definition, "default").send("POST", "", object);
-  if (status !== 201) throw new Error(`${plural}: ${json.message}`);
-}
-
-const withNamespace: Case["setup"] = (_client, surface) => seed(surface, "namespaces", "default");
-const withRole: Case["setup"] = async (_client, surface) => {
-  await seed(surface, "namespaces", "default");
-  await seed(surface, "clusterroles", "view", { rules: readers });
-};
-const withJane: Case["setup"] = async (_client, surface) => {
-  // Where the events of keys go.
-  await seed(surface, "namespaces", "default");
-  await seed(surface, "users", "jane");
-};
-const withProject: Case["setup"] = async (_client, surface) => {
-  await seed(surface, "clusters", "embedded", { spec: { local: true } });
-  await seed(surface, "projects", "default", { spec: { allowedClusters: [{ name: "*" }] } });
-  await seed(surface, "namespaces", "p-default");
-};
-
-/** What is deleted stays as long as `reason` says. */
-const staysWhile = (reason: string): NonNullable<Case["skip"]> => ({
-  "answers a deletion with the uid of what is gone": reason,
-  "tells a watch of a creation, a change and a deletion, each once": reason,
-});
-
-const CASES: { readonly [plural: string]: Case } = {
-  ownedaccesskeys: {
-    valid: named({ spec: { user: "jane" } }),
-    change: { spec: { description: "changed" } },
-    setup: withJane,
-    skip: {
-      "shows what was created, and 404 for what was not": "the answer to its creation alone has the key",
-      "takes a write that changes nothing for none": "the answer to its creation alone has the key; accesskeys run it",
-      "keeps nothing of a dry run": "the answer to its creation alone has the key; accesskeys run it",
-    },
-  },
-  accesskeys: {
-    valid: (name) => ({ metadata: { name }, spec: { user: "jane", key: name.padEnd(40, "0123456789") } }),
-    change: { spec: { description: "changed" } },
-    setup: withJane,
-  },
-  users: { valid: named({ spec: { email: "a@example.com" } }), change: { spec: { displayName: "changed" } } },
-  teams: { valid: named({ spec: { users: ["jane"] } }), change: { spec: { displayName: "changed" } } },
-  projects: {
-    valid: named({ spec: { allowedClusters: [{ name: "*" }] } }),
-    change: { spec: { displayName: "changed" } },
-    skip: staysWhile("its controller removes its namespace first"),
-  },
-  clusters: { valid: named({ spec: { local: true } }), change: { spec: { displayName: "changed" } } },
-  virtualclusterinstances: {
-    valid: named({ spec: { clusterRef: { cluster: "embedded" } } }),
-    change: { spec: { displayName: "changed" } },
-    namespace: "p-default",
-    setup: withProject,
-    skip: staysWhile("its controller removes what lives in it first"),
-  },
-  spaceinstances: {
-    valid: named({ spec: { clusterRef: { cluster: "embedded" } } }),
-    change: { spec: { displayName: "changed" } },
-    namespace: "p-default",
-    setup: withProject,
-    skip: staysWhile("its controller removes what lives in it first"),
-  },
-  namespaces: {
-    valid: named(),
-    change: { metadata: { labels: { a: "b" } } },
-    skip: {
-      ...staysWhile("its controller empties it first"),
-      "keeps what finalizers hold until the last of them goes": "its spec holds it too",
-    },
-  },
-  secrets: {
-    valid: named({ data: { a: "MQ==" }, type: "Opaque" }),
-    change: { data: { a: "Mg==" } },
-    setup: withNamespace,
-  },
-  events: {
-    valid: named({ involvedObject: { kind: "Secret", namespace: "default", name: "x" }, reason: "Tested" }),
-    change: { message: "again" },
-    setup: withNamespace,
-  },
-  leases: {
-    valid: named({ spec: { holderIdentity: "a" } }),
-    change: { spec: { holderIdentity: "b" } },
-    setup: withNamespace,
-  },
-  roles: { valid: named({ rules: readers }), change: { rules: writers }, setup: withNamespace },
-  clusterroles: { valid: named({ rules: readers }), change: { rules: writers } },
-  rolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b"), setup: withRole },
-  clusterrolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b"), setup: withRole },
-};
 
 /** They are answered at once: there is nothing to read or to change. */
 const ANSWERED = [
@@ -146,7 +33,7 @@ describe("what the platform registers", () => {
 
   it("has a case for each resource that is stored, and none for another", () => {
     const stored = registered.definitions.filter((definition) => !answered.includes(definition));
-    expect(Object.keys(CASES).toSorted()).toEqual(stored.map(({ plural }) => plural).toSorted());
+    expect(Object.keys(RESOURCE_CASES).toSorted()).toEqual(stored.map(({ plural }) => plural).toSorted());
   });
 
   it("has names that mean one resource each, short ones among them", () => {
@@ -195,8 +82,4 @@ function undescribed(schema: StructuralSchema, path: string): readonly string[] 
   return [...(description === "" ? [path] : []), ...below.flatMap(([member, name]) => undescribed(member, name))];
 }
 
-for (const definition of registered.definitions) {
-  const options = CASES[definition.plural];
-  if (definition.submit !== undefined || options === undefined) continue;
-  describeResource(definition, { ...options, open: openManagementSuiteSurface });
-}
+describeResources(registered.definitions, openManagementSuiteSurface);

@@ -1,4 +1,4 @@
-// The whole management surface in memory, for the suite that every resource runs.
+// The whole management surface, for the suite that every resource runs.
 
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { Logger } from "@postern/apiserver/logging/logger";
@@ -7,6 +7,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { SuiteSurface } from "@postern/apiserver/registry/testing/suite-surface";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import { defaultConfiguration } from "../config/configuration.ts";
 import { createFixedKeyRing } from "../encryption/key-ring.ts";
 import { createManagementSurface } from "../server/management-surface.ts";
@@ -19,12 +20,14 @@ export type ManagementSuiteSurface = SuiteSurface & {
 };
 
 /**
- * Nothing is in it, and no controllers run: between two requests of a case nobody else writes. Faults of hooks fail the test run.
+ * No controllers run: between two requests of a case nobody else writes. Faults of hooks fail the test run. The storage is closed with the
+ * surface; a new one in memory when absent.
  */
-export async function openManagementSuiteSurface(): Promise<ManagementSuiteSurface> {
+export async function openManagementSuiteSurface(
+  storage: Storage = createMemoryStorage(),
+): Promise<ManagementSuiteSurface> {
   const runtime = systemRuntime;
   const configuration = defaultConfiguration("/");
-  const storage = createMemoryStorage();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
   await cache.ready();
   const serverKeys = deriveServerKeys(new Uint8Array(32).fill(7));

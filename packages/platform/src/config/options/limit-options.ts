@@ -10,7 +10,7 @@ export const limitOptions = {
     maxAgeSeconds: integerOption({
       flag: "history-max-age-seconds",
       default: 300,
-      min: 60,
+      min: 1,
       max: 86_400,
       description: "How long the store keeps what was replaced, so that watches can be resumed and lists be continued",
     }),

@@ -1,0 +1,20 @@
+// One etcd for all end-to-end tests: each server has a prefix of its own in it. It runs as long as the tests.
+
+import type { TestProject } from "vitest/node";
+// What runs before the tests is resolved as by Node, which finds no sources by the names of packages.
+import { startEtcd, whyNoEtcd } from "../../../packages/stores/src/etcd/testing/start-etcd.ts";
+import { storeNames } from "./store-names.ts";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    /** Host and port; absent where no test runs on etcd, or it is not installed. */
+    etcdEndpoint: string | undefined;
+  }
+}
+
+export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  if (!storeNames().includes("etcd") || whyNoEtcd() !== undefined) return undefined;
+  const cluster = await startEtcd();
+  project.provide("etcdEndpoint", cluster.endpoints[0]);
+  return () => cluster[Symbol.asyncDispose]();
+}
