@@ -16,18 +16,15 @@ const { stores, missing } = storesUnderTest({ durable: true });
 const { definitions, ...registered } = await openManagementSuiteSurface();
 afterAll(() => registered[Symbol.asyncDispose]());
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-});
-afterAll(() => directory?.[Symbol.asyncDispose]());
+async function openStorage(name: StoreName, directory: string): Promise<Storage> {
+  return name === "etcd"
+    ? await openEtcdStorage({ endpoints: [inject("etcdEndpoint") ?? ""], prefix: `/suite-${randomUUID()}` })
+    : await openSqliteStorage({ path: join(directory, "suite.db") });
+}
 
-/** With nothing in it. */
-async function openStorage(name: StoreName): Promise<Storage> {
-  if (name === "etcd") {
-    return await openEtcdStorage({ endpoints: [inject("etcdEndpoint") ?? ""], prefix: `/suite-${randomUUID()}` });
-  }
-  return await openSqliteStorage({ path: join(directory.path, `${randomUUID()}.db`) });
+async function empty(storage: Storage): Promise<void> {
+  const { entries } = await storage.list("/");
+  await Promise.all(entries.map(({ key, revision }) => storage.delete(key, revision)));
 }
 
 describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
@@ -35,5 +32,21 @@ describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
 });
 
 describe.each(stores)("on $storeName", ({ storeName }) => {
-  describeResources(definitions, async () => await openManagementSuiteSurface(await openStorage(storeName)));
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let storage: Storage;
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    storage = await openStorage(storeName, directory.path);
+  });
+
+  afterAll(async () => {
+    await storage?.[Symbol.asyncDispose]();
+    await directory?.[Symbol.asyncDispose]();
+  });
+
+  describeResources(definitions, async () => {
+    await empty(storage);
+    return await openManagementSuiteSurface(storage);
+  });
 });

@@ -1,4 +1,4 @@
-// The kubectls that the tests drive the server with: the newest at hand, and Debian's, which is years older.
+// The kubectls that the tests drive the server with: the one on the path, the newest at hand, and Debian's, which is years older.
 
 import { access, mkdir, readdir, realpath } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
@@ -59,17 +59,18 @@ async function debianClient(): Promise<KubectlClient | MissingClient> {
   return await describeClient(program, "debian");
 }
 
-/** The clients to test with, and why one is missing. */
-export async function kubectlClients(): Promise<{
-  readonly clients: readonly KubectlClient[];
-  readonly missing: readonly string[];
-}> {
-  const found = await Promise.all([newestClient(), debianClient()]);
+/** The one on the path and Debian's, and why one is missing. */
+export const kubectlClients = (): Promise<KubectlClients> => besidesDebian(describeClient("kubectl", "path"));
+
+type KubectlClients = { readonly clients: readonly KubectlClient[]; readonly missing: readonly string[] };
+
+async function besidesDebian(other: Promise<KubectlClient | MissingClient>): Promise<KubectlClients> {
+  const found = await Promise.all([other, debianClient()]);
   const clients = found.filter((client) => "program" in client);
   const missing = found.flatMap((client) => ("missing" in client ? [client.missing] : []));
   const [first, second] = clients;
   return first !== undefined && first.minor === second?.minor
-    ? { clients: [first], missing: ["the kubectl on the path is Debian's"] }
+    ? { clients: [first], missing: ["no kubectl is newer than Debian's"] }
     : { clients, missing };
 }
 
@@ -83,7 +84,7 @@ export async function kubectlsOnStores(): Promise<{
   readonly pairs: readonly KubectlOnStore[];
   readonly missing: readonly string[];
 }> {
-  const { clients, missing } = await kubectlClients();
+  const { clients, missing } = await besidesDebian(newestClient());
   const { stores, missing: missingStores } = storesUnderTest();
   const count = Math.max(clients.length, stores.length);
   const pairs = areStoresChosen()

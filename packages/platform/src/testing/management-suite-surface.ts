@@ -20,12 +20,11 @@ export type ManagementSuiteSurface = SuiteSurface & {
 };
 
 /**
- * No controllers run: between two requests of a case nobody else writes. Faults of hooks fail the test run. The storage is closed with the
- * surface; a new one in memory when absent.
+ * No controllers run: between two requests of a case nobody else writes. Faults of hooks fail the test run. A storage that is
+ * given stays open; a new one in memory when absent.
  */
-export async function openManagementSuiteSurface(
-  storage: Storage = createMemoryStorage(),
-): Promise<ManagementSuiteSurface> {
+export async function openManagementSuiteSurface(given?: Storage): Promise<ManagementSuiteSurface> {
+  const storage = given ?? createMemoryStorage();
   const runtime = systemRuntime;
   const configuration = defaultConfiguration("/");
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler });
@@ -69,7 +68,7 @@ export async function openManagementSuiteSurface(
       surface[Symbol.dispose]();
       core[Symbol.dispose]();
       await cache[Symbol.asyncDispose]();
-      await storage[Symbol.asyncDispose]();
+      if (given === undefined) await storage[Symbol.asyncDispose]();
     },
   };
 }
