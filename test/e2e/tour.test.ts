@@ -198,7 +198,11 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
     );
     await writeFile(ca, root);
     expect(await ok(tool("openssl", ["verify", "-CAfile", ca, "-purpose", "sslclient", leaf]))).toContain("OK");
-    const printed = await ok(tool("openssl", ["x509", "-in", leaf, "-noout", "-enddate", "-subject"]));
+    const printed = await ok(
+      tool("openssl", ["x509", "-in", leaf, "-noout", "-enddate", "-subject", "-serial", "-ext", "extendedKeyUsage"]),
+    );
+    expect(printed).toMatch(/^serial=[0-9A-F]{16,40}$/m);
+    expect(printed).toMatch(/Extended Key Usage:[^\n]*\n\s+TLS Web Client Authentication\n/);
     const end = Date.parse(/notAfter=(.*)/.exec(printed)?.[1] ?? "");
     expect(Math.abs(end - (Date.now() + 900_000))).toBeLessThan(120_000);
     expect(printed).not.toContain("system:");
