@@ -33,7 +33,6 @@ export default defineConfig({
       "packages/apiserver/src/authorization/rbac/rbac.test.ts",
       "packages/platform/src/authorization/**/*.test.ts",
       "packages/platform/src/access-keys/is-within.test.ts",
-      "packages/platform/src/access-keys/key-refusal.test.ts",
     ],
     isolate: false,
     testTimeout: 120_000,
