@@ -5,6 +5,8 @@ import type { Frame } from "./run-record.ts";
 /** Answers that show a credential: those that make one, and reviews of one, which come back with what was sent. */
 const ISSUING_REQUESTS: readonly RegExp[] = [
   /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/,
+  // An apply that creates.
+  /^PATCH \S*\/ownedaccesskeys\/[^/\s?]+\?\S*fieldManager=\S* 201$/,
   /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/,
   /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/,
   /^(GET|POST) \S*\/(virtualclusterinstances|clusters)\/[^/\s]+\/accesskey(\?\S*)? 20[01]$/,
