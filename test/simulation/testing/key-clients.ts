@@ -1,6 +1,7 @@
 // Clients of simulated servers that make, rotate, disable, delete and use keys, and hold the servers to what they have answered.
 
 import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { expect } from "vitest";
 import { ROOT_TOKEN, ServerGoneError, type SimulatedRequest, type SimulatedServer } from "./simulated-server.ts";
 import { type TrueHistory, TrueState } from "./true-history.ts";
@@ -40,6 +41,8 @@ export class KeyClients {
   readonly #options: KeyClientOptions;
   readonly #good = new Map<string, Value>();
   readonly #revoked: Value[] = [];
+  /** How many uses of a value are under way. */
+  readonly #inUse = new WeakMap<Value, number>();
   /** Names whose last change was not answered. */
   readonly #unknown = new Set<string>();
   /** The newest revision of any answer. */
@@ -70,7 +73,9 @@ export class KeyClients {
     // Nobody else touches it until this is answered.
     this.#good.delete(name);
     const dice = next(3);
-    if (dice === 0) return this.#revoke(value, { method: "DELETE", url: `${KEYS}/${name}`, token: ROOT_TOKEN });
+    // The use of a value that is over locks the key: none may still be on its way.
+    if (dice === 0 || (this.#inUse.get(value) ?? 0) > 0)
+      return this.#revoke(value, { method: "DELETE", url: `${KEYS}/${name}`, token: ROOT_TOKEN });
     if (dice === 1) {
       const contentType = "application/merge-patch+json";
       const body = { spec: { disabled: true } };
@@ -88,6 +93,15 @@ export class KeyClients {
   }
 
   async #use(value: Value): Promise<void> {
+    this.#inUse.set(value, (this.#inUse.get(value) ?? 0) + 1);
+    try {
+      await this.#try(value);
+    } finally {
+      this.#inUse.set(value, (this.#inUse.get(value) ?? 0) - 1);
+    }
+  }
+
+  async #try(value: Value): Promise<void> {
     const { world } = this.#options;
     const askedAt = world.now();
     const body = { apiVersion: "management.postern/v1", kind: "Self" };
@@ -206,19 +220,32 @@ export class KeyClients {
     const { world, chooseServer, trace } = this.#options;
     try {
       const { response } = await chooseServer().send(request);
-      if (response.body.type !== "bytes") throw new Error("the answer is a stream");
+      const text = await textOf(response);
       trace(`${world.now()} ${request.method ?? "GET"} ${request.url} ${response.status}`);
       const { status } = response;
       if (status === 503 || status === 504 || status === 500) {
         this.counts.unavailable++;
-        expect(status, String(response.body.bytes)).not.toBe(500);
+        expect(status, text).not.toBe(500);
         return undefined;
       }
-      return { status, body: JSON.parse(Buffer.from(response.body.bytes).toString()) };
+      return { status, body: JSON.parse(text) };
     } catch (error) {
       if (!(error instanceof ServerGoneError)) throw error;
       this.counts.unanswered++;
       return undefined;
     }
   }
+}
+
+/** Long lists come in pieces. */
+export async function textOf({ body }: ApiResponse): Promise<string> {
+  if (body.type === "bytes") return Buffer.from(body.bytes).toString();
+  if (body.type !== "stream") throw new Error("the answer is no text");
+  let text = "";
+  const write = (chunk: Uint8Array | string): boolean => {
+    text += Buffer.from(chunk).toString();
+    return true;
+  };
+  await body.run({ write, bufferedBytes: 0 }, new AbortController().signal);
+  return text;
 }

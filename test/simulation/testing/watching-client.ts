@@ -2,6 +2,7 @@
 // nothing.
 
 import { expect } from "vitest";
+import { textOf } from "./key-clients.ts";
 import { ROOT_TOKEN, type SimulatedServer } from "./simulated-server.ts";
 import type { TrueHistory } from "./true-history.ts";
 import type { VirtualTime } from "./virtual-time.ts";
@@ -58,8 +59,8 @@ export class WatchingClient {
     const server = this.#options.chooseServer();
     if (this.#known === undefined) {
       const { response } = await server.send({ url: KEYS, token: ROOT_TOKEN });
-      if (response.status !== 200 || response.body.type !== "bytes") return;
-      const list = JSON.parse(Buffer.from(response.body.bytes).toString());
+      if (response.status !== 200) return;
+      const list = JSON.parse(await textOf(response));
       this.#moveTo(Number(list.metadata.resourceVersion));
     }
     const query = `watch=true&allowWatchBookmarks=true&timeoutSeconds=${60 + this.#options.next(600)}`;
