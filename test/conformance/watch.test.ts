@@ -159,10 +159,16 @@ test("W-13 sends Tables of one row, with columns in the first only", async () =>
     ["Table", 1, undefined],
   ]);
   watch.close();
-  expect((await api.get(`${KEYS}?watch=true`, { headers: { Accept: "application/yaml" } })).json).toMatchObject({
-    code: 406,
-    message: "only the following media types are accepted: application/json;stream=watch",
+  const message = "only the following media types are accepted: application/json;stream=watch";
+  const accepting = (type: string) => api.get(`${KEYS}?watch=true`, { headers: { Accept: type } });
+  expect((await accepting("text/html")).json).toMatchObject({ code: 406, message });
+  // The refusal itself can be written in what was asked for.
+  const inYaml = await accepting("application/yaml");
+  expect({ status: inYaml.status, type: inYaml.headers["content-type"] }).toEqual({
+    status: 406,
+    type: "application/yaml",
   });
+  expect(inYaml.text).toContain(`message: '${message}'`);
 });
 
 test("W-15 tells of every write once and in order, and of no dry run", async () => {
