@@ -12,8 +12,8 @@ import type { RestrictionNames } from "./access-key-restrictions.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
-import { isWithin } from "./is-within.ts";
-import { endOfLife } from "./key-lifetime.ts";
+import { createKeyEnds, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { createKeyRefusal } from "./key-refusal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
 import { createRotationMarks, type RotationMarks } from "./rotation/rotation-marks.ts";
@@ -37,21 +37,16 @@ export type AccessKeyIndexOptions = {
 };
 
 export type LiveAccessKeyIndex = AccessKeyIndex &
+  Pick<KeyEnds, "ownEnd" | "hasEnded"> &
   Disposable & {
     /** Every record, whether or not it is good; safe while records come and go. */
     all(): IterableIterator<AccessKeyRecord>;
     /** As byName, with what only the parts that look after keys need. */
     recordOf(name: string): AccessKeyRecord | undefined;
-    /** When a record ends by its own life, without what its ancestors' does to it. */
-    ownEnd(record: AccessKeyRecord): number | undefined;
-    /** Whether that was at least `graceMs` ago. What has ended does not begin again because the clock is set back. */
-    hasEnded(record: AccessKeyRecord, graceMs?: number): boolean;
   };
 
 /** Longer ones are nobody's, and are not hashed. */
 const MAX_PRESENTED_LENGTH = 4096;
-/** Deeper than any honest chain of keys made with keys. */
-const MAX_ANCESTORS = 16;
 const RETRY_DELAY_MS = 50;
 
 /** Begins to follow the view at once; the cache must be ready, else the index is empty until it is. */
@@ -62,76 +57,16 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const table = new AccessKeyTable();
   let isCurrent = false;
 
-  const endFrom = (
-    createdAt: number,
-    lastActivity: number | undefined,
-    record: AccessKeyRecord,
-  ): number | undefined => {
-    const { ttl, countsFromActivity } = record;
-    return endOfLife({ createdAt, lastActivity, ttl, countsFromActivity }, maxTTLSeconds);
-  };
+  const ends = createKeyEnds({ byUid: (uid) => table.byUid(uid), activity, epochs, maxTTLSeconds });
+  const refusalOfKnown = createKeyRefusal({ table, ends, directory, rotationMarks, epochs });
 
-  const ownEnd = (record: AccessKeyRecord): number | undefined =>
-    endFrom(record.createdAt, Math.max(record.lastActivity ?? 0, activity.of(record.uid) ?? 0), record);
-
-  /** By what is written, and by what is known here of its use; each by the clock as it was when that was learned. */
-  const hasEnded = (record: AccessKeyRecord, graceMs = 0): boolean => {
-    const written = endFrom(record.createdAt, record.lastActivity, record);
-    if (written === undefined || written + graceMs > epochs.latest(record.epoch)) return false;
-    const usedAt = record.countsFromActivity ? activity.of(record.uid) : undefined;
-    // Without its creation, which was told by another clock where that has been set since.
-    const byUse = usedAt === undefined ? undefined : endFrom(usedAt, usedAt, record);
-    return byUse === undefined || byUse + graceMs <= epochs.latest(activity.epochOf(record.uid));
-  };
-
-  const endWithAncestors = (record: AccessKeyRecord, depth = 0): number | undefined => {
-    let end = earlier(ownEnd(record), record.acceptedUntil);
-    if (depth > MAX_ANCESTORS) return 0;
-    for (const uid of record.parentUids) {
-      const parent = table.byUid(uid);
-      const parentEnd = parent === undefined ? 0 : endWithAncestors(parent, depth + 1);
-      end = earlier(end, parentEnd);
-    }
-    return end;
-  };
-
-  const refusal = (record: AccessKeyRecord, depth = 0): string | undefined => {
-    if (record.isTerminating) return "being deleted";
-    if (record.disabled) return "disabled";
-    if (hasEnded(record)) return "expired";
-    if (record.isLocked || rotationMarks.isLocked(record.uid, idOf(record.uid))) return LOCKED;
-    if (isOver(record)) return "replaced by a rotation";
-    const byOwner = refusalOfOwner(record, directory);
-    if (byOwner !== undefined) return byOwner;
-    if (depth > MAX_ANCESTORS) return "made through too many other keys";
-    for (const uid of record.parentUids) {
-      const parent = table.byUid(uid);
-      if (parent === undefined) return "the key it was made with is gone";
-      const why = refusal(parent, depth + 1);
-      if (why !== undefined) return `the key it was made with is refused: ${why}`;
-      if (!isWithin(record.restrictions, parent.restrictions)) return "reaches beyond the key it was made with";
-    }
-    return undefined;
-  };
-
-  const refusalOf = (key: AccessKeyState): string | undefined => {
-    if (!isCurrent) return "the keys are being loaded";
-    const record = table.byUid(key.uid);
-    if (record === undefined) return "deleted";
-    const found = record.id === key.id ? record : table.retiredOf(record.name).find(({ id }) => id === key.id);
-    return found === undefined ? "replaced by a new value" : refusal(found);
-  };
-
-  const idOf = (uid: string): string => table.byUid(uid)?.id ?? "";
-
-  /** A retired value ends with its grace, or with the first use of the one that came after it. */
-  const isOver = ({ uid, acceptedUntil, epoch }: AccessKeyRecord): boolean =>
-    acceptedUntil !== undefined && (acceptedUntil <= epochs.latest(epoch) || rotationMarks.isConfirmed(uid, idOf(uid)));
+  const refusalOf = (key: AccessKeyState): string | undefined =>
+    isCurrent ? refusalOfKnown(key) : "the keys are being loaded";
 
   const watches = new RevocationWatches({
     find: (id) => table.byId(id),
     isRefused: (record) => refusalOf(record) !== undefined,
-    endOf: endWithAncestors,
+    endOf: ends.endWithAncestors,
     ownerFingerprint: (record) => ownerFingerprint(record, directory),
     clock,
     scheduler,
@@ -149,7 +84,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const add = (object: CachedObject, known?: AccessKeyRecord): AccessKeyRecord => {
     const epochAfter = (previous: AccessKeyRecord | undefined): ClockEpoch => previous?.epoch ?? epochs.current();
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
-      new AccessKeyRecord(object, restrictionNames, endWithAncestors, epochAfter(previous), known, value);
+      new AccessKeyRecord(object, restrictionNames, ends.endWithAncestors, epochAfter(previous), known, value);
     const isSame = known !== undefined && object.decode().metadata.uid === known.uid;
     const record = make(isSame ? known : undefined);
     const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
@@ -244,8 +179,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     onRevoked: (id, listener) => watches.add(id, listener),
     all: () => table.all(),
     recordOf: (name) => table.byName(name),
-    ownEnd,
-    hasEnded,
+    ownEnd: ends.ownEnd,
+    hasEnded: ends.hasEnded,
     [Symbol.dispose]() {
       disposed = true;
       isCurrent = false;
@@ -255,24 +190,6 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       watches[Symbol.dispose]();
     },
   };
-}
-
-/** Of two moments, either of which may never come. */
-const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
-
-const LOCKED = "locked: a value that a rotation had replaced was used";
-
-function refusalOfOwner({ owner, ownerUid }: AccessKeyRecord, directory: Directory): string | undefined {
-  if (owner.name === "") return "belongs to nobody";
-  if (owner.kind === "subject") {
-    return directory.userBySubject(owner.name)?.locked === true ? "its user is locked" : undefined;
-  }
-  const found = owner.kind === "user" ? directory.user(owner.name) : directory.team(owner.name);
-  if (found === undefined) return `its ${owner.kind} is gone`;
-  if (ownerUid !== undefined && found.uid !== ownerUid)
-    return `its ${owner.kind} is gone, there is another of its name`;
-  return "locked" in found && found.locked ? "its user is locked" : undefined;
 }
 
 /** Changes when what the directory gives the holder of a key does. */
