@@ -146,7 +146,7 @@ describe("the JavaScript client", () => {
     const watch = await new Watch(config).watch(SECRETS, query, onEvent, () => {});
     await core.createNamespacedSecret({ namespace: "default", body: { metadata: { name: "watched" } } });
     await core.deleteNamespacedSecret({ namespace: "default", name: "watched" });
-    await expect.poll(() => seen, { timeout: 10_000 }).toEqual(["ADDED watched", "DELETED watched"]);
+    await expect.poll(() => seen).toEqual(["ADDED watched", "DELETED watched"]);
     watch.abort();
   });
 });

@@ -128,11 +128,11 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
       "-w",
       "--output-watch-events",
     ]);
-    await expect.poll(watch.output, { timeout: 10_000 }).toMatch(/ADDED +applied/);
+    await expect.poll(watch.output).toMatch(/ADDED +applied/);
     await run(`label cm applied -n ${namespace} a=b`);
-    await expect.poll(watch.output, { timeout: 10_000 }).toMatch(/MODIFIED +applied/);
+    await expect.poll(watch.output).toMatch(/MODIFIED +applied/);
     await run(`delete cm applied -n ${namespace} --wait`);
-    await expect.poll(watch.output, { timeout: 10_000 }).toMatch(/DELETED +applied/);
+    await expect.poll(watch.output).toMatch(/DELETED +applied/);
   });
 
   it("grants rights; acting as another is decided by whoever gave the credential: the platform, or the cluster", async () => {
@@ -197,7 +197,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     expect(await run(`certificate approve ${name}`)).toContain("approved");
     await run(`wait csr/${name} --for=condition=Approved --timeout=20s`);
     const certificate = () => run(`get csr ${name} -o jsonpath={.status.certificate}`);
-    await expect.poll(certificate, { timeout: 10_000 }).not.toBe("");
+    await expect.poll(certificate).not.toBe("");
     expect(await run("get csr")).toMatch(new RegExp(`^${name} .*Approved,Issued$`, "m"));
     const pem = Buffer.from(await certificate(), "base64");
     expect(new X509Certificate(pem).subject).toBe("CN=jane");
@@ -254,7 +254,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
       kubectl(["get", "cm", `child-${cascade}`, "-n", namespace, "-o", "jsonpath={.metadata.ownerReferences}"]);
     const expected =
       cascade === "orphan" ? { code: 0, stdout: "" } : { code: 1, stderr: expect.stringContaining("NotFound") };
-    await expect.poll(child, { timeout: 10_000 }).toMatchObject(expected);
+    await expect.poll(child).toMatchObject(expected);
   });
 
   it("deletes a namespace with everything in it", async () => {

@@ -253,7 +253,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
   });
 
   it("describes, with events", async () => {
-    await expect.poll(() => run(`describe oak ${name}`), { timeout: 10_000 }).toMatch(/Events:[\s\S]*Normal +Created/);
+    await expect.poll(() => run(`describe oak ${name}`)).toMatch(/Events:[\s\S]*Normal +Created/);
     expect(await run("describe project default")).toMatch(/Phase: +Ready/);
     expect(await run("describe virtualclusterinstance demo -n p-default")).toMatch(/Type: +Ready/);
     expect(await run("describe user admin")).toContain("Administrator");
@@ -272,11 +272,11 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
       "--output-watch-events",
     ];
     using watch = startTool(program, flags);
-    await expect.poll(watch.output, { timeout: 10_000 }).toMatch(new RegExp(`ADDED +${name}`));
+    await expect.poll(watch.output).toMatch(new RegExp(`ADDED +${name}`));
     await run(`label oak ${name} seen=yes`);
-    await expect.poll(watch.output, { timeout: 10_000 }).toMatch(new RegExp(`MODIFIED +${name}`));
+    await expect.poll(watch.output).toMatch(new RegExp(`MODIFIED +${name}`));
     await run(`label oak ${name} test-`);
-    await expect.poll(watch.output, { timeout: 10_000 }).toMatch(new RegExp(`DELETED +${name}`));
+    await expect.poll(watch.output).toMatch(new RegExp(`DELETED +${name}`));
     await run(`label oak ${name} test=${tag}`);
   });
 
@@ -314,7 +314,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     expect(await run(`delete oak ${parent} --cascade=${cascade} --timeout=20s`)).toBe(`${KIND} "${parent}" deleted\n`);
     const child = () => kubectl(["get", "oak", `${parent}-child`, "-o", "jsonpath={.metadata.ownerReferences}"]);
     if (cascade === "orphan") {
-      await expect.poll(child, { timeout: 10_000 }).toMatchObject({ code: 0, stdout: "" });
+      await expect.poll(child).toMatchObject({ code: 0, stdout: "" });
       await run(`delete oak ${parent}-child`);
     } else {
       await expect

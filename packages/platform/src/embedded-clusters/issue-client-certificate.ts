@@ -1,5 +1,5 @@
 // Gets a client certificate for a kube config: the request goes through the cluster's own CertificateSigningRequest API and signer, as that
-// of any client would, but is kept nowhere on its way. See docs/adr/0019.
+// of any client would, but is kept nowhere on its way. See docs/adr/0012.
 
 import { generateKeyPair, X509Certificate } from "node:crypto";
 import { promisify } from "node:util";
