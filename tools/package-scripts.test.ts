@@ -13,7 +13,9 @@ describe("scripts of package.json", () => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
     const names = Object.keys(scripts);
     expect(names).toContain("start");
-    expect(names.filter((name) => names.some((other) => name === `pre${other}` || name === `post${other}`))).toEqual([]);
+    expect(names.filter((name) => names.some((other) => name === `pre${other}` || name === `post${other}`))).toEqual(
+      [],
+    );
   });
 
   it.each(["start", "test"])("builds before it runs %s", (name) => {
