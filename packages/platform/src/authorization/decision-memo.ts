@@ -9,7 +9,7 @@ import type { PlatformRequest } from "./request-target.ts";
 const CAPACITY = 50_000;
 
 export class DecisionMemo {
-  #version = -1;
+  #version: number | undefined;
   readonly #decisions = new Map<string, PlatformDecision>();
   /** Authenticators that keep what they know of a user spare us writing it out again. */
   readonly #identities = new WeakMap<UserInfo, string>();
@@ -35,8 +35,10 @@ export class DecisionMemo {
   }
 
   #identity(user: UserInfo): string {
-    const known = this.#identities.get(user);
-    if (known !== undefined) return known;
+    return this.#identities.get(user) ?? this.#writeOut(user);
+  }
+
+  #writeOut(user: UserInfo): string {
     const identity = JSON.stringify([user.name, user.groups]);
     this.#identities.set(user, identity);
     return identity;
@@ -44,7 +46,7 @@ export class DecisionMemo {
 }
 
 /** The uid too: a name or a handle may come again, and a revision is of one record. */
-const keyPart = (key: AccessKeyState | undefined): string => (key === undefined ? "" : `${key.uid}@${key.revision}`);
+const keyPart = (key: AccessKeyState | undefined): string => `${key?.uid}@${key?.revision}`;
 
 /** JSON, so that no text that a client sends can stand for two requests. */
 function requestPart(request: PlatformRequest): string {
@@ -54,13 +56,13 @@ function requestPart(request: PlatformRequest): string {
     : // One member fewer than a resource request has.
       [verb, path];
   switch (request.target) {
-    case "Management":
-      return JSON.stringify(asked);
     case "Cluster":
-      return JSON.stringify([asked, request.cluster]);
+      return JSON.stringify([request.target, asked, request.cluster]);
     case "ProjectSpace":
-      return JSON.stringify([asked, "space", request.project, request.space]);
+      return JSON.stringify([request.target, asked, request.project, request.space]);
     case "ProjectVirtualCluster":
-      return JSON.stringify([asked, "virtualcluster", request.project, request.virtualCluster]);
+      return JSON.stringify([request.target, asked, request.project, request.virtualCluster]);
+    case "Management":
+      return JSON.stringify([request.target, asked]);
   }
 }
