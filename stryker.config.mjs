@@ -8,6 +8,8 @@ export default {
     "packages/apiserver/src/authorization/rbac/rule-allows.ts",
     "packages/apiserver/src/authorization/rbac/rbac-authorizer.ts",
     "packages/platform/src/access-keys/is-within.ts",
+    "packages/platform/src/access-keys/key-ends.ts",
+    "packages/platform/src/access-keys/key-refusal.ts",
     "packages/platform/src/authorization/access-key-request.ts",
     "packages/platform/src/authorization/always-open.ts",
     "packages/platform/src/authorization/asks-about-others.ts",

@@ -1,0 +1,168 @@
+import { describe, expect, it, test } from "vitest";
+import { emptyScope } from "../authorization/testing/memory-world.ts";
+import { judgedKeys, type KeyRecord, type KeyWorld, keyRecord, keyWorld } from "./testing/key-world.ts";
+
+const NOW = 1_000_000;
+const key = keyRecord();
+const refusal = (parts: Partial<KeyRecord>, world: Partial<KeyWorld> = {}): string | undefined => {
+  const record = keyRecord(parts);
+  return judgedKeys(keyWorld({ ...world, keys: [record, ...(world.keys ?? [])] })).refusalOf(record);
+};
+const user = (parts: object = {}) => ({ name: "alice", uid: "alice-uid", subject: "alice", locked: false, ...parts });
+
+describe("a key by itself", () => {
+  test.each<readonly [what: string, parts: Partial<KeyRecord>, cause: string | undefined]>([
+    ["as it was made", {}, undefined],
+    ["that ends later", { ttl: 1_001 }, undefined],
+    ["that is deleted, and held by a finalizer", { isTerminating: true }, "being deleted"],
+    ["that is disabled", { disabled: true }, "disabled"],
+    ["that has ended this moment", { ttl: 1_000 }, "expired"],
+    ["that is locked", { isLocked: true }, "locked: a value that a rotation had replaced was used"],
+    ["of nobody", { owner: { kind: "user", name: "" } }, "belongs to nobody"],
+    ["of nobody, as a subject", { owner: { kind: "subject", name: "" } }, "belongs to nobody"],
+  ])("%s", (_what, parts, cause) => expect(refusal(parts)).toBe(cause));
+
+  it("is refused when it is not there", () => {
+    expect(judgedKeys(keyWorld({ keys: [] })).refusalOf(key)).toBe("deleted");
+    expect(judgedKeys(keyWorld()).refusalOf({ ...key, uid: "another" })).toBe("deleted");
+  });
+
+  it("is locked by what is known of its present value, before that is written", () => {
+    const marked = (uid: string, id: string) => refusal({}, { marks: [{ mark: "lock", uid, id }] });
+    expect(marked(key.uid, key.id)).toBe("locked: a value that a rotation had replaced was used");
+    expect(marked(key.uid, "before")).toBeUndefined();
+    expect(marked("another", key.id)).toBeUndefined();
+  });
+});
+
+describe("a value that a rotation replaced", () => {
+  const retired = (parts: Partial<KeyRecord>, world: Partial<KeyWorld> = {}): string | undefined => {
+    const value = keyRecord({ id: "before", acceptedUntil: NOW + 1, ...parts });
+    return judgedKeys(keyWorld({ retired: [value], ...world })).refusalOf(value);
+  };
+
+  it("is good until its grace ends", () => {
+    expect(retired({})).toBeUndefined();
+    expect(retired({ acceptedUntil: NOW })).toBe("replaced by a rotation");
+    expect(retired({ acceptedUntil: NOW - 1 })).toBe("replaced by a rotation");
+  });
+
+  it("is over with the first use of the value that came after it", () => {
+    const confirmed = (id: string): string | undefined =>
+      retired({}, { marks: [{ mark: "confirm", uid: key.uid, id }] });
+    expect(confirmed(key.id)).toBe("replaced by a rotation");
+    expect(confirmed("before")).toBeUndefined();
+    // The value in force does not end by that.
+    expect(refusal({}, { marks: [{ mark: "confirm", uid: key.uid, id: key.id }] })).toBeUndefined();
+  });
+
+  it("is locked with its key", () => {
+    const lock = { mark: "lock", uid: key.uid, id: key.id } as const;
+    expect(retired({}, { marks: [lock] })).toBe("locked: a value that a rotation had replaced was used");
+  });
+
+  it("is refused when nothing remembers it, or only a key of another name", () => {
+    expect(retired({}, { retired: [] })).toBe("replaced by a new value");
+    expect(retired({}, { retired: [keyRecord({ id: "older", acceptedUntil: NOW + 1 })] })).toBe(
+      "replaced by a new value",
+    );
+    expect(retired({}, { retired: [keyRecord({ id: "before", name: "another", acceptedUntil: NOW + 1 })] })).toBe(
+      "replaced by a new value",
+    );
+  });
+});
+
+describe("security book 13: the owner of a key", () => {
+  const teams = [{ name: "devs", uid: "devs-uid" }];
+  test.each<readonly [what: string, parts: Partial<KeyRecord>, world: Partial<KeyWorld>, cause: string | undefined]>([
+    ["a user", { ownerUid: "alice-uid" }, {}, undefined],
+    ["a user who is locked", {}, { users: [user({ locked: true })] }, "its user is locked"],
+    ["a user who is gone", {}, { users: [] }, "its user is gone"],
+    ["a user of another name", {}, { users: [user({ name: "bob" })] }, "its user is gone"],
+    ["a new user of its name", { ownerUid: "x" }, {}, "its user is gone, there is another of its name"],
+    ["a team", { owner: { kind: "team", name: "devs" }, ownerUid: "devs-uid" }, { teams }, undefined],
+    ["a team that is gone", { owner: { kind: "team", name: "devs" } }, {}, "its team is gone"],
+    ["a team, though there is such a user", { owner: { kind: "team", name: "alice" } }, {}, "its team is gone"],
+    ["a user, though there is such a team", { owner: { kind: "user", name: "devs" } }, { teams }, "its user is gone"],
+    [
+      "a new team of its name",
+      { owner: { kind: "team", name: "devs" }, ownerUid: "x" },
+      { teams },
+      "its team is gone, there is another of its name",
+    ],
+    ["a subject whom nobody knows", { owner: { kind: "subject", name: "ci" } }, {}, undefined],
+    [
+      "the subject of a user",
+      { owner: { kind: "subject", name: "ci" } },
+      { users: [user({ subject: "ci" })] },
+      undefined,
+    ],
+    [
+      "the subject of a locked user",
+      { owner: { kind: "subject", name: "ci" } },
+      { users: [user({ subject: "ci", locked: true })] },
+      "its user is locked",
+    ],
+    [
+      "a subject that is called as a locked user",
+      { owner: { kind: "subject", name: "alice" } },
+      { users: [user({ subject: "ci", locked: true })] },
+      undefined,
+    ],
+  ])("%s", (_what, parts, world, cause) => expect(refusal(parts, world)).toBe(cause));
+});
+
+describe("security book 2: a key that was made with another", () => {
+  const parent = (parts: Partial<KeyRecord> = {}): KeyRecord =>
+    keyRecord({ name: "parent", uid: "parent-uid", id: "parent", ...parts });
+  const child = (parents: readonly KeyRecord[], parts: Partial<KeyRecord> = {}, world: Partial<KeyWorld> = {}) =>
+    refusal({ parentUids: parents.map(({ uid }) => uid), ...parts }, { ...world, keys: parents });
+  const narrow = { scope: { ...emptyScope, projects: [{ project: "a" }] }, ruleSets: [] };
+
+  it("is good with it", () => expect(child([parent()])).toBeUndefined());
+
+  it("is refused when it is gone", () => {
+    expect(refusal({ parentUids: ["parent-uid"] })).toBe("the key it was made with is gone");
+  });
+
+  test.each<readonly [Partial<KeyRecord>, string]>([
+    [{ isTerminating: true }, "being deleted"],
+    [{ disabled: true }, "disabled"],
+    [{ ttl: 1_000 }, "expired"],
+    [{ isLocked: true }, "locked: a value that a rotation had replaced was used"],
+    [{ owner: { kind: "user", name: "gone" } }, "its user is gone"],
+  ])("is refused with it, when that is %j", (parts, cause) => {
+    const refused = `the key it was made with is refused: ${cause}`;
+    expect(child([parent(parts)])).toBe(refused);
+    const good = parent({ name: "good", uid: "good-uid", id: "good" });
+    expect(child([good, parent(parts)])).toBe(refused);
+    const grandparent = parent({ ...parts, name: "grand", uid: "grand-uid", id: "grand" });
+    const between = parent({ parentUids: ["grand-uid"] });
+    expect(refusal({ parentUids: ["parent-uid"] }, { keys: [between, grandparent] })).toBe(
+      `the key it was made with is refused: ${refused}`,
+    );
+  });
+
+  it("is refused where it reaches further, also when that was narrowed afterwards", () => {
+    expect(child([parent({ restrictions: narrow })])).toBe("reaches beyond the key it was made with");
+    expect(child([parent({ restrictions: narrow })], { restrictions: narrow })).toBeUndefined();
+    expect(child([parent()], { restrictions: narrow })).toBeUndefined();
+  });
+
+  it("is refused where sixteen others came before, and where keys claim to have made each other", () => {
+    const chain = (length: number): readonly KeyRecord[] =>
+      Array.from({ length }, (_, at) =>
+        keyRecord({
+          name: `${at}`,
+          uid: `uid-${at}`,
+          id: `id-${at}`,
+          parentUids: at + 1 < length ? [`uid-${at + 1}`] : [],
+        }),
+      );
+    const refusalOfChain = (length: number) =>
+      judgedKeys(keyWorld({ keys: chain(length) })).refusalOf({ uid: "uid-0", id: "id-0" });
+    expect(refusalOfChain(17)).toBeUndefined();
+    expect(refusalOfChain(18)).toMatch(/: made through too many other keys$/);
+    expect(refusal({ parentUids: [key.uid] })).toMatch(/: made through too many other keys$/);
+  });
+});

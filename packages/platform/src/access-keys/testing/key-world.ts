@@ -1,0 +1,94 @@
+// Access keys, their owners and the time as plain data, and the code that says which keys are good over them.
+
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
+import type { AccessKeyState } from "../access-key-state.ts";
+import { createKeyEnds, type KeyEnds } from "../key-ends.ts";
+import { createKeyRefusal, type RefusableKey } from "../key-refusal.ts";
+import { createLastActivity } from "../last-activity.ts";
+import { createRotationMarks } from "../rotation/rotation-marks.ts";
+
+export type KeyRecord = AccessKeyState & RefusableKey;
+
+/** Plain data, so that an oracle can read it without any of the code under test. Times are milliseconds since the epoch. */
+export type KeyWorld = {
+  readonly now: number;
+  /** The setting accessKeys.maxTTLSeconds. */
+  readonly maxTTLSeconds: number;
+  readonly keys: readonly KeyRecord[];
+  /** Keys once more, as each value that a rotation replaced finds them. */
+  readonly retired: readonly KeyRecord[];
+  readonly users: readonly Pick<DirectoryUser, "name" | "uid" | "subject" | "locked">[];
+  readonly teams: readonly Pick<DirectoryTeam, "name" | "uid">[];
+  /** Uses that are not written yet. */
+  readonly uses: readonly { readonly uid: string; readonly at: number }[];
+  /** What is known of rotations and is not written yet; `id` is that of the key's value then. */
+  readonly marks: readonly { readonly mark: "confirm" | "lock"; readonly uid: string; readonly id: string }[];
+};
+
+export const keyRecord = (parts: Partial<KeyRecord> = {}): KeyRecord => ({
+  name: "key",
+  uid: "key-uid",
+  id: "k234567abc",
+  owner: { kind: "user", name: "alice" },
+  groups: [],
+  type: "",
+  restrictions: undefined,
+  disabled: false,
+  isTerminating: false,
+  isLocked: false,
+  ownerUid: undefined,
+  createdAt: 0,
+  ttl: 0,
+  countsFromActivity: false,
+  lastActivity: undefined,
+  acceptedUntil: undefined,
+  epoch: 0,
+  expiresAt: undefined,
+  parentUids: [],
+  revision: 1,
+  ...parts,
+});
+
+export const keyWorld = (parts: Partial<KeyWorld> = {}): KeyWorld => ({
+  now: 1_000_000,
+  maxTTLSeconds: 0,
+  keys: [keyRecord()],
+  retired: [],
+  users: [{ name: "alice", uid: "alice-uid", subject: "alice", locked: false }],
+  teams: [],
+  uses: [],
+  marks: [],
+  ...parts,
+});
+
+export type JudgedKeys = {
+  byId(id: string): KeyRecord | undefined;
+  refusalOf(key: Pick<AccessKeyState, "uid" | "id">): string | undefined;
+  readonly ends: KeyEnds;
+};
+
+export function judgedKeys(world: KeyWorld): JudgedKeys {
+  const { now, keys, retired, users, teams, maxTTLSeconds } = world;
+  const epochs = createClockEpochs({ now: () => now, elapsed: () => 0 });
+  const activity = createLastActivity(epochs);
+  for (const { uid, at } of world.uses) activity.record(uid, at);
+  const rotationMarks = createRotationMarks();
+  for (const { mark, uid, id } of world.marks) rotationMarks[mark](uid, id);
+  const byUid = (uid: string): KeyRecord | undefined => keys.find((key) => key.uid === uid);
+  const ends = createKeyEnds({ byUid, activity, epochs, maxTTLSeconds });
+  const unused = { groups: [], displayName: "", username: "", email: "" };
+  const found = <T extends object>(one: T | undefined) => (one === undefined ? undefined : { ...unused, ...one });
+  const refusalOf = createKeyRefusal({
+    table: { byUid, retiredOf: (name) => retired.filter((value) => value.name === name) },
+    ends,
+    directory: {
+      user: (name) => found(users.find((user) => user.name === name)),
+      userBySubject: (subject) => found(users.find((user) => user.subject === subject)),
+      team: (name) => found(teams.find((team) => team.name === name)),
+    },
+    rotationMarks,
+    epochs,
+  });
+  return { byId: (id) => [...keys, ...retired].find((key) => key.id === id), refusalOf, ends };
+}
