@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type PlatformCall, type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
-
-const AGGREGATED = { accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList" };
+import { callOf, servedRoutes } from "./testing/served-routes.ts";
 
 /** What every live key opens, however narrow: it says who one is and what one may do. */
 const ALWAYS_OPEN = new Set([
@@ -16,17 +15,6 @@ const ALWAYS_OPEN = new Set([
 const FILTERED = new Set(["projects", "clusters", "users", "teams", "virtualclusterinstances", "spaceinstances"]);
 
 type Route = { readonly id: string; readonly call: PlatformCall; readonly filtered: boolean };
-
-const METHODS: { readonly [verb: string]: readonly [method: string, below: "collection" | "object", query: string] } = {
-  get: ["GET", "object", ""],
-  list: ["GET", "collection", ""],
-  watch: ["GET", "collection", "?watch=1&timeoutSeconds=1"],
-  create: ["POST", "collection", ""],
-  update: ["PUT", "object", ""],
-  patch: ["PATCH", "object", ""],
-  delete: ["DELETE", "object", ""],
-  deletecollection: ["DELETE", "collection", ""],
-};
 
 describe("security book 1, 4: every route asks the scope of the key", { timeout: 60_000 }, () => {
   let platform: RunningPlatform;
@@ -41,39 +29,13 @@ describe("security book 1, 4: every route asks the scope of the key", { timeout:
       body: { metadata: { name: "empty-scope" }, spec: { scope: {} } },
     });
     key = body.spec.key;
-    routes = (await Promise.all(["/api", "/apis"].map(routesOf))).flat();
+    routes = (await servedRoutes(platform)).map((route) => ({
+      id: route.id,
+      call: callOf(route, { namespace: "p-default", name: "demo" }),
+      filtered: FILTERED.has(route.what) && (route.verb === "list" || route.verb === "watch"),
+    }));
   });
   afterAll(() => platform[Symbol.asyncDispose]());
-
-  async function routesOf(root: string): Promise<readonly Route[]> {
-    const { body } = await platform.send({ path: root, headers: AGGREGATED });
-    return body.items.flatMap(({ metadata, versions }: any) =>
-      versions.flatMap(({ version, resources }: any) => {
-        const base = metadata.name ? `/apis/${metadata.name}/${version}` : `/api/${version}`;
-        return resources.flatMap((resource: any) => resourceRoutes(base, resource));
-      }),
-    );
-  }
-
-  function resourceRoutes(base: string, { resource, scope, verbs, subresources = [] }: any): readonly Route[] {
-    const collection = `${base}${scope === "Namespaced" ? "/namespaces/p-default" : ""}/${resource}`;
-    const main = verbs.map((verb: string) => route(verb, resource, collection, `${collection}/demo`));
-    const below = subresources.flatMap(({ subresource, verbs: own }: any) =>
-      own.map((verb: string) => {
-        const path = `${collection}/demo/${subresource}`;
-        return route(verb, `${resource}/${subresource}`, path, path);
-      }),
-    );
-    return [...main, ...below];
-  }
-
-  function route(verb: string, what: string, collection: string, object: string): Route {
-    const [method, below, query] = METHODS[verb] ?? ["", "object", ""];
-    const path = `${below === "object" ? object : collection}${query}`;
-    const body = method === "GET" || method === "DELETE" ? undefined : {};
-    const filtered = FILTERED.has(what) && (verb === "list" || verb === "watch");
-    return { id: `${verb} ${what}`, call: { method, path, body }, filtered };
-  }
 
   it("knows the routes", () => {
     const ids = routes.map(({ id }) => id);
