@@ -63,7 +63,7 @@ const RUNS: readonly Run[] = [
   {
     name: "properties of the decision point",
     project: "unit",
-    paths: ["packages/platform/src/authorization"],
+    paths: ["packages/platform/src/authorization", "packages/platform/src/server/routes.property.test.ts"],
     environment: { POSTERN_PROPERTY_CASES: 300_000, POSTERN_PROPERTY_SEED: seed },
   },
 ];
