@@ -3,6 +3,7 @@
 import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
+import type { Authorizer } from "../authorization/authorizer.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -17,6 +18,11 @@ export type RequestContext = {
   /** Anonymous until authentication has run. After impersonation this is who is impersonated. */
   readonly user: UserInfo;
   readonly credential?: Credential | undefined;
+  /**
+   * Who let a request pass on its way to a surface that lies behind another: asked again, beside the surface's own authorizer, where the
+   * request turns out to do more than its verb says. It knows the caller itself. Absent: the surface was reached directly.
+   */
+  readonly outerAuthorizer?: Authorizer | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
   /** Client gone, deadline passed, credential revoked, or server stopping: whichever comes first. */

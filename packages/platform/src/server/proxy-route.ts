@@ -46,7 +46,8 @@ export function createProxyRoute(
     const path = parseProxyPath(context.request.path);
     if (path === undefined) throw resourceNotFoundError();
     decide(context, path, core);
-    const inner = { ...context, request: below(context.request, path) };
+    const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
+    const inner = { ...context, request: below(context.request, path), outerAuthorizer };
     if (isVirtualCluster(path)) return await toVirtualCluster(inner, path, core, surface);
     const { destination } = path;
     if (destination.target === "Cluster") return await toCluster(inner, destination.cluster, core, surface);
@@ -194,6 +195,20 @@ function decide(context: RequestContext, path: ProxyPath, { authorizer, names, u
   if (decision.verdict !== "allow")
     throw forbiddenErrorFor({ ...useOf(path, names), user, credential }, decision.reason);
   usage.note(proxied, { user, credential });
+}
+
+/** Holds what a request does inside to what its key opens. Of the question only the verb counts: who asks, and of what, is known here. */
+function createOuterAuthorizer(
+  { request, user, credential }: RequestContext,
+  path: ProxyPath,
+  { authorizer }: PlatformCore,
+): Authorizer {
+  return {
+    authorize({ verb }) {
+      const proxied = proxyRequest(path, request.method, request.query);
+      return authorizer.decide({ ...proxied, inner: { ...proxied.inner, verb } }, { user, credential });
+    },
+  };
 }
 
 /** What the caller lacks, in the terms in which it can be granted. */

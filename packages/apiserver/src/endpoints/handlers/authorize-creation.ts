@@ -11,8 +11,12 @@ export async function authorizeCreation(
   context: RequestContext,
   { authorizer }: Pick<EndpointContext, "authorizer">,
 ): Promise<void> {
-  const { verdict, reason } = await authorizer.authorize({ ...authorizationAttributesOf(context), verb: "create" });
-  if (verdict === "allow") return;
-  const { apiGroup: group, resource, name } = context.info;
-  throw forbiddenRequestError({ group, resource }, name, reason);
+  const attributes = { ...authorizationAttributesOf(context), verb: "create" };
+  for (const asked of [context.outerAuthorizer, authorizer]) {
+    if (asked === undefined) continue;
+    const { verdict, reason } = await asked.authorize(attributes);
+    if (verdict === "allow") continue;
+    const { apiGroup: group, resource, name } = context.info;
+    throw forbiddenRequestError({ group, resource }, name, reason);
+  }
 }
