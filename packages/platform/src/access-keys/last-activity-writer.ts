@@ -11,6 +11,7 @@ import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { digestWithoutActivity } from "./activity-digest.ts";
 import type { LastActivity } from "./last-activity.ts";
+import { createPeriodicWriter, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
 import { readSealedAccessKey, writeSealedAccessKey } from "./sealed-access-key.ts";
 
 export type LastActivityWriterOptions = {
@@ -25,56 +26,20 @@ export type LastActivityWriterOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-export type LastActivityWriter = AsyncDisposable & {
-  /** Writes what is not written yet. */
-  flush(): Promise<void>;
-};
-
-const INTERVAL_MS = 60_000;
-/** So many writes at once go into one commit of the store. */
-const BATCH = 64;
 const ATTEMPTS = 3;
 
-/** Writes once a minute until it is disposed, and once more then. */
-export function createLastActivityWriter(options: LastActivityWriterOptions): LastActivityWriter {
+export function createLastActivityWriter(options: LastActivityWriterOptions): PeriodicWriter {
   const { activity, scheduler, onError } = options;
-  let running = Promise.resolve();
-  let timer: Disposable | undefined;
-  let disposed = false;
-
-  const writeAll = async (): Promise<void> => {
-    const uids = activity.takeUnwritten();
-    for (let at = 0; at < uids.length; at += BATCH) {
-      await Promise.all(
-        uids.slice(at, at + BATCH).map(async (uid) => {
-          try {
-            await writeActivity(uid, options);
-          } catch (error) {
-            activity.returnUnwritten(uid);
-            onError(error);
-          }
-        }),
-      );
-    }
-  };
-  const flush = (): Promise<void> => {
-    running = running.then(writeAll);
-    return running;
-  };
-  const schedule = (): void => {
-    if (disposed) return;
-    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
-  };
-  schedule();
-
-  return {
-    flush,
-    async [Symbol.asyncDispose]() {
-      disposed = true;
-      timer?.[Symbol.dispose]();
-      await flush();
-    },
-  };
+  return createPeriodicWriter(scheduler, () =>
+    inBatches(activity.takeUnwritten(), async (uid) => {
+      try {
+        await writeActivity(uid, options);
+      } catch (error) {
+        activity.returnUnwritten(uid);
+        onError(error);
+      }
+    }),
+  );
 }
 
 async function writeActivity(uid: string, options: LastActivityWriterOptions): Promise<void> {

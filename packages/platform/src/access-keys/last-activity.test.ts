@@ -1,13 +1,14 @@
 // When keys were used last: exact in memory, written once a minute, in nobody's way.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLastActivityWriter, type LastActivityWriter } from "./last-activity-writer.ts";
+import { createLastActivityWriter } from "./last-activity-writer.ts";
+import type { PeriodicWriter } from "./periodic-writer.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
 
 let server: AccessKeyServer;
-let writer: LastActivityWriter;
+let writer: PeriodicWriter;
 let key: string;
 const errors: unknown[] = [];
 

@@ -6,6 +6,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../access-keys/periodic-writer.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
 
@@ -19,28 +20,19 @@ export type KeyUsageWriterOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-export type KeyUsageWriter = AsyncDisposable & {
-  /** Writes what is not written yet. */
-  flush(): Promise<void>;
-};
-
-const INTERVAL_MS = 60_000;
-/** So many writes at once go into one commit of the store. */
-const BATCH = 64;
 const ATTEMPTS = 3;
 
-/** Writes once a minute until it is disposed, and once more then. */
-export function createKeyUsageWriter(options: KeyUsageWriterOptions): KeyUsageWriter {
+export function createKeyUsageWriter(options: KeyUsageWriterOptions): PeriodicWriter {
   const { usage, scheduler, onError } = options;
-  let running = Promise.resolve();
-  let timer: Disposable | undefined;
-  let disposed = false;
-
-  const inBatches = async (uids: readonly string[], work: (uid: string) => Promise<void>): Promise<void> => {
-    for (let at = 0; at < uids.length; at += BATCH) await Promise.all(uids.slice(at, at + BATCH).map(work));
-  };
-  const writeAll = async (): Promise<void> => {
-    await inBatches(usage.takeForgotten(), (uid) => removeUsage(uid, options).catch(onError));
+  return createPeriodicWriter(scheduler, async () => {
+    await inBatches(usage.takeForgotten(), async (uid) => {
+      try {
+        await removeUsage(uid, options);
+      } catch (error) {
+        usage.forget(uid);
+        onError(error);
+      }
+    });
     await inBatches(usage.takeUnwritten(), async (uid) => {
       try {
         await writeUsage(uid, options);
@@ -49,25 +41,7 @@ export function createKeyUsageWriter(options: KeyUsageWriterOptions): KeyUsageWr
         onError(error);
       }
     });
-  };
-  const flush = (): Promise<void> => {
-    running = running.then(writeAll);
-    return running;
-  };
-  const schedule = (): void => {
-    if (disposed) return;
-    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
-  };
-  schedule();
-
-  return {
-    flush,
-    async [Symbol.asyncDispose]() {
-      disposed = true;
-      timer?.[Symbol.dispose]();
-      await flush();
-    },
-  };
+  });
 }
 
 async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsageWriterOptions): Promise<void> {
@@ -95,13 +69,14 @@ async function writeUsage(uid: string, { records, storage, keys, usage }: KeyUsa
   }
 }
 
-async function removeUsage(uid: string, { records, storage }: KeyUsageWriterOptions): Promise<void> {
+async function removeUsage(uid: string, { records, storage, usage }: KeyUsageWriterOptions): Promise<void> {
   const entry = await storage.get(records.prefix + uid);
   if (entry === undefined) return;
   try {
     await storage.delete(entry.key, entry.revision);
   } catch (error) {
-    // Another server has removed it.
     if (!(error instanceof RevisionConflictError)) throw error;
+    // Another server has removed it; or has written it, where the key's end is not known yet.
+    if (error.current !== undefined) usage.forget(uid);
   }
 }

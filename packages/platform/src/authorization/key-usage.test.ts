@@ -17,6 +17,16 @@ const PREFIX = "/registry/management/internal/key-usage/";
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
 const user = testUser("jane");
 
+/** A store in which one kind of write fails for as long as it is said. */
+function failingStorage(write: "create" | "delete") {
+  const storage = createMemoryStorage();
+  const failing = { now: false };
+  const working = storage[write].bind(storage) as (...call: readonly unknown[]) => Promise<number>;
+  const orFail = (...call: readonly unknown[]) =>
+    failing.now ? Promise.reject(new Error("disk full")) : working(...call);
+  return { storage: Object.assign(storage, { [write]: orFail }), failing };
+}
+
 /** A server on a store of its own or another's, with one key, `k`. */
 async function openServer(storage: Storage = createMemoryStorage(), startedAt = 1000) {
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
@@ -136,25 +146,29 @@ describe("the use of access keys", () => {
     expect(server.failures).toEqual([]);
   });
 
+  it("goes later where the store fails", async () => {
+    const { storage, failing } = failingStorage("delete");
+    const server = await openServer(storage);
+    server.use("projects/a");
+    await server.flush();
+    server.alive.delete("uid");
+    server.usage.forget("uid");
+    failing.now = true;
+    await server.flush();
+    expect([server.failures.length, (await server.stored())?.entries]).toEqual([1, [project("a")]]);
+    failing.now = false;
+    await server.flush();
+    expect(await server.stored()).toBeUndefined();
+  });
+
   it("is written later where the store fails, and no request notices", async () => {
-    const storage = createMemoryStorage();
-    let fails = true;
-    const server = await openServer({
-      ...storage,
-      get: (...call) => storage.get(...call),
-      list: (...call) => storage.list(...call),
-      update: (...call) => storage.update(...call),
-      delete: (...call) => storage.delete(...call),
-      watch: (...call) => storage.watch(...call),
-      currentRevision: () => storage.currentRevision(),
-      compact: (...call) => storage.compact(...call),
-      [Symbol.asyncDispose]: () => storage[Symbol.asyncDispose](),
-      create: (...call) => (fails ? Promise.reject(new Error("disk full")) : storage.create(...call)),
-    });
+    const { storage, failing } = failingStorage("create");
+    const server = await openServer(storage);
+    failing.now = true;
     server.use("projects/a");
     await server.flush();
     expect([server.failures.length, await server.stored()]).toEqual([1, undefined]);
-    fails = false;
+    failing.now = false;
     await server.flush();
     expect((await server.stored())?.entries).toEqual([project("a")]);
   });

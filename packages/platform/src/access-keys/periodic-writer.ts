@@ -1,0 +1,42 @@
+// Writes what has gathered in memory into the store: once a minute, many at a time, in nobody's way.
+
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+
+export type PeriodicWriter = AsyncDisposable & {
+  /** Writes what is not written yet. */
+  flush(): Promise<void>;
+};
+
+const INTERVAL_MS = 60_000;
+/** So many writes at once go into one commit of the store. */
+const BATCH = 64;
+
+/** Writes once a minute until it is disposed, and once more then. `writeAll` never rejects, and never runs twice at once. */
+export function createPeriodicWriter(scheduler: Scheduler, writeAll: () => Promise<void>): PeriodicWriter {
+  let running = Promise.resolve();
+  let timer: Disposable | undefined;
+  let disposed = false;
+
+  const flush = (): Promise<void> => {
+    running = running.then(writeAll);
+    return running;
+  };
+  const schedule = (): void => {
+    if (disposed) return;
+    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
+  };
+  schedule();
+
+  return {
+    flush,
+    async [Symbol.asyncDispose]() {
+      disposed = true;
+      timer?.[Symbol.dispose]();
+      await flush();
+    },
+  };
+}
+
+export async function inBatches(uids: readonly string[], work: (uid: string) => Promise<void>): Promise<void> {
+  for (let at = 0; at < uids.length; at += BATCH) await Promise.all(uids.slice(at, at + BATCH).map(work));
+}
