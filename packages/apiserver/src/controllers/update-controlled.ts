@@ -23,7 +23,7 @@ export async function updateControlled(
 }
 
 /** Another writer was faster, and its change is on the way here. */
-export async function passingOverRaces(work: () => Promise<void>): Promise<void> {
+export async function passingOverRaces(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {

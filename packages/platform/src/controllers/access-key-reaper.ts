@@ -1,6 +1,5 @@
 // Deletes access keys after the end of their life. Until then they are refused already; this only tidies up.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import {
   CONTROLLER_WRITE,
   type ControlledResource,
@@ -8,6 +7,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 
@@ -41,9 +41,8 @@ export function createAccessKeyReaper({ port, accessKeys, keys }: AccessKeyReape
     try {
       // Only as it was looked at: an edit that lets it live on comes first.
       const preconditions = { uid, resourceVersion: String(writtenRevision) };
-      await accessKeys.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions });
+      await passingOverRaces(() => accessKeys.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions }));
     } catch (error) {
-      if (isApiError(error, "NotFound") || isApiError(error, "Conflict")) return;
       if (!stop.signal.aborted) port.onError(error, name);
     }
   };

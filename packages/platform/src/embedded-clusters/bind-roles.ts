@@ -1,10 +1,10 @@
 // Keeps one ClusterRoleBinding inside a cluster for each group that stands for a ClusterRole.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import { createSystemContext } from "@postern/apiserver/server/system-context";
@@ -32,12 +32,9 @@ export async function bindRoles(
     if (isAsWanted(binding, wanted, names)) continue;
     const { name = "", uid = "" } = binding.metadata;
     const call = { verb: "delete", apiGroup: RBAC_GROUP, apiVersion: "v1", resource: "clusterrolebindings", name };
-    try {
-      const options = { dryRun: false, preconditions: { uid } };
-      await bindings.store.delete(createSystemContext(call, { clock, signal }), "", name, options);
-    } catch (error) {
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    const options = { dryRun: false, preconditions: { uid } };
+    const context = createSystemContext(call, { clock, signal });
+    await passingOverRaces(() => bindings.store.delete(context, "", name, options));
   }
   for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
 }

@@ -2,7 +2,6 @@
 // Source: k8s.io/kubernetes/pkg/controller/namespace/namespace_controller.go
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "../../builtin/core/namespace-finalizers.ts";
@@ -15,6 +14,7 @@ import {
   contextOf,
   withoutViews,
 } from "../controller-port.ts";
+import { passingOverRaces } from "../update-controlled.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { deleteContent, type RemainingContent } from "./delete-content.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
@@ -38,15 +38,12 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     if (!isTerminating(namespace) || !namespaceFinalizersOf(namespace).includes(NAMESPACE_FINALIZER)) return;
 
     const content = await deleteContent(port, resources, name, signal);
-    try {
+    await passingOverRaces(async () => {
       await writeConditions(namespace, content, signal);
       if (content.resources.length === 0) await finalize(namespace, signal);
-    } catch (error) {
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-      return;
-    }
-    if (content.errors.length > 0) throw new Error(`namespace ${name}: ${content.errors.join("; ")}`);
-    if (content.resources.length > 0) waitForRemoval(key, name, content.resources);
+      if (content.errors.length > 0) throw new Error(`namespace ${name}: ${content.errors.join("; ")}`);
+      if (content.resources.length > 0) waitForRemoval(key, name, content.resources);
+    });
   }
 
   /** Comes back when any of the objects that are left goes. */

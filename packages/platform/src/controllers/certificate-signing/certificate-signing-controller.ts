@@ -1,7 +1,6 @@
 // Signs approved requests, and removes those that nobody needs any more.
 // Source: k8s.io/kubernetes/pkg/controller/certificates/{signer/signer.go,cleaner/cleaner.go}
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import {
   type CertificateSigningRequest,
@@ -15,6 +14,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
 
@@ -37,19 +37,11 @@ export function createCertificateSigningController(
     if (object === undefined) return;
     const request = asRequest(object.decode());
     const { name = "", uid = "" } = request.metadata;
-    try {
-      if (awaitsSigning(request)) {
-        await signer.sign(name, signal);
-        return;
-      }
-      const endsAt = endOfLife(request);
-      if (endsAt > clock.now()) return queue.addAfter(key, endsAt - clock.now());
-      const context = contextOf(port, { verb: "delete", resource: requests, namespace: "", name }, signal);
-      await store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions: { uid } });
-    } catch (error) {
-      // Another writer was faster, and its change is on the way here.
-      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
-    }
+    if (awaitsSigning(request)) return await passingOverRaces(() => signer.sign(name, signal));
+    const endsAt = endOfLife(request);
+    if (endsAt > clock.now()) return queue.addAfter(key, endsAt - clock.now());
+    const context = contextOf(port, { verb: "delete", resource: requests, namespace: "", name }, signal);
+    await passingOverRaces(() => store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions: { uid } }));
   }
 
   const following = followView({ view, prefix: keys.prefix }, scheduler, {
