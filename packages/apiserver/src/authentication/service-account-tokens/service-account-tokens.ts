@@ -84,27 +84,25 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
     ]);
   };
 
-  const secretAt = ({ namespace, secretName }: SecretToken): KubeObject | undefined =>
-    secrets.view.get(secrets.keys.of(namespace, secretName))?.decode();
-
-  const isWithdrawn = (token: string, claims: SecretToken): boolean => {
-    const secret = secretAt(claims);
+  /** The Secret that makes a token good; undefined where it does not any more. */
+  const holderOf = (token: string, { namespace, secretName, account }: SecretToken): KubeObject | undefined => {
+    const secret = secrets.view.get(secrets.keys.of(namespace, secretName))?.decode();
     const isHeld = secret !== undefined && !isBeingDeleted(secret.metadata) && tokenIn(secret) === token;
-    return !isHeld || !isThere(accounts, claims.namespace, claims.account);
+    return isHeld && isThere(accounts, namespace, account) ? secret : undefined;
   };
 
   function authenticateSecretToken(token: string, content: JsonObject, audiences: readonly string[]) {
     const claims = readSecretToken(content);
-    if (claims === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER) || isWithdrawn(token, claims)) {
-      throw unauthorizedError();
-    }
+    if (claims === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
+    const holder = holderOf(token, claims);
+    if (holder === undefined) throw unauthorizedError();
     const { namespace, account, secretName } = claims;
     const changed = (subjects: TokenSubjects, name: string): RevocationWatch =>
       untilOver(
-        () => isWithdrawn(token, claims),
+        () => holderOf(token, claims) === undefined,
         (listener) => onChangeOf(subjects, namespace, name, listener),
       );
-    const id = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${secretAt(claims)?.metadata.uid ?? ""}`;
+    const id = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
     return {
       user: userOf(namespace, account),
       credential: { id, onRevoked: untilFirst([changed(accounts, account.name), changed(secrets, secretName)]) },
