@@ -2,6 +2,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
@@ -9,13 +10,26 @@ import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import { type RetiredValue, readSealedAccessKey } from "./sealed-access-key.ts";
+import { type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
 
 /** Tells when a record ends, by what only the index knows: use that is not written yet, ancestors, the settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
 
 const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };
 const NONE: readonly string[] = [];
+
+/** A key's object taken apart once, for its record and those of its retired values. */
+export type StoredAccessKey = {
+  readonly revision: number;
+  readonly object: KubeObject;
+  readonly sealed: SealedAccessKey;
+};
+
+export const readStoredAccessKey = (cached: CachedObject): StoredAccessKey => ({
+  revision: cached.revision,
+  object: cached.decode(),
+  sealed: readSealedAccessKey(cached.decodeSealed()),
+});
 
 export class AccessKeyRecord implements AccessKeyState {
   readonly name: string;
@@ -59,16 +73,15 @@ export class AccessKeyRecord implements AccessKeyState {
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
   constructor(
-    object: CachedObject,
+    { revision, object, sealed }: StoredAccessKey,
     names: RestrictionNames,
     expiry: Expiry,
     epoch: ClockEpoch,
     previous?: AccessKeyRecord,
     retired?: RetiredValue,
   ) {
-    const { metadata, ...rest } = object.decode();
+    const { metadata, ...rest } = object;
     const spec = objectOf(rest["spec"]);
-    const sealed = readSealedAccessKey(object.decodeSealed());
     this.name = metadata.name ?? "";
     this.uid = metadata.uid ?? "";
     const value: KeptAccessKey | undefined = retired ?? sealed.key;
@@ -94,8 +107,8 @@ export class AccessKeyRecord implements AccessKeyState {
     this.lastActivity = timeOf(objectOf(rest["status"])["lastActivity"]);
     this.#expiry = expiry;
     this.epoch = epoch;
-    this.writtenRevision = object.revision;
-    this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : object.revision;
+    this.writtenRevision = revision;
+    this.revision = previous !== undefined && grantsTheSame(previous, this) ? previous.revision : revision;
   }
 
   get kept(): KeptAccessKey {

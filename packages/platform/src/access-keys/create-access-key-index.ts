@@ -7,7 +7,7 @@ import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-e
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { AccessKeyRecord } from "./access-key-record.ts";
+import { AccessKeyRecord, readStoredAccessKey } from "./access-key-record.ts";
 import type { RestrictionNames } from "./access-key-restrictions.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
@@ -82,10 +82,11 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   };
 
   const add = (object: CachedObject, known?: AccessKeyRecord): AccessKeyRecord => {
+    const stored = readStoredAccessKey(object);
     const epochAfter = (previous: AccessKeyRecord | undefined): ClockEpoch => previous?.epoch ?? epochs.current();
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
-      new AccessKeyRecord(object, restrictionNames, ends.endWithAncestors, epochAfter(previous), known, value);
-    const isSame = known !== undefined && object.decode().metadata.uid === known.uid;
+      new AccessKeyRecord(stored, restrictionNames, ends.endWithAncestors, epochAfter(previous), known, value);
+    const isSame = known !== undefined && stored.object.metadata.uid === known.uid;
     const record = make(isSame ? known : undefined);
     const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
     const retired = record.retired.map((value) =>
