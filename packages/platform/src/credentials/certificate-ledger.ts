@@ -4,7 +4,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { type ClockEpoch, createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
@@ -38,6 +38,7 @@ export type CertificateLedgerOptions = {
   readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf" | "onRevoked">;
   readonly directory: Directory;
   readonly names: Pick<PlatformNames, "projectNamespace">;
+  readonly epochs: ClockEpochs;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
 };
@@ -46,9 +47,8 @@ export type CertificateLedgerOptions = {
 const MAX_FORGOTTEN_AT_ONCE = 20;
 
 export function createCertificateLedger(options: CertificateLedgerOptions): CertificateLedger {
-  const { prefix, storage, cache, keys, directory, names, clock, scheduler } = options;
+  const { prefix, storage, cache, keys, directory, names, epochs, clock, scheduler } = options;
   const bySerial = new Map<string, IssuedCertificate>();
-  const epochs = createClockEpochs(clock);
   /** When the ends of certificates were learned. */
   const learnedIn = new Map<string, ClockEpoch>();
   const watchers = new Map<string, Set<() => void>>();

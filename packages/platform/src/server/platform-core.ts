@@ -129,6 +129,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     keys,
     directory,
     names,
+    epochs,
     clock,
     scheduler,
   });

@@ -131,6 +131,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     keys,
     directory,
     names,
+    epochs,
     ...time,
   });
   const authenticator = createAccessKeyAuthenticator({
