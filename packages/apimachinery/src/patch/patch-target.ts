@@ -83,7 +83,8 @@ export function createPatchTarget(document: JsonValue): PatchTarget {
   };
 }
 
-const unescapeSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~");
+/** Of a JSON pointer: RFC 6901, section 4. */
+export const unescapeSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~");
 
 function memberOf(object: MutableJsonObject, key: string): PatchPlace {
   const set = (value: JsonValue) => setMember(object, key, value);

@@ -53,10 +53,10 @@ function withoutMember(object: JsonObject, name: string): JsonObject {
   return rest;
 }
 
-/** The event without its bodies where those make it larger than `maxBytes` (of characters). */
-export function truncated(event: AuditEvent, maxBytes: number): AuditEvent {
+/** The event without its bodies where those have more than `maxLength` characters. */
+export function truncated(event: AuditEvent, maxLength: number): AuditEvent {
   const { requestObject, responseObject, ...rest } = event;
   const size = (value: JsonValue | undefined): number => (value === undefined ? 0 : stringifyJson(value).length);
-  if (size(requestObject) + size(responseObject) <= maxBytes) return event;
+  if (size(requestObject) + size(responseObject) <= maxLength) return event;
   return { ...rest, annotations: { ...event.annotations, [TRUNCATED_ANNOTATION]: "true" } };
 }

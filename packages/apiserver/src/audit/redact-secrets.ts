@@ -1,6 +1,7 @@
 // Takes secrets out of a body before the audit log keeps it.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
 
 export type SecretMembers = {
   /** Names of members whose values are secret, wherever they stand. */
@@ -53,7 +54,7 @@ function withoutTexts(value: JsonValue): JsonValue {
 /** An operation of a JSON patch whose path goes through a secret. */
 function isSecretOperation({ path, value }: JsonObject, members: ReadonlySet<string>): boolean {
   if (typeof path !== "string" || value === undefined) return false;
-  const steps = path.split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const steps = path.split("/").map(unescapeSegment);
   return steps.some((step) => members.has(step) || step === LAST_APPLIED);
 }
 
