@@ -88,40 +88,39 @@ class SealedStorage implements Storage {
       watch[Symbol.dispose]();
       observer.error(error);
     };
+    // What comes while a key is being learned waits its turn.
+    const inTurn = (step: () => void) => {
+      if (isLearning) waiting.push(step);
+      else step();
+    };
+    const goOn = () => {
+      isLearning = false;
+      while (!isLearning) {
+        const next = waiting.shift();
+        if (next === undefined) return;
+        next();
+      }
+    };
+    const learn = () => {
+      isLearning = true;
+      const failed = (error: unknown) =>
+        end(new StorageUnavailableError("the key ring cannot be read", { cause: error }));
+      void this.#options.ring.refresh().then(goOn, failed);
+    };
+    const hand = (events: readonly StorageEvent[], revision: Revision) => {
+      if (over) return;
+      const opened = events.map((event) => this.#openEvent(event));
+      observer.events(opened, revision);
+    };
     const deliver = (events: readonly StorageEvent[], revision: Revision) => {
       if (over) return;
       for (const event of events) {
         if (event.type === "put" && event.entry.key === KEY_RING_KEY) this.#options.ring.load(event.entry);
       }
-      if (events.some((event) => event.type === "put" && this.#isUnknown(event.entry))) {
-        isLearning = true;
-        void this.#options.ring.refresh().then(
-          () => {
-            isLearning = false;
-            hand(events, revision);
-            while (!isLearning) {
-              const next = waiting.shift();
-              if (next === undefined) break;
-              next();
-            }
-          },
-          (error: unknown) => end(new StorageUnavailableError("the key ring cannot be read", { cause: error })),
-        );
-        return;
-      }
-      hand(events, revision);
-    };
-    const hand = (events: readonly StorageEvent[], revision: Revision) => {
-      if (!over)
-        observer.events(
-          events.map((event) => this.#openEvent(event)),
-          revision,
-        );
-    };
-    // What comes while a key is being learned waits its turn.
-    const inTurn = (step: () => void) => {
-      if (isLearning) waiting.push(step);
-      else step();
+      const isKnown = !events.some((event) => event.type === "put" && this.#isUnknown(event.entry));
+      if (isKnown) return hand(events, revision);
+      waiting.unshift(() => hand(events, revision));
+      learn();
     };
     const watch = this.#storage.watch(prefix, fromRevision, {
       events: (events, revision) => inTurn(() => deliver(events, revision)),
