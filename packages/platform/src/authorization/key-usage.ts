@@ -10,7 +10,7 @@ import type { PlatformRequest } from "./request-target.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, textOfEntry } from "./scope-entry.ts";
 
 export type KeyUsage = {
-  /** A request that was let through. Costs two look-ups for what is known already. */
+  /** A request that was let through. Of what is known already it costs two look-ups and a short text. */
   note(request: PlatformRequest, subject: Subject): void;
   of(uid: string): KeyUsageSummary;
   /** What this server has noted itself; undefined where that is nothing, or was forgotten. */
