@@ -52,7 +52,7 @@ import { SERVED_VERSION } from "./server/served-version.ts";
 import {
   createServerSecret,
   deriveServerKeys,
-  readPreviousServerSecret,
+  readPreviousServerSecrets,
   readServerSecret,
 } from "./server/server-keys.ts";
 import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
@@ -95,7 +95,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const metrics = createServerMetrics({ withProcessMetrics: true });
   await ensurePrivateDirectory(configuration.dataDir);
   const earlierSecret = await readServerSecret(configuration);
-  const previousSecret = await readPreviousServerSecret(configuration);
+  const previousSecrets = await readPreviousServerSecrets(configuration);
   const serving = await loadServingIdentity(configuration, runtime);
 
   const {
@@ -125,7 +125,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const { keyRing, storage } = await openSealedStore({
     disk,
     isShared,
-    serverSecrets: previousSecret === undefined ? [serverSecret] : [serverSecret, previousSecret],
+    serverSecrets: [serverSecret, ...previousSecrets],
     configuration,
     runtime,
     logger,

@@ -4,11 +4,11 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { BackupError } from "./backup-error.ts";
 import { type ContentSummary, createSummary, encodeEntry, sameContent } from "./entry-frames.ts";
 import { fillStore } from "./fill-store.ts";
-import { isEmpty, snapshotStore, summarizeStore } from "./read-store.ts";
+import { canBeFilled, snapshotStore, summarizeStore } from "./read-store.ts";
 
 /** Resolves with what both hold. Rejects with BackupError where `to` is not empty, or does not end up with the same. */
 export async function copyStore(from: Storage, to: Storage, signal: AbortSignal): Promise<ContentSummary> {
-  if (!(await isEmpty(to))) {
+  if (!(await canBeFilled(to))) {
     throw new BackupError("the store that --to names is not empty: name a new one, nothing was written");
   }
   const summary = createSummary();

@@ -20,15 +20,16 @@ export async function snapshotStore(storage: Storage, signal: AbortSignal): Prom
 }
 
 /** Whether there is nothing in it, or what an earlier try with the same content has left. */
-export const isEmpty = async (storage: Storage): Promise<boolean> =>
+export const canBeFilled = async (storage: Storage): Promise<boolean> =>
   (await storage.get(FILLING_KEY)) !== undefined ||
   (await storage.list("", { limit: 1, remaining: "any" })).entries.length === 0;
 
 export async function summarizeStore(storage: Storage, signal: AbortSignal): Promise<ContentSummary> {
   const summary = createSummary();
   const { pages } = await snapshotStore(storage, signal);
-  for await (const page of pages)
+  for await (const page of pages) {
     for (const entry of page) if (entry.key !== FILLING_KEY) summary.add(encodeEntry(entry));
+  }
   return summary.finish();
 }
 

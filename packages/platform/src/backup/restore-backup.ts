@@ -7,7 +7,7 @@ import type { BackupKey } from "./backup-key.ts";
 import type { BackupEntry } from "./entry-frames.ts";
 import { fillStore } from "./fill-store.ts";
 import { readBackup } from "./read-backup.ts";
-import { isEmpty } from "./read-store.ts";
+import { canBeFilled } from "./read-store.ts";
 import { createEntryRestorer, type KeyOutcome, type KeyPolicy } from "./restored-entry.ts";
 
 export type RestoreBackupOptions = {
@@ -36,7 +36,7 @@ export function assertListIsNewer({ takenAt }: Pick<BackupHeader, "takenAt">, po
 
 export async function restoreBackup(options: RestoreBackupOptions): Promise<RestoreReport> {
   const { path, header, key, policy, storage } = options;
-  if (!(await isEmpty(storage))) {
+  if (!(await canBeFilled(storage))) {
     throw new BackupError("the store is not empty: restore into a new one, nothing was written");
   }
   const restore = createEntryRestorer(policy, header.prefixes);

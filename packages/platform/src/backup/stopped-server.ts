@@ -16,7 +16,7 @@ import { openStore } from "../server/open-store.ts";
 import { createPlatformCore, type PlatformCore } from "../server/platform-core.ts";
 import {
   deriveServerKeys,
-  readPreviousServerSecret,
+  readPreviousServerSecrets,
   readServerSecret,
   type ServerKeys,
   serverKeyPath,
@@ -37,7 +37,7 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
   const teardown = createTeardown();
   try {
     const serverSecret = await requireServerSecret(configuration);
-    const previousSecret = await readPreviousServerSecret(configuration);
+    const previousSecrets = await readPreviousServerSecrets(configuration);
     const { store } = configuration;
     if (store.kind === "sqlite" && !(await exists(store.path))) {
       throw new ConfigurationError(`${store.path} does not exist: correct --data-dir or --store`);
@@ -53,7 +53,7 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
     const keyRing = await withRemedy(
       readKeyRing({
         storage: disk,
-        serverSecrets: previousSecret === undefined ? [serverSecret] : [serverSecret, previousSecret],
+        serverSecrets: [serverSecret, ...previousSecrets],
         isShared,
         clock,
         random,

@@ -27,13 +27,13 @@ export const readServerSecret = (configuration: Configuration): Promise<Uint8Arr
     ? readSecret(serverKeyPath(configuration), WHAT)
     : readSecretFromCommand(configuration.serverKeyCommand, WHAT, "--server-key-command");
 
-/** The server key that the present one replaces; undefined where none is configured. Rejects with ConfigurationError. */
-export async function readPreviousServerSecret({
+/** The server keys that the present one replaces: one, or none where none is configured. Rejects with ConfigurationError. */
+export async function readPreviousServerSecrets({
   previousServerKeyFile: path,
-}: Configuration): Promise<Uint8Array | undefined> {
-  if (path === "") return undefined;
+}: Configuration): Promise<readonly Uint8Array[]> {
+  if (path === "") return [];
   const secret = await readSecret(path, WHAT);
-  if (secret !== undefined) return secret;
+  if (secret !== undefined) return [secret];
   throw new ConfigurationError(`${path} does not exist: correct --previous-server-key-file, or leave it out`);
 }
 
