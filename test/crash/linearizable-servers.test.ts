@@ -24,22 +24,8 @@ test.skipIf(whyNoEtcd() !== undefined)(
   async ({ skip }) => {
     await using replicas = await startReplicas();
     if (replicas === undefined) return skip("network namespaces can only be made by root");
-    const next = randomNumbers(seed);
     const registers = replicas.servers.map(({ client }) => objectRegister(client, replicas.adminKey));
-    const faults = createFaults(faultsOf(replicas), { next, operations: Math.ceil(OPERATIONS / 15) });
-    const history = await recordHistory({
-      stores: () => registers,
-      clients: 10,
-      keys: 6,
-      operations: OPERATIONS,
-      next,
-      // Nobody hammers a server that is not there.
-      afterOutage: () => pause(50),
-      onOperation: faults.onOperation,
-    });
-    await faults.end();
-    process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
-    expectLinearizable(history, OPERATIONS / 4);
+    await expectLinearizableThrough(faultsOf(replicas), Math.ceil(OPERATIONS / 15), registers);
   },
   TIMEOUT_MS,
 );
@@ -49,35 +35,43 @@ test(
   async () => {
     await using directory = await temporaryDirectory();
     await using server = await startServerProcess(directory.path);
-    const next = randomNumbers(seed);
     const register = objectRegister(server.client, server.adminKey ?? "");
     const killAndRestart = async (): Promise<void> => {
       await server.kill();
       await server.restart();
     };
-    const faults = createFaults(
-      [
-        { name: "server dies", begin: killAndRestart, end: () => undefined },
-        { name: "server stands still", begin: server.pause, end: server.resume },
-      ],
-      // Every fault is one of the only server there is, and a start takes seconds.
-      { next, operations: Math.ceil(OPERATIONS / 5) },
-    );
-    const history = await recordHistory({
-      stores: () => [register],
-      clients: 10,
-      keys: 6,
-      operations: OPERATIONS,
-      next,
-      afterOutage: () => pause(50),
-      onOperation: faults.onOperation,
-    });
-    await faults.end();
-    process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
-    expectLinearizable(history, OPERATIONS / 4);
+    const faults: readonly Fault[] = [
+      { name: "server dies", begin: killAndRestart, end: () => undefined },
+      { name: "server stands still", begin: server.pause, end: server.resume },
+    ];
+    // Every fault is one of the only server there is, and a start takes seconds.
+    await expectLinearizableThrough(faults, Math.ceil(OPERATIONS / 5), [register]);
   },
   TIMEOUT_MS,
 );
+
+/** `lasting`: the most operations that a fault lasts for, and that lie between two. */
+async function expectLinearizableThrough(
+  possible: readonly Fault[],
+  lasting: number,
+  registers: readonly ReturnType<typeof objectRegister>[],
+): Promise<void> {
+  const next = randomNumbers(seed);
+  const faults = createFaults(possible, { next, operations: lasting });
+  const history = await recordHistory({
+    stores: () => registers,
+    clients: 10,
+    keys: 6,
+    operations: OPERATIONS,
+    next,
+    // Nobody hammers a server that is not there.
+    afterOutage: () => pause(50),
+    onOperation: faults.onOperation,
+  });
+  await faults.end();
+  process.stdout.write(`${JSON.stringify({ ...history.counts, faults: faults.counts })}\n`);
+  expectLinearizable(history, OPERATIONS / 4);
+}
 
 function faultsOf(replicas: Replicas): readonly Fault[] {
   const { etcd, servers } = replicas;
