@@ -42,6 +42,9 @@ export type AccessKeyRestrictions = {
   readonly ruleSets: readonly (readonly AccessKeyRule[])[];
 };
 
+/** Below users and teams these are about access keys, and about what was made with them; a star is about all that lies there. */
+export const KEY_SUBRESOURCES: readonly string[] = ["accesskeys", "credentials", "*"];
+
 /** The canonical names of roles. */
 export const SCOPE_ROLES = [
   "agent",

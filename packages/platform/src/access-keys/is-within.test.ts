@@ -89,6 +89,193 @@ describe("isWithin", () => {
     ],
   ])("%s", (_what, child, parent, expected) => expect(isWithin(child, parent)).toBe(expected));
 
+  const one = (entry: object) => rules({ resources: [entry] });
+  it.each([
+    [
+      "a scope of roles in one of projects",
+      scope({ roles: [{ role: "agent" }] }),
+      scope({ projects: [project("a")] }),
+      false,
+    ],
+    [
+      "one of two projects",
+      scope({ projects: [project("a")] }),
+      scope({ projects: [project("b"), project("a")] }),
+      true,
+    ],
+    [
+      "two projects in one",
+      scope({ projects: [project("a"), project("b")] }),
+      scope({ projects: [project("a")] }),
+      false,
+    ],
+    ["a cluster in it", scope({ clusters: [{ cluster: "c" }] }), scope({ clusters: [{ cluster: "c" }] }), true],
+    ["a cluster in another", scope({ clusters: [{ cluster: "c" }] }), scope({ clusters: [{ cluster: "d" }] }), false],
+    ["a cluster in all", scope({ clusters: [{ cluster: "c" }] }), scope({ clusters: [{ cluster: "*" }] }), true],
+    ["a cluster in projects", scope({ clusters: [{ cluster: "a" }] }), scope({ projects: [project("*")] }), false],
+  ])("of scopes: %s", (_what, child, parent, expected) => expect(isWithin(child, parent)).toBe(expected));
+
+  it.each(["spaces", "virtualClusters"])("of %s: by project and name", (list) => {
+    const kind = list === "spaces" ? "space" : "virtualCluster";
+    const entry = (inProject: string, called: string) => ({ [list]: [{ project: inProject, [kind]: called }] });
+    const within = (child: object, parent: object) => isWithin(scope(child), scope(parent));
+    expect(within(entry("a", "n"), entry("a", "n"))).toBe(true);
+    expect(within(entry("a", "n"), entry("*", "*"))).toBe(true);
+    expect(within(entry("a", "n"), entry("a", "m"))).toBe(false);
+    expect(within(entry("a", "n"), entry("b", "n"))).toBe(false);
+    expect(within(entry("a", "n"), { projects: [project("a")] })).toBe(true);
+    expect(within(entry("a", "n"), { projects: [project("b")] })).toBe(false);
+    expect(within({ projects: [project("a")] }, entry("a", "*"))).toBe(false);
+    const other = list === "spaces" ? "virtualClusters" : "spaces";
+    expect(within({ [other]: [{ project: "a", space: "n", virtualCluster: "n" }] }, entry("a", "n"))).toBe(false);
+  });
+
+  it.each<readonly [child: object, parent: object, expected: boolean]>([
+    [{ role: "agent" }, { role: "agent" }, true],
+    [{ role: "agent" }, { role: "network-peer" }, false],
+    [{ role: "network-peer" }, { role: "vcluster" }, true],
+    [{ role: "network-peer" }, { role: "workspace" }, false],
+    [{ role: "network-peer" }, { role: "network-peer" }, true],
+    [{ role: "metrics-reader" }, { role: "agent" }, false],
+    [{ role: "agent", projects: ["a"] }, { role: "agent", projects: ["a", "b"] }, true],
+    [{ role: "agent", projects: ["a"] }, { role: "agent", projects: ["*"] }, true],
+    [{ role: "agent", projects: ["a", "b"] }, { role: "agent", projects: ["a"] }, false],
+    [{ role: "agent" }, { role: "agent", projects: ["a"] }, false],
+    [{ role: "agent", projects: ["a"] }, { role: "agent" }, false],
+    [{ role: "agent", virtualClusters: ["v"] }, { role: "agent", virtualClusters: ["v"] }, true],
+    [{ role: "agent", virtualClusters: ["v"] }, { role: "agent", virtualClusters: ["w"] }, false],
+    [{ role: "agent" }, { role: "agent", virtualClusters: ["v"] }, false],
+  ])("of roles: %j in %j is %s", (child, parent, expected) => {
+    expect(isWithin(scope({ roles: [child] }), scope({ roles: [{ role: "workspace" }, parent] }))).toBe(expected);
+  });
+
+  it.each<readonly [child: object, parent: object, expected: boolean]>([
+    [{ namespaces: ["n"] }, { namespaces: ["n", "m"] }, true],
+    [{ namespaces: ["n", "m"] }, { namespaces: ["n"] }, false],
+    [{}, { namespaces: ["n"] }, false],
+    [{ namespaces: ["n"] }, {}, true],
+    [{ requestTargets: ["Cluster"] }, { requestTargets: ["Cluster", "Management"] }, true],
+    [{ requestTargets: ["Cluster"] }, { requestTargets: ["Management"] }, false],
+    [{}, { requestTargets: ["Management"] }, false],
+    [{ cluster: "c" }, { cluster: "c" }, true],
+    [{ cluster: "c" }, {}, true],
+    [{ cluster: "c" }, { cluster: "d" }, false],
+    [{}, { cluster: "c" }, false],
+    [{ virtualClusters: [{ name: "v", namespace: "n" }] }, { virtualClusters: [{ name: "v", namespace: "n" }] }, true],
+    [{ virtualClusters: [{ name: "v", namespace: "n" }] }, { virtualClusters: [{ name: "*", namespace: "" }] }, true],
+    [{ virtualClusters: [{ name: "v", namespace: "n" }] }, { virtualClusters: [{ name: "", namespace: "*" }] }, true],
+    [{ virtualClusters: [{ name: "v", namespace: "n" }] }, { virtualClusters: [{ name: "w", namespace: "n" }] }, false],
+    [{ virtualClusters: [{ name: "v", namespace: "n" }] }, { virtualClusters: [{ name: "v", namespace: "m" }] }, false],
+    [{ virtualClusters: [{ name: "", namespace: "n" }] }, { virtualClusters: [{ name: "v", namespace: "n" }] }, false],
+    [{}, { virtualClusters: [{ name: "v", namespace: "n" }] }, false],
+    [{ verbs: ["get"] }, {}, true],
+    [{ verbs: ["*"] }, { verbs: ["get"] }, false],
+    [{ nonResourceURLs: ["/a"] }, {}, true],
+    [{ nonResourceURLs: ["/a"] }, { nonResourceURLs: ["*"] }, true],
+    [{ nonResourceURLs: ["/a"] }, { nonResourceURLs: ["/a"] }, true],
+    [{ nonResourceURLs: ["/ab"] }, { nonResourceURLs: ["/a"] }, false],
+    [{ nonResourceURLs: ["/ab"] }, { nonResourceURLs: ["/a/*"] }, false],
+    [{ nonResourceURLs: ["/a"] }, { nonResourceURLs: ["/a/*"] }, false],
+    [{ nonResourceURLs: ["/ab"] }, { nonResourceURLs: ["/a*"] }, false],
+    [{ nonResourceURLs: ["/a", "/b"] }, { nonResourceURLs: ["/a"] }, false],
+    [{}, { nonResourceURLs: ["/a"] }, false],
+    [{ nonResourceURLs: ["/a"] }, { resources: [{ group: "g" }] }, false],
+    [{ resources: [{ group: "g" }] }, {}, true],
+    [{}, { resources: [{ group: "g" }] }, false],
+    [
+      { resources: [{ group: "g" }], nonResourceURLs: ["/a"] },
+      { resources: [{ group: "g" }], nonResourceURLs: ["/a"] },
+      true,
+    ],
+    [{ resources: [{ group: "g" }], nonResourceURLs: ["/a"] }, { resources: [{ group: "g" }] }, false],
+  ])("of rules: %j in %j is %s", (child, parent, expected) => {
+    expect(isWithin(rules(child), rules(parent))).toBe(expected);
+    // One rule of the parent is enough, each of the child must be in one.
+    expect(isWithin(rules(child), rules({ verbs: ["x"] }, parent))).toBe(expected);
+    expect(isWithin(rules({ verbs: ["x"] }, child), rules({ verbs: ["x"] }, parent))).toBe(expected);
+  });
+
+  it.each<readonly [child: object, parent: object, expected: boolean]>([
+    [{ group: "g", resources: ["r"] }, { group: "g", resources: ["r", "q"] }, true],
+    [{ group: "g", resources: ["r"] }, { group: "h", resources: ["r"] }, false],
+    [{ group: "g", resources: ["r"] }, { group: "g", resources: ["q"] }, false],
+    [{ group: "g", resources: ["r", "q"] }, { group: "g", resources: ["r"] }, false],
+    [{ group: "g" }, { group: "g", resources: ["r"] }, false],
+    [{ group: "g", resources: ["r"] }, { group: "g" }, true],
+    [{ group: "g", resources: ["r/s"] }, { group: "g", resources: ["r"] }, false],
+    [{ group: "g", resources: ["r/s"] }, { group: "g", resources: ["*"] }, true],
+    [{ group: "g", resources: ["r"] }, { group: "g", resources: ["r"], resourceNames: ["n"] }, false],
+    [
+      { group: "g", resources: ["r"], resourceNames: ["n"] },
+      { group: "g", resources: ["r"], resourceNames: ["m"] },
+      false,
+    ],
+    [
+      { group: "g", resources: ["r"], resourceNames: ["n"] },
+      { group: "g", resources: ["r"], resourceNames: ["m", "n"] },
+      true,
+    ],
+  ])("of resources: %j in %j is %s", (child, parent, expected) => {
+    expect(isWithin(one(child), one(parent))).toBe(expected);
+    expect(isWithin(one(child), rules({ resources: [{ group: "x" }, parent] }))).toBe(expected);
+    expect(isWithin(rules({ resources: [parent, child] }), one(parent))).toBe(expected);
+  });
+
+  it.each([
+    "ownedaccesskeys",
+    "ownedaccesskeys/rotate",
+    "accesskeys",
+    "users/accesskeys",
+    "users/credentials",
+    "users/*",
+    "teams/accesskeys",
+    "teams/credentials",
+    "teams/*",
+  ])("security book 2: %s is within what names it, and nothing that is left open", (resource) => {
+    const keys = { group: "g", resources: [resource] };
+    expect(isWithin(one(keys), one(keys))).toBe(true);
+    expect(isWithin(one({ group: "g", resources: ["r", resource] }), one({ group: "g", resources: ["*"] }))).toBe(
+      false,
+    );
+    for (const parent of [
+      rules({}),
+      rules({ nonResourceURLs: ["*"] }),
+      one({ group: "g" }),
+      one({ group: "g", resources: ["*"] }),
+    ]) {
+      expect(isWithin(one(keys), parent)).toBe(false);
+    }
+  });
+
+  it.each(["users", "teams", "users/status", "projects/accesskeys", "projects/*", "keys"])(
+    "%s names no access keys",
+    (resource) => {
+      const child = one({ group: "g", resources: [resource] });
+      for (const parent of [rules({}), one({ group: "g" }), one({ group: "g", resources: ["*"] })]) {
+        expect(isWithin(child, parent)).toBe(true);
+      }
+    },
+  );
+
+  it("asks every set of the parent, and one rule set of the child for each", () => {
+    const sets = (...verbs: readonly string[][]) =>
+      of({
+        rules: verbs[0]?.map((verb) => ({ verbs: [verb] })),
+        scope: { rules: verbs[1]?.map((verb) => ({ verbs: [verb] })) },
+      });
+    expect(isWithin(sets(["get"], ["list"]), sets(["get"], ["list"]))).toBe(true);
+    expect(isWithin(sets(["list"], ["get"]), sets(["get"], ["list"]))).toBe(true);
+    expect(isWithin(sets(["get"], ["watch"]), sets(["get"], ["list"]))).toBe(false);
+    expect(isWithin(scope({}), scope({}))).toBe(true);
+    const narrowed = { rules: [{ verbs: ["get"] }] };
+    const both = of({ ...narrowed, scope: { projects: [project("a")] } });
+    expect(isWithin(both, scope({ projects: [project("a")] }))).toBe(true);
+    expect(isWithin(both, scope({ projects: [project("b")] }))).toBe(false);
+    expect(isWithin(of(narrowed), scope({ projects: [project("a")] }))).toBe(false);
+    expect(isWithin(scope({ projects: [project("a")] }), both)).toBe(false);
+    expect(isWithin(both, of(narrowed))).toBe(true);
+  });
+
   const name = fc.constantFrom("a", "b", "*");
   const anySpec = fc.record({
     scope: fc.option(

@@ -1,6 +1,12 @@
 // Whether everything that one key may do, another may too: what a key made with a narrowed key has to be.
 
-import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope, ScopeRole } from "./access-key-restrictions.ts";
+import {
+  type AccessKeyRestrictions,
+  type AccessKeyRule,
+  type AccessKeyScope,
+  KEY_SUBRESOURCES,
+  type ScopeRole,
+} from "./access-key-restrictions.ts";
 
 /**
  * True only where it is certain, entry by entry: what several entries of the parent cover together is not recognised. An
@@ -111,5 +117,5 @@ const isResourceWithin = (item: string, wide: string): boolean =>
 function mayNameAccessKeys(pattern: string): boolean {
   const [resource = "", subresource = ""] = pattern.split("/");
   if (resource === "ownedaccesskeys" || resource === "accesskeys") return true;
-  return (resource === "users" || resource === "teams") && (subresource === "accesskeys" || subresource === "*");
+  return (resource === "users" || resource === "teams") && KEY_SUBRESOURCES.includes(subresource);
 }

@@ -1,5 +1,6 @@
 // Tells requests for access keys, which no entry of a scope opens.
 
+import { KEY_SUBRESOURCES } from "../access-keys/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { TargetedRequest } from "./request-target.ts";
 
@@ -14,5 +15,5 @@ export function isAccessKeyRequest(
   if (isIn(storageGroup) && (resource === "accesskeys" || isAll)) return true;
   if (!isIn(managementGroup)) return false;
   if (resource === "ownedaccesskeys" || isAll) return true;
-  return (resource === "users" || resource === "teams") && ["accesskeys", "credentials", "*"].includes(subresource);
+  return (resource === "users" || resource === "teams") && KEY_SUBRESOURCES.includes(subresource);
 }

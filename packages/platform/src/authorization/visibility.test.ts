@@ -1,0 +1,259 @@
+// What of a kind a caller sees, and when that may have changed: each way of seeing by itself.
+
+import { describe, expect, it } from "vitest";
+import type { FilteredResource } from "./filtered-resources.ts";
+import { createPlatformAuthorizer } from "./platform-authorizer.ts";
+import {
+  accessKey,
+  admin,
+  cached,
+  type Instance,
+  instanceObject,
+  type MemorySources,
+  management,
+  memorySources,
+  names,
+  type Project,
+  projectObject,
+  scoped,
+  userInfo,
+  type World,
+  withKey,
+  world,
+} from "./testing/memory-world.ts";
+import { createVisibility } from "./visibility.ts";
+
+const NOBODY = { user: "", team: "" };
+const MASTER = { name: "system:apiserver", groups: ["system:masters"] };
+const adam = userInfo("adam");
+const project = (name: string, member = "", clusterRole = "postern:project-viewer"): Project => ({
+  name,
+  owner: NOBODY,
+  members: member === "" ? [] : [{ kind: "User", name: member, clusterRole }],
+});
+const instance = (namespace: string, name: string, owner = ""): Instance => ({
+  resource: "virtualclusterinstances",
+  namespace,
+  name,
+  owner: { user: owner, team: "" },
+  access: [],
+  extraAccessRules: [],
+});
+const getting = (resource: FilteredResource, ...resourceNames: readonly string[]) => ({
+  verbs: ["get"],
+  apiGroups: [names.managementGroup],
+  resources: [resource],
+  resourceNames,
+  nonResourceURLs: [],
+});
+const binding = (namespace: string, name: string) => ({
+  name: `${name}-of-adam`,
+  namespace,
+  subjects: [{ kind: "User", name: "adam", namespace: "" }],
+  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+});
+const platform = (parts: Partial<World> = {}): MemorySources => memorySources(world(parts));
+const all = [instance("p-a", "v1"), instance("p-a", "v2"), instance("p-b", "v1")];
+
+const seen = (
+  sources: MemorySources,
+  subject: Parameters<ReturnType<typeof createVisibility>["follow"]>[0],
+  resource: FilteredResource,
+  objects: readonly ReturnType<typeof cached>[],
+): "all" | readonly string[] => {
+  const visible = createVisibility(sources).visibleTo(subject, resource);
+  if (visible === "all") return "all";
+  return objects.filter(visible).map(({ key }) => key.split(`/${resource}/`)[1] ?? "");
+};
+const seenInstances = (sources: MemorySources, subject: Parameters<typeof seen>[1], objects = all) =>
+  seen(
+    sources,
+    subject,
+    "virtualclusterinstances",
+    objects.map((each) => cached(instanceObject(each), "virtualclusterinstances")),
+  );
+const seenProjects = (sources: MemorySources, subject: Parameters<typeof seen>[1], objects: readonly Project[]) =>
+  seen(
+    sources,
+    subject,
+    "projects",
+    objects.map((each) => cached(projectObject(each), "projects")),
+  );
+
+describe("what is seen", () => {
+  it("is nothing with a key that is refused, or is gone", () => {
+    const sources = platform({ instances: all });
+    const key = accessKey({ owner: { kind: "user", name: "admin" } });
+    const { follow } = createVisibility(sources);
+    const gone = follow(withKey(admin, key), "virtualclusterinstances");
+    expect([seenInstances(sources, withKey(admin, key)), gone.isOutdated()]).toEqual([[], true]);
+    sources.access.setKey(key);
+    expect(seenInstances(sources, withKey(admin, key))).toBe("all");
+    sources.access.setRefusal("disabled");
+    const refused = follow(withKey(admin, key), "virtualclusterinstances");
+    expect([seenInstances(sources, withKey(admin, key)), refused.isOutdated()]).toEqual([[], true]);
+  });
+
+  it("security book 29: is everything for the server itself, and nothing for who says so with a credential", () => {
+    const sources = platform();
+    expect(seenInstances(sources, { user: MASTER })).toBe("all");
+    expect(seenInstances(sources, { user: MASTER, credential: { id: "certificate:1" } })).toEqual([]);
+  });
+
+  it("is what roles open, everywhere or in one namespace, by name or all", () => {
+    const seenWith = (namespace: string, ...rules: readonly ReturnType<typeof getting>[]) =>
+      seenInstances(platform({ clusterRoles: [{ name: "r", rules }], bindings: [binding(namespace, "r")] }), {
+        user: adam,
+      });
+    const kind = "virtualclusterinstances";
+    expect(seenWith("", getting(kind))).toBe("all");
+    expect(seenWith("", getting(kind, "v1"))).toEqual(["p-a/v1", "p-b/v1"]);
+    expect(seenWith("", getting(kind, "v1"), getting(kind, "v2", "v3"))).toEqual(["p-a/v1", "p-a/v2", "p-b/v1"]);
+    expect(seenWith("", getting(kind, "v1"), getting(kind))).toBe("all");
+    expect(seenWith("", getting("spaceinstances"))).toEqual([]);
+    expect(seenWith("", { ...getting(kind), verbs: ["list", "watch"] })).toEqual([]);
+    expect(seenWith("", { ...getting(kind), resources: [`${kind}/status`] })).toEqual([]);
+    expect(seenWith("", { ...getting(kind), apiGroups: [""] })).toEqual([]);
+    expect(seenWith("p-a", getting(kind))).toEqual(["p-a/v1", "p-a/v2"]);
+    expect(seenWith("p-a", getting(kind, "v2"))).toEqual(["p-a/v2"]);
+  });
+
+  it("is what projects open to their members, and no namespace that is none of a project", () => {
+    const sources = platform({ projects: [project("a", "adam"), project("b", "bea"), project("kube-system", "adam")] });
+    expect(seenInstances(sources, { user: adam })).toEqual(["p-a/v1", "p-a/v2"]);
+    expect(seenInstances(sources, { user: adam }, [instance("kube-system", "v1")])).toEqual([]);
+    expect(seenInstances(sources, { user: userInfo("carl") })).toEqual([]);
+  });
+
+  it("is judged by the state that an object shows, not by what is known of it now", () => {
+    const sources = platform({ instances: [instance("p-a", "v1", "bea"), instance("p-a", "v2", "adam")] });
+    const shown = [instance("p-a", "v1", "adam"), instance("p-a", "v2", "bea")];
+    expect(seenInstances(sources, { user: adam }, shown)).toEqual(["p-a/v1"]);
+    const known = platform({ projects: [project("a", "bea"), project("b", "adam")] });
+    expect(seenProjects(known, { user: adam }, [project("a", "adam"), project("b", "bea")])).toEqual(["a"]);
+  });
+
+  it("is one's own user and teams", () => {
+    const plain = (resource: "users" | "teams" | "clusters", name: string) =>
+      cached({ apiVersion: `${names.managementGroup}/v1`, kind: "Any", metadata: { name } }, resource);
+    const dora = { user: userInfo("dora", "devs") };
+    for (const [resource, own] of [
+      ["users", ["dora"]],
+      ["teams", ["devs"]],
+      ["clusters", []],
+    ] as const) {
+      const objects = ["dora", "devs", "carl"].map((name) => plain(resource, name));
+      expect(seen(platform(), dora, resource, objects)).toEqual(own);
+    }
+  });
+
+  it("is narrowed by the scope of the key, also where roles open everything", () => {
+    const sources = platform({ instances: all });
+    const key = accessKey({ restrictions: scoped({ virtualClusters: [{ project: "a", virtualCluster: "v2" }] }) });
+    sources.access.setKey(key);
+    expect(seenInstances(sources, withKey(admin, key))).toEqual(["p-a/v2"]);
+    expect(seenInstances(sources, withKey(adam, key))).toEqual([]);
+    const get = management({ resource: "virtualclusterinstances", namespace: "p-a", name: "v2" });
+    expect(createPlatformAuthorizer(sources).decide(get, withKey(admin, key)).verdict).toBe("allow");
+  });
+});
+
+describe("what is seen may have changed", () => {
+  const followed = (sources: MemorySources, subject: Parameters<typeof seen>[1]) => {
+    const { visible, isOutdated } = createVisibility(sources).follow(subject, "virtualclusterinstances");
+    if (visible !== "all") {
+      for (const each of all) visible(cached(instanceObject(each), "virtualclusterinstances"));
+    }
+    return isOutdated;
+  };
+
+  it("with the key: when it is refused, gone, another one, or opens something else", () => {
+    const key = accessKey({ restrictions: scoped({ projects: [{ project: "a" }] }) });
+    const changed = (change: (sources: MemorySources) => void): boolean => {
+      const sources = platform({ projects: [project("a", "adam")] });
+      sources.access.setKey(key);
+      const isOutdated = followed(sources, withKey(adam, key));
+      expect(isOutdated()).toBe(false);
+      change(sources);
+      return isOutdated();
+    };
+    const replaced = (parts: Parameters<typeof accessKey>[0]) =>
+      changed(({ access }) => access.setKey({ ...key, revision: 2, ...parts }));
+    expect(changed(() => {})).toBe(false);
+    expect(changed(({ access }) => access.setRefusal("disabled"))).toBe(true);
+    expect(changed(({ access }) => access.setKey(undefined, key.id))).toBe(true);
+    expect(replaced({ restrictions: scoped({ projects: [{ project: "b" }] }) })).toBe(true);
+    expect(replaced({ restrictions: undefined })).toBe(true);
+    expect(replaced({ owner: { kind: "user", name: "bea" } })).toBe(true);
+    expect(replaced({ uid: "another" })).toBe(true);
+    // Its use is written to its record.
+    expect(replaced({})).toBe(false);
+    expect(replaced({ restrictions: scoped({ projects: [{ project: "a" }] }) })).toBe(false);
+    expect(changed(({ access }) => access.setKey({ ...key }))).toBe(false);
+  });
+
+  it("with a key that is narrowed by nothing as well", () => {
+    const key = accessKey();
+    const sources = platform({ projects: [project("a", "adam")] });
+    sources.access.setKey(key);
+    const isOutdated = followed(sources, withKey(adam, key));
+    sources.access.setKey({ ...key, revision: 2 });
+    expect(isOutdated()).toBe(false);
+    sources.access.setKey({ ...key, revision: 3, restrictions: scoped({}) });
+    expect(isOutdated()).toBe(true);
+  });
+
+  it("with roles, but for those who see everything and still do, and for the server itself", () => {
+    const sources = platform();
+    const [ofAdam, ofAdmin, ofServer] = [{ user: adam }, { user: admin }, { user: MASTER }].map((subject) =>
+      followed(sources, subject),
+    );
+    expect([ofAdam?.(), ofAdmin?.(), ofServer?.()]).toEqual([false, false, false]);
+    sources.rbac.setRole("", "new", []);
+    expect([ofAdam?.(), ofAdmin?.(), ofServer?.()]).toEqual([true, false, false]);
+    sources.rbac.removeBinding("", "postern:admin");
+    expect([ofAdam?.(), ofAdmin?.(), ofServer?.()]).toEqual([true, true, false]);
+  });
+
+  it("with members of a project whose instances were shown, where they see more or less", () => {
+    const named = (role: string, ...objects: readonly string[]) => ({
+      name: role,
+      rules: [getting("virtualclusterinstances", ...objects)],
+    });
+    const changed = (before: string, after: string, of = "a"): boolean => {
+      const sources = platform({
+        clusterRoles: [
+          named("all"),
+          named("v1", "v1"),
+          named("v2", "v2"),
+          named("both", "v1", "v2"),
+          named("same", "v1"),
+        ],
+        projects: [project("a", "adam", before), project("c", "adam", before)],
+      });
+      const isOutdated = followed(sources, { user: adam });
+      expect(isOutdated()).toBe(false);
+      sources.access.setProject(project(of, "adam", after));
+      return isOutdated();
+    };
+    expect(changed("v1", "missing")).toBe(true);
+    expect(changed("missing", "v1")).toBe(true);
+    expect(changed("v1", "v2")).toBe(true);
+    expect(changed("v1", "both")).toBe(true);
+    expect(changed("both", "v2")).toBe(true);
+    expect(changed("v1", "all")).toBe(true);
+    expect(changed("all", "v1")).toBe(true);
+    expect(changed("all", "postern:project-viewer")).toBe(false);
+    expect(changed("v1", "same")).toBe(false);
+    expect(changed("v1", "missing", "c")).toBe(false);
+  });
+
+  it("not with members of projects for those who see everything", () => {
+    const sources = platform({ projects: [project("a", "admin")] });
+    const key = accessKey({ restrictions: scoped({ projects: [{ project: "a" }] }) });
+    sources.access.setKey(key);
+    const isOutdated = followed(sources, withKey(admin, key));
+    sources.access.setProject(project("a"));
+    expect(isOutdated()).toBe(false);
+  });
+});
