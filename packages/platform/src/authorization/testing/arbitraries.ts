@@ -11,7 +11,7 @@ import type {
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import { FILTERED_RESOURCES } from "../filtered-resources.ts";
 import type { PlatformRequest, TargetedRequest } from "../request-target.ts";
-import { type Instance, names, type Project, userInfo, type World, world } from "./memory-world.ts";
+import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";
 
 const GROUP = names.managementGroup;
 const pick = <T>(...values: readonly T[]) => fc.constantFrom(...values);
@@ -340,5 +340,48 @@ export function narrowerThan(
               },
         ruleSets: [...parent.ruleSets, ...extra],
       };
+    });
+}
+
+/** Rules that leave their resources open, where what counts as within them is subtle: requests about access keys ask to be named. */
+export const wideRules: fc.Arbitrary<AccessKeyRestrictions> = fc
+  .record({ group: pick(GROUP, GROUP, names.storageGroup), resources: pick(["*"], []), isOpen: fc.boolean() })
+  .map(({ group, resources, isOpen }) =>
+    ruled(isOpen ? { verbs: ["get"] } : { resources: [{ group, resources, resourceNames: [] }] }),
+  );
+const aboutKeys = pick(
+  "ownedaccesskeys",
+  "accesskeys",
+  "users/accesskeys",
+  "users/credentials",
+  "teams/credentials",
+  "users/*",
+);
+
+/** The parent's rules with other resources, names or verbs in some of them: often within the parent, and often just beside. */
+export function rulesNearTo(
+  parent: AccessKeyRestrictions | undefined,
+): fc.Arbitrary<AccessKeyRestrictions | undefined> {
+  if (parent === undefined) return fc.constant(parent);
+  return fc
+    .record({
+      patterns: few(fc.oneof(pattern, aboutKeys)),
+      names: few(objectName, 1),
+      verbs: few(verb),
+      keep: fc.array(fc.boolean(), { minLength: 7, maxLength: 7 }),
+    })
+    .map(({ patterns, names: resourceNames, verbs, keep }) => {
+      let at = 0;
+      const isKept = (): boolean => keep[at++ % keep.length] === true;
+      const near = (given: AccessKeyRule): AccessKeyRule => ({
+        ...given,
+        verbs: isKept() ? given.verbs : verbs,
+        resources: given.resources.map((entry) => ({
+          ...entry,
+          resources: isKept() ? entry.resources : patterns,
+          resourceNames: isKept() ? entry.resourceNames : resourceNames,
+        })),
+      });
+      return { ...parent, ruleSets: parent.ruleSets.map((rules) => rules.map(near)) };
     });
 }
