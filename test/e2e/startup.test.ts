@@ -119,7 +119,7 @@ describe("a data directory", () => {
     [
       "no server key any more",
       (path) => rm(join(path, "server.key")),
-      /server\.key is missing.*restore it from a backup/,
+      /server\.key is missing.*copy it from another server on this store/,
     ],
     [
       "an authority that is no certificate",

@@ -83,12 +83,18 @@ function printRing({ keys, reencryption }: Ring, { stdout, stderr }: CommandCont
     stderr.write(
       accessKeys === 0
         ? `${id} goes once it is certain that nothing is under it\n`
-        : `${id} stays until ${accessKeys} access keys have been used or rotated: ${examples.join(", ")}${accessKeys > examples.length ? ", …" : ""}\n`,
+        : `${id} stays until ${waiting(accessKeys)} been used or rotated: ${named(examples)}${accessKeys > examples.length ? ", …" : ""}\n`,
     );
   }
   const unreadable = Number(reencryption["unreadable"] ?? 0);
   if (unreadable > 0) stderr.write(`${unreadable} values cannot be opened by any key: see the log of the server\n`);
 }
+
+const waiting = (values: number): string =>
+  values === 1 ? "1 value of an access key has" : `${values} values of access keys have`;
+
+/** A key that was rotated stands there once for each value that still works. */
+const named = (names: readonly string[]): string => [...new Set(names)].join(", ");
 
 const readRing = async (client: ApiClient): Promise<Ring> =>
   toRing(await client.request({ method: "GET", path: PATH }));

@@ -1,12 +1,12 @@
 import { EventEmitter, once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Configuration } from "@postern/platform/config/configuration";
 import { Command } from "commander";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { run } from "./run.ts";
 import { createServeCommand, type StartServer } from "./serve.ts";
 import { listenForStop } from "./stop-signals.ts";
@@ -16,7 +16,7 @@ const directory = mkdtempSync(join(tmpdir(), "postern-serve-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** `postern serve` with a plain HTTP server in the place of the platform, which listens where it is told. */
-function startServe(args: readonly string[], environment: Record<string, string> = {}) {
+function startServe(args: readonly string[], environment: Record<string, string> = {}, isFirst = true) {
   const { context, written } = createTestContext(environment, directory);
   const source = new EventEmitter();
   const events = new EventEmitter();
@@ -25,6 +25,8 @@ function startServe(args: readonly string[], environment: Record<string, string>
   let now = 0;
   const startServer: StartServer = async (given) => {
     configuration = given;
+    mkdirSync(given.dataDir, { recursive: true });
+    if (isFirst) writeFileSync(join(given.dataDir, "admin.kubeconfig"), "");
     const server = http.createServer().listen(given.securePort, given.bindAddress);
     await once(server, "listening");
     setImmediate(() => events.emit("ready"));
@@ -74,11 +76,21 @@ describe("postern serve", () => {
   });
 
   it("prints a path outside the working directory whole, quoted for the shell", async () => {
-    const serve = startServe(["--secure-port", "0", "--data-dir", "/tmp/it's here"]);
+    const outside = mkdtempSync(join(tmpdir(), "it's here-"));
+    onTestFinished(() => rmSync(outside, { recursive: true }));
+    const serve = startServe(["--secure-port", "0", "--data-dir", outside]);
     await serve.ready;
-    expect(serve.written.stdout).toContain(`--kubeconfig '/tmp/it'\\''s here/admin.kubeconfig' get`);
+    expect(serve.written.stdout).toContain(`--kubeconfig '${outside.replace("'", `'\\''`)}/admin.kubeconfig' get`);
     serve.signal("SIGINT");
     await serve.ended;
+  });
+
+  it("names no kube config that is not there, as on the second server of a store", async () => {
+    const serve = startServe(["--secure-port", "0", "--data-dir", join(directory, "second")], {}, false);
+    await serve.ready;
+    expect(serve.written.stdout).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:\d+\n$/);
+    serve.signal("SIGINT");
+    expect(await serve.ended).toBe(0);
   });
 
   it("weighs flags over environment over file", async () => {

@@ -1,5 +1,6 @@
 // `postern serve`: reads the configuration, starts the server, says where it is, and stops it on a signal.
 
+import { existsSync } from "node:fs";
 import { isAbsolute, relative } from "node:path";
 import type { CatalogueEntry } from "@postern/platform/config/catalogue";
 import type { Configuration } from "@postern/platform/config/configuration";
@@ -100,8 +101,11 @@ export function readyText(server: RunningServer, { platform }: Configuration, wo
     spec: { displayName: "CI", ttl: 3600 },
   });
   const demo = `/apis/${group}/v1/namespaces/${platform.projectNamespacePrefix}default/virtualclusterinstances/demo`;
+  const ready = `Postern is ready at ${server.url}`;
+  // Only the first server on a store makes the file; another one, or one whose file was moved away, has nothing to paste.
+  if (!existsSync(server.adminKubeConfigPath)) return `${ready}\n`;
   return [
-    `Postern is ready at ${server.url}`,
+    ready,
     "Try next: see the virtual clusters, create an access key, get a kube config",
     `  ${kubectl} get virtualclusterinstances --all-namespaces`,
     `  echo '${key}' | ${kubectl} create -o yaml -f -`,

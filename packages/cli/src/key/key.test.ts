@@ -111,20 +111,43 @@ describe("postern key", () => {
     expect(await runCommand(["key", "list"], environment)).toEqual({ code: 0, stdout: "", stderr: "no access keys\n" });
   });
 
-  it("revokes keys one after the other, and stops at a refusal", async () => {
+  it("revokes keys one after the other", async () => {
     answer({ kind: "Status", status: "Success" });
     expect((await runCommand(["key", "revoke", "a", "b"], environment)).stdout).toBe(
       "access key a revoked\naccess key b revoked\n",
     );
-    answer(
-      { kind: "Status", status: "Failure", code: 404, reason: "NotFound", message: 'ownedaccesskeys "a" not found' },
-      404,
-    );
-    expect(await runCommand(["key", "revoke", "a", "b"], environment)).toEqual({
-      code: 1,
-      stdout: "",
-      stderr: 'postern: ownedaccesskeys "a" not found\n',
+  });
+
+  it.each([
+    ["revoke", "DELETE"],
+    ["disable", "PATCH"],
+  ])("lets no key that is refused keep the others from %s", async (verb, method) => {
+    const messageOf = (name: string) => `ownedaccesskeys "${name}" not found`;
+    server.respond(({ url }, response) => {
+      if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+      const name = url?.split("/").at(-1) ?? "";
+      if (name === "b") return sendJson(response, { metadata: { name } });
+      sendJson(response, { kind: "Status", code: 404, reason: "NotFound", message: messageOf(name) }, 404);
     });
+    expect(await runCommand(["key", verb, "a", "b", "c"], environment)).toEqual({
+      code: 1,
+      stdout: `access key b ${verb.replace(/e$/, "")}ed\n`,
+      stderr: `postern: ${messageOf("a")}\npostern: ${messageOf("c")}\n`,
+    });
+    expect(server.requests.slice(-3)).toEqual(
+      ["a", "b", "c"].map((name) => `${method} ${base}/ownedaccesskeys/${name}`),
+    );
+  });
+
+  it("asks for no further key with a credential that is refused", async () => {
+    server.respond(({ url }, response) => {
+      if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+      sendJson(response, { kind: "Status", code: 401, reason: "Unauthorized", message: "Unauthorized" }, 401);
+    });
+    expect((await runCommand(["key", "revoke", "a", "b"], environment)).code).toBe(1);
+    expect(server.requests.filter((request) => request.startsWith("DELETE"))).toEqual([
+      `DELETE ${base}/ownedaccesskeys/a`,
+    ]);
   });
 
   it("says what to do about a refused credential, a foreign server and none at all", async () => {

@@ -1,8 +1,10 @@
 // `postern key disable`, `enable` and `revoke`: stop access keys for a while, let them work again, or end them.
 
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { describeFailure } from "../failure.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
 const NAMES = ["<name...>", "names of the keys"] as const;
@@ -21,19 +23,41 @@ export const createKeyRevokeCommand = (context: CommandContext): Command =>
     .argument(...NAMES)
     .action((names: readonly string[], flags: ConnectionFlags) =>
       withClient(flags, context, async (client, group) => {
-        for (const name of names) {
+        await forEachKey(names, context, async (name) => {
           await accessKeysOf(client, group).delete(name);
           context.stdout.write(`access key ${name} revoked\n`);
-        }
+        });
       }),
     );
 
 const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable", disabled: boolean): Command =>
   new Command(verb).argument(...NAMES).action((names: readonly string[], flags: ConnectionFlags) =>
     withClient(flags, context, async (client, group) => {
-      for (const name of names) {
+      await forEachKey(names, context, async (name) => {
         await accessKeysOf(client, group).patch(name, { type: "merge", patch: { spec: { disabled } } });
         context.stdout.write(`access key ${name} ${verb}d\n`);
-      }
+      });
     }),
   );
+
+/**
+ * A key that is refused keeps no other from being ended: each refusal is told, and the last one is thrown at the end.
+ * What concerns all keys alike, such as a refused credential or a server that is away, is thrown at once.
+ */
+async function forEachKey(
+  names: readonly string[],
+  { stderr }: CommandContext,
+  act: (name: string) => Promise<void>,
+): Promise<void> {
+  let refusal: Error | undefined;
+  for (const name of names) {
+    try {
+      await act(name);
+    } catch (error) {
+      if (!isApiError(error) || error.code === 401) throw error;
+      if (refusal !== undefined) stderr.write(`postern: ${describeFailure(refusal)}\n`);
+      refusal = error;
+    }
+  }
+  if (refusal !== undefined) throw refusal;
+}

@@ -59,7 +59,12 @@ describe("the ledger of credentials", () => {
     const parentId = parent.split("_")[1];
     const expected = [
       expect.objectContaining({ id: parentId, kind: "AccessKey", name: "parent", owner: "user/jane", parents: [] }),
-      expect.objectContaining({ id: token.split("_")[1], kind: "AccessKey", parents: [parentId] }),
+      expect.objectContaining({
+        id: token.split("_")[1],
+        kind: "AccessKey",
+        virtualCluster: "default/demo",
+        parents: [parentId],
+      }),
       expect.objectContaining({
         id: expect.stringMatching(/^serial:[0-9A-F]{32}$/),
         kind: "Certificate",

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
 import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
@@ -16,6 +17,10 @@ export type EntrySources = {
   /** The records of `ownedaccesskeys`. */
   readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
 };
+
+/** True where nothing but entries of `virtualClusters` is in the scope. */
+export const opensVirtualClustersAlone = ({ projects, spaces, clusters, roles }: AccessKeyScope): boolean =>
+  projects.length + spaces.length + clusters.length + roles.length === 0;
 
 export const idOfCertificate = (serial: string): string => `serial:${serial}`;
 
@@ -31,6 +36,7 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
     name: key.name,
     ...(key.type === "" ? {} : { type: key.type }),
     owner: `${key.owner.kind}/${key.owner.name}`,
+    ...virtualClusterOf(key),
     parents: key.parentUids.flatMap((uid) => idOf(uid, sources)),
     ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
     ...(key.expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(key.expiresAt) }),
@@ -58,6 +64,15 @@ export function certificateEntry(
     creationTimestamp: formatTimestamp(issuedAt),
     expirationTimestamp: formatTimestamp(notAfter),
   };
+}
+
+/** Only of a key that opens a single virtual cluster and nothing else, as the keys in kube configs do. */
+function virtualClusterOf({ restrictions }: AccessKeyState): JsonObject {
+  const scope = restrictions?.scope;
+  const [only, ...more] = scope?.virtualClusters ?? [];
+  if (scope === undefined || only === undefined || more.length > 0 || !opensVirtualClustersAlone(scope)) return {};
+  const isOne = only.project !== "*" && only.virtualCluster !== "*";
+  return isOne ? { virtualCluster: `${only.project}/${only.virtualCluster}` } : {};
 }
 
 function idOf(uid: string, { keys }: EntrySources): readonly string[] {

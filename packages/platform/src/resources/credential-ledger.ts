@@ -9,7 +9,7 @@ const credential = s.object({
   type: s.string().describe("spec.type of the access key."),
   owner: s.string().describe("Whom it speaks for, such as user/jane."),
   subject: s.string().describe("Whom a certificate names."),
-  virtualCluster: s.string().describe("The one virtual cluster that a certificate opens."),
+  virtualCluster: s.string().describe("The virtual cluster, where the credential opens this one and nothing else."),
   parents: s.list(s.string()).describe("IDs of the access keys that it was made with, and dies with."),
   creationTimestamp: s.timestamp().describe("When it was made."),
   expirationTimestamp: s.timestamp().describe("When it ends by itself. Absent: never."),

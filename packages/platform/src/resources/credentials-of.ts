@@ -7,6 +7,7 @@ import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
+import { opensVirtualClustersAlone } from "./credential-entry.ts";
 import type { CredentialSubject } from "./credentials-subresource.ts";
 import type { ObjectLookup } from "./object-lookup.ts";
 
@@ -49,9 +50,8 @@ export function credentialsOfInstance(
   for (const key of allKeys()) {
     const scope = key.restrictions?.scope;
     if (scope === undefined || scope.virtualClusters.length === 0) continue;
-    const others = scope.projects.length + scope.spaces.length + scope.clusters.length + scope.roles.length;
     const isThis = scope.virtualClusters.every((entry) => entry.project === project && entry.virtualCluster === name);
-    if (others === 0 && isThis) found.push(key);
+    if (isThis && opensVirtualClustersAlone(scope)) found.push(key);
   }
   return { keys: found, certificates: certificates.ofInstance(instance.metadata.uid ?? "") };
 }
