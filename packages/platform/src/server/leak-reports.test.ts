@@ -61,10 +61,12 @@ describe("POST /leaks", () => {
 
   it("security book 50: takes small bodies, and few in a row", async () => {
     expect((await platform.send({ path: "/leaks", key: "" })).status).toBe(405);
-    const statuses: number[] = [];
-    for (let at = 0; at < 12; at++) statuses.push((await report(platform, "x".repeat(70_000))).status);
-    expect(statuses.filter((status) => status === 413 || status === 429)).toHaveLength(12);
-    expect(statuses.at(-1)).toBe(429);
+    // At once: one after another, a busy machine is slower than the limit.
+    const reports = Array.from({ length: 40 }, () => report(platform, "x".repeat(70_000)));
+    const statuses = (await Promise.all(reports)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 413 || status === 429)).toHaveLength(40);
+    expect(statuses).toContain(413);
+    expect(statuses).toContain(429);
     expect((await platform.send({ path: "projects" })).status).toBe(200);
   });
 });
