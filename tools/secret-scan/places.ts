@@ -14,26 +14,39 @@ const ISSUING_REQUESTS: readonly RegExp[] = [
   /^POST \S*\/tokenreviews(\?\S*)? 20[01]$/,
 ];
 
+/** Whoever may read a Secret is shown what is in it. */
+const SHOWING_REQUESTS: readonly RegExp[] = [/^(GET|POST|PUT|PATCH) \S*\/secrets(\/[^/\s?]+)?(\?\S*)? 20[01]$/];
+
 /** What nothing comes of shows nothing. */
 const DRY_RUN = /[?&]dryRun=/;
 
 export const isIssuing = ({ kind, place }: Frame): boolean =>
-  kind === "answer" && !DRY_RUN.test(place) && ISSUING_REQUESTS.some((pattern) => pattern.test(place));
+  kind === "answer" &&
+  !DRY_RUN.test(place) &&
+  [...ISSUING_REQUESTS, ...SHOWING_REQUESTS].some((pattern) => pattern.test(place));
+
+/** Any version of it, wherever it lies, with variables set for it or not. */
+const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
 
 /** Commands that print a credential, and nothing else of that kind. */
 const ISSUING_COMMANDS: readonly RegExp[] = [
-  /^kubectl .* create (token|--raw|-f) /,
+  new RegExp(`${KUBECTL}.*create (token |--raw |(-o json )?-f )`),
   /^curl .*\/(kubeconfig|rotate|accesskey)$/s,
   /^node \S*main\.js (key (create|rotate)|kube-?config) /,
 ];
 
 /** kubectl prints what stands in a kube config when it is asked to. */
-const SHOWING_COMMANDS: readonly RegExp[] = [/^kubectl .* config view --raw/];
+const SHOWING_COMMANDS: readonly RegExp[] = [new RegExp(`${KUBECTL}.*config view .*--raw`)];
 
 export const isIssuingCommand = ({ kind, place }: Frame): boolean =>
   kind === "output" && [...ISSUING_COMMANDS, ...SHOWING_COMMANDS].some((pattern) => pattern.test(place));
 
 /** Files that hold secrets for whoever may read them: those of the server, and kube configs of it and of the tests. */
-const SECRET_FILES: readonly RegExp[] = [/(^|\/)[\w.-]+\.key$/, /kubeconfig[\w.-]*$/, /^[\w-]+\/[\w.-]+\.yaml$/];
+const SECRET_FILES: readonly RegExp[] = [
+  /(^|\/)[\w.-]+\.key$/,
+  /kubeconfig[\w.-]*$/,
+  /^[\w-]+\/[\w.-]+\.yaml$/,
+  /\/access-key$/,
+];
 
 export const isSecretFile = (name: string): boolean => SECRET_FILES.some((pattern) => pattern.test(name));
