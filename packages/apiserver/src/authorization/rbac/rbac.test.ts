@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { AuthorizationAttributes } from "../authorizer.ts";
 import { compactRules, describeRule, uncoveredRules } from "./covers.ts";
 import { readPolicyRule, readPolicyRules } from "./policy-rule.ts";
-import { createRbacAuthorizer } from "./rbac-authorizer.ts";
+import { createRbacAuthorizer, policyRulesOf, resolveRules } from "./rbac-authorizer.ts";
 import { RbacIndex } from "./rbac-index.ts";
 import { firstApplicableSubject, readBinding, readSubject } from "./role-binding.ts";
 import { pathMatches, ruleAllows } from "./rule-allows.ts";
@@ -35,6 +35,35 @@ describe("ruleAllows", () => {
     expect(cases.length).toBe(1320);
     const wrong = cases.filter((c) => ruleAllows(readPolicyRule(c.rule), attributesOf(c.attributes)) !== c.allowed);
     expect(wrong).toEqual([]);
+  });
+});
+
+describe("a rule", () => {
+  const opens = (rule: object, attributes: object): boolean =>
+    ruleAllows(
+      readPolicyRule({ verbs: ["get"], apiGroups: [""], ...rule }),
+      attributesOf({ verb: "get", ...attributes }),
+    );
+
+  it.each([
+    ["*/status", "status", true],
+    ["*/status", "", false],
+    ["*/", "", false],
+    ["*/xstatus", "status", false],
+    ["abstatus", "status", false],
+    ["*status", "status", false],
+  ])("about %s opens pods/%s: %s", (resource, subresource, expected) => {
+    expect(opens({ resources: [resource] }, { resourceRequest: true, resource: "pods", subresource })).toBe(expected);
+  });
+
+  it.each([
+    ["/a**", "/ab", true],
+    ["/a*b*", "/a*bc", true],
+    ["/a*b*", "/axb", false],
+    ["/a*b", "/axb", false],
+    ["*", "/", true],
+  ])("about the path %s opens %s: %s", (url, path, expected) => {
+    expect(opens({ nonResourceURLs: [url] }, { resourceRequest: false, path })).toBe(expected);
   });
 });
 
@@ -168,7 +197,45 @@ describe("createRbacAuthorizer", () => {
     expect(authorizer.rulesFor({ name: "wendy", groups: [] }, "ns1").nonResourceRules).toEqual([
       { verbs: ["get"], nonResourceURLs: ["/web/*"] },
     ]);
-    expect(authorizer.rulesFor({ name: "bo", groups: [] }, "ns1").incomplete).toBe(true);
+    expect(authorizer.rulesFor({ name: "wendy", groups: [] }, "ns1").resourceRules).toEqual([]);
+    expect(authorizer.rulesFor({ name: "bo", groups: [] }, "ns1")).toMatchObject({
+      incomplete: true,
+      evaluationError:
+        '[role.rbac.authorization.k8s.io "writer" not found, clusterrole.rbac.authorization.k8s.io "gone" not found]',
+    });
+    expect(authorizer.rulesFor({ name: "bo", groups: [] }, "ns2")).toMatchObject({
+      incomplete: true,
+      evaluationError: 'role.rbac.authorization.k8s.io "writer" not found',
+    });
+  });
+
+  it.each([
+    [{ kind: "User", name: "al" }, 'User "al"'],
+    [{ kind: "Group", name: "devs" }, 'Group "devs"'],
+  ])("names the first binding that allows: %j", (subject, text) => {
+    const metadata = { name: "reader" };
+    const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }];
+    const roleOf = { subjects: [subject], roleRef: roleRef("ClusterRole", "reader") };
+    const bindings = [
+      { metadata: { name: "wide" }, ...roleOf },
+      { metadata: { name: "narrow", namespace: "ns1" }, ...roleOf },
+    ];
+    const { authorize } = createRbacAuthorizer({ source: indexOf({ clusterRoles: [{ metadata, rules }], bindings }) });
+    expect(authorize(request("al", ["devs"])).reason).toBe(
+      `RBAC: allowed by ClusterRoleBinding "wide" of ClusterRole "reader" to ${text}`,
+    );
+  });
+
+  it("turns what it tells into rules again", () => {
+    const rules = readPolicyRules([
+      { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },
+      { verbs: ["get"], nonResourceURLs: ["/x"] },
+    ]);
+    expect(policyRulesOf({ ...resolveRules(rules), incomplete: false })).toEqual(rules);
+    const unnamed = { verbs: ["get"], apiGroups: [""], resources: ["pods"] };
+    expect(policyRulesOf({ resourceRules: [unnamed], nonResourceRules: [], incomplete: false })).toEqual(
+      readPolicyRules([unnamed]),
+    );
   });
 });
 
