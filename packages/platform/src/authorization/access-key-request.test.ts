@@ -5,8 +5,8 @@ import { inner, names } from "./testing/memory-world.ts";
 const { managementGroup: MANAGEMENT, storageGroup: STORAGE } = names;
 
 /** Group, resource with its subresource, and namespace. */
-const isAbout = ([apiGroup, combined, namespace = ""]: readonly string[]): boolean => {
-  const [resource = "", subresource = ""] = (combined ?? "").split("/");
+const isAbout = ([apiGroup = "", combined = "", namespace = ""]: readonly string[]): boolean => {
+  const [resource = "", subresource = ""] = combined.split("/");
   return isAccessKeyRequest(inner({ apiGroup, resource, subresource, namespace }), names);
 };
 

@@ -39,7 +39,7 @@ const instance = (namespace: string, name: string, owner = ""): Instance => ({
   access: [],
   extraAccessRules: [],
 });
-const getting = (resource: FilteredResource, ...resourceNames: readonly string[]) => ({
+const getting = (resource: string, ...resourceNames: readonly string[]) => ({
   verbs: ["get"],
   apiGroups: [names.managementGroup],
   resources: [resource],

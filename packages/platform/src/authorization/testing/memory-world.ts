@@ -19,7 +19,13 @@ import type { DecisionSources, Subject } from "../decision.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import { type InstanceFact, type InstanceFacts, readInstanceFact } from "../instance-facts.ts";
 import { type ProjectFact, type ProjectFacts, readProjectFact } from "../project-facts.ts";
-import type { PlatformRequest, TargetedRequest } from "../request-target.ts";
+import type {
+  ClusterRequest,
+  PlatformRequest,
+  SpaceRequest,
+  TargetedRequest,
+  VirtualClusterRequest,
+} from "../request-target.ts";
 
 export const names: PlatformNames = createPlatformNames({
   domain: "postern",
@@ -191,9 +197,9 @@ export const intoVirtualCluster = (
   project: string,
   virtualCluster: string,
   parts: Partial<TargetedRequest> = { resource: "pods", verb: "list", namespace: "default" },
-): PlatformRequest => ({ target: "ProjectVirtualCluster", project, virtualCluster, inner: inner(parts) });
+): VirtualClusterRequest => ({ target: "ProjectVirtualCluster", project, virtualCluster, inner: inner(parts) });
 
-export const intoSpace = (project: string, space: string): PlatformRequest => ({
+export const intoSpace = (project: string, space: string): SpaceRequest => ({
   target: "ProjectSpace",
   project,
   space,
@@ -203,7 +209,7 @@ export const intoSpace = (project: string, space: string): PlatformRequest => ({
 export const intoCluster = (
   cluster: string,
   parts: Partial<TargetedRequest> = { resource: "pods", verb: "list" },
-): PlatformRequest => ({ target: "Cluster", cluster, inner: inner(parts) });
+): ClusterRequest => ({ target: "Cluster", cluster, inner: inner(parts) });
 
 /** An object as the watch cache would show it. */
 export function cached(object: KubeObject, resource: string): CachedObject {
