@@ -27,6 +27,7 @@ import { textResponse } from "@postern/apiserver/transport/api-response";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { loadOrCreateAuthority } from "@postern/platform/pki/authority-files";
 import { loadOrCreateServingCertificate, servingNames } from "@postern/platform/pki/serving-certificate";
+import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import type { ConformanceOptions } from "./options.ts";
 
@@ -145,9 +146,14 @@ const storeCheck = (storage: Storage): HealthCheck => ({
 });
 
 async function openStorage({ store, dataDir }: ConformanceOptions): Promise<Storage> {
-  return store === "memory"
-    ? createMemoryStorage()
-    : await openSqliteStorage({ path: join(dataDir, "conformance.db") });
+  switch (store.kind) {
+    case "memory":
+      return createMemoryStorage();
+    case "sqlite":
+      return await openSqliteStorage({ path: join(dataDir, "conformance.db") });
+    case "etcd":
+      return await openEtcdStorage(store);
+  }
 }
 
 async function readDefinitions(files: readonly string[]): Promise<readonly ResourceDefinition[]> {

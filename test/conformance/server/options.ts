@@ -4,6 +4,11 @@ import { parseArgs } from "node:util";
 import type { HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 
+export type ConformanceStore =
+  | { readonly kind: "sqlite" | "memory" }
+  /** Endpoints as `host:port`; everything lies below the prefix. */
+  | { readonly kind: "etcd"; readonly endpoints: readonly string[]; readonly prefix: string };
+
 export type ConformanceOptions = {
   /** Files of CustomResourceDefinition documents. */
   readonly crdFiles: readonly string[];
@@ -12,7 +17,7 @@ export type ConformanceOptions = {
   readonly securePort: number;
   readonly bindAddress: string;
   readonly dataDir: string;
-  readonly store: "sqlite" | "memory";
+  readonly store: ConformanceStore;
   /** Default: warn. */
   readonly logLevel?: "warn" | "silent";
   /** Sees every request before the server does, and gives the one to go on with. Not on the command line. */
@@ -22,7 +27,7 @@ export type ConformanceOptions = {
 };
 
 export const USAGE =
-  "usage: npm run conformance:server -- --crds FILE.yaml --tokens FILE.csv [--secure-port N] [--bind-address IP] --data-dir D [--store sqlite|memory]";
+  "usage: npm run conformance:server -- --crds FILE.yaml --tokens FILE.csv [--secure-port N] [--bind-address IP] --data-dir D [--store sqlite|memory|etcd://HOST:PORT[,HOST:PORT]/PREFIX]";
 
 /** Throws an Error that says what is wrong. */
 export function readOptions(args: readonly string[]): ConformanceOptions {
@@ -44,6 +49,21 @@ export function readOptions(args: readonly string[]): ConformanceOptions {
   if (dataDir === undefined) throw new Error("--data-dir is missing");
   if (!Number.isInteger(securePort) || securePort < 0 || securePort > 65535)
     throw new Error("--secure-port is no port");
-  if (store !== "sqlite" && store !== "memory") throw new Error("--store is sqlite or memory");
-  return { crdFiles: crds, tokenFile: tokens, securePort, bindAddress: values["bind-address"], dataDir, store };
+  return {
+    crdFiles: crds,
+    tokenFile: tokens,
+    securePort,
+    bindAddress: values["bind-address"],
+    dataDir,
+    store: readStore(store),
+  };
+}
+
+function readStore(text: string): ConformanceStore {
+  if (text === "sqlite" || text === "memory") return { kind: text };
+  const [, endpoints, prefix] = /^etcd:\/\/([^/]+)(\/.+)$/.exec(text) ?? [];
+  if (endpoints === undefined || prefix === undefined) {
+    throw new Error("--store is sqlite, memory or etcd://HOST:PORT[,HOST:PORT]/PREFIX");
+  }
+  return { kind: "etcd", endpoints: endpoints.split(","), prefix };
 }

@@ -1,10 +1,12 @@
-// Starts the conformance server inside the process, on a free port, with everything in memory.
+// Starts the conformance server inside the process, on a free port, with everything in memory, or in the one store that STORES names.
 
+import { createHash, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
+import { inject } from "vitest";
 import { startConformanceServer } from "../server/conformance-server.ts";
-import type { ConformanceOptions } from "../server/options.ts";
+import type { ConformanceOptions, ConformanceStore } from "../server/options.ts";
 import { type ConformanceClient, createConformanceClient } from "./conformance-client.ts";
 
 const testdata = (name: string): string => fileURLToPath(new URL(`../testdata/${name}`, import.meta.url));
@@ -28,6 +30,16 @@ export type ServerOptions = {
   readonly chain?: ConformanceOptions["chain"];
 };
 
+/** The same folder finds the same objects again. */
+function storeFor(dataDir: string | undefined): ConformanceStore {
+  const endpoint = inject("etcdEndpoint");
+  if (process.env["STORES"] === "etcd" && endpoint !== undefined) {
+    const id = dataDir === undefined ? randomUUID() : createHash("sha256").update(dataDir).digest("hex");
+    return { kind: "etcd", endpoints: [endpoint], prefix: `/conformance-${id}` };
+  }
+  return { kind: dataDir === undefined && process.env["STORES"] !== "sqlite" ? "memory" : "sqlite" };
+}
+
 export const CUSTOM_RESOURCE_DEFINITIONS = testdata("custom-resource-definitions.yaml");
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
@@ -38,7 +50,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     securePort: 0,
     bindAddress: "127.0.0.1",
     dataDir: options.dataDir ?? temporary?.path ?? "",
-    store: options.dataDir === undefined ? "memory" : "sqlite",
+    store: storeFor(options.dataDir),
     logLevel: "silent",
     ...(options.observe === undefined ? {} : { observe: options.observe }),
     ...(options.chain === undefined ? {} : { chain: options.chain }),
