@@ -4,7 +4,7 @@ import { hkdfSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type FoundSecret, safePlace, secretOf, secretsInRequest, secretsInText } from "./collect-secrets.ts";
-import { isIssuing, isIssuingCommand, isSecretFile } from "./places.ts";
+import { isIssuing, isIssuingCommand, isSecretFile, isShowing } from "./places.ts";
 import { filesFolder, keptFiles, readFrames } from "./run-record.ts";
 import { createSecretScanner } from "./secret-scanner.ts";
 import type { Secret } from "./secret-shapes.ts";
@@ -33,7 +33,7 @@ export function findLeaks(folder: string): ScanReport {
     frames++;
     bytes += frame.content.length;
     const found = scanner.scan(frame.content);
-    if (found.size === 0) continue;
+    if (found.size === 0 || isShowing(frame)) continue;
     const mayShow = isIssuing(frame) || isIssuingCommand(frame);
     if (mayShow && accessKeysAmong(found) <= 1) continue;
     for (const { what } of found) leaks.add(`${what} in ${safePlace(frame.place)}`);

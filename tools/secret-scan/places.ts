@@ -21,9 +21,7 @@ const SHOWING_REQUESTS: readonly RegExp[] = [/^(GET|POST|PUT|PATCH) \S*\/secrets
 const DRY_RUN = /[?&]dryRun=/;
 
 export const isIssuing = ({ kind, place }: Frame): boolean =>
-  kind === "answer" &&
-  !DRY_RUN.test(place) &&
-  [...ISSUING_REQUESTS, ...SHOWING_REQUESTS].some((pattern) => pattern.test(place));
+  kind === "answer" && !DRY_RUN.test(place) && ISSUING_REQUESTS.some((pattern) => pattern.test(place));
 
 /** Any version of it, wherever it lies, with variables set for it or not. */
 const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
@@ -39,7 +37,11 @@ const ISSUING_COMMANDS: readonly RegExp[] = [
 const SHOWING_COMMANDS: readonly RegExp[] = [new RegExp(`${KUBECTL}.*config view .*--raw`)];
 
 export const isIssuingCommand = ({ kind, place }: Frame): boolean =>
-  kind === "output" && [...ISSUING_COMMANDS, ...SHOWING_COMMANDS].some((pattern) => pattern.test(place));
+  kind === "output" && ISSUING_COMMANDS.some((pattern) => pattern.test(place));
+
+/** Where whatever somebody has put in comes out again, however many credentials that are. */
+export const isShowing = ({ kind, place }: Frame): boolean =>
+  (kind === "answer" ? SHOWING_REQUESTS : SHOWING_COMMANDS).some((pattern) => pattern.test(place));
 
 /** Files that hold secrets for whoever may read them: those of the server, and kube configs of it and of the tests. */
 const SECRET_FILES: readonly RegExp[] = [
