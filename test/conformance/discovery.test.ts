@@ -31,6 +31,22 @@ test("V-01 lists versions and groups, each at its path", async () => {
   }
 });
 
+test("V-02 lists what built-in kinds have below them by name, each with the verbs that are served", async () => {
+  const below = async (groupVersion: string, plural: string) => {
+    const { resources } = (await api.get(groupVersion)).json;
+    const named = resources.filter(({ name }: { name: string }) => name.startsWith(`${plural}/`));
+    return named.map(({ name, verbs }: { name: string; verbs: readonly string[] }) => [name, verbs.join()]);
+  };
+  expect(await below("/api/v1", "namespaces")).toEqual([
+    ["namespaces/finalize", "update"],
+    ["namespaces/status", "get,patch,update"],
+  ]);
+  expect(await below("/apis/certificates.k8s.io/v1", "certificatesigningrequests")).toEqual([
+    ["certificatesigningrequests/approval", "get,patch,update"],
+    ["certificatesigningrequests/status", "get,patch,update"],
+  ]);
+});
+
 test("V-02 lists a resource with its names, verbs and subresources", async () => {
   const { resources } = (await api.get(API)).json;
   const verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];

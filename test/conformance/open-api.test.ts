@@ -119,6 +119,22 @@ test.each(Object.entries<any>(recorded.paths))("O-06 has the operations of %s as
   ).toEqual(Object.keys(methods).sort());
 });
 
+test("O-06 has the operations of built-in kinds on a part of an object", async () => {
+  const operationsOf = async (document: string, path: string) =>
+    Object.entries<any>((await api.get(`/openapi/v3/${document}`)).json.paths[path])
+      .filter(([method]) => method !== "parameters")
+      .map(([method, { operationId, description }]) => [method, operationId, description]);
+  expect(await operationsOf("api/v1", "/api/v1/namespaces/{name}/finalize")).toEqual([
+    ["put", "replaceCoreV1NamespaceFinalize", "replace finalize of the specified Namespace"],
+  ]);
+  const csr = "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/approval";
+  expect((await operationsOf("apis/certificates.k8s.io/v1", csr)).map(([method, id]) => [method, id])).toEqual([
+    ["get", "readCertificatesV1CertificateSigningRequestApproval"],
+    ["put", "replaceCertificatesV1CertificateSigningRequestApproval"],
+    ["patch", "patchCertificatesV1CertificateSigningRequestApproval"],
+  ]);
+});
+
 test("O-07 keeps the extensions of Kubernetes", async () => {
   const all = await schemas();
   const { spec } = kindOf(all, "OwnedAccessKey").properties;

@@ -64,6 +64,29 @@ test("R-08 names the verb that a subresource does not serve", async () => {
   });
 });
 
+const NAMESPACE = "/api/v1/namespaces/default";
+const CSR = "/apis/certificates.k8s.io/v1/certificatesigningrequests/x";
+
+test.each([
+  ["GET", `${NAMESPACE}/finalize`],
+  ["PATCH", `${NAMESPACE}/finalize`],
+  ["POST", `${NAMESPACE}/finalize`],
+  ["DELETE", `${NAMESPACE}/finalize`],
+  ["POST", `${NAMESPACE}/status`],
+  ["DELETE", `${NAMESPACE}/status`],
+  ["POST", `${CSR}/approval`],
+  ["DELETE", `${CSR}/approval`],
+  ["DELETE", `${CSR}/status`],
+])("R-08 has no route for %s %s, and looks for no object", async (method, path) => {
+  const headers = { Authorization: "Bearer admin-token", Accept: "application/json" };
+  expect((await api.server.client.send({ method, path, headers })).json).toMatchObject({
+    code: 405,
+    reason: "MethodNotAllowed",
+    message: "the server does not allow this method on the requested resource",
+    details: {},
+  });
+});
+
 test("R-13 takes any text but false and 0 for true", async () => {
   await api.post(KEYS, key("r13"));
   const watch = await api.watch(`${KEYS}?watch=maybe&fieldSelector=metadata.name%3Dr13`);

@@ -49,8 +49,8 @@ export class Placeholders {
     const kind = BOUND.exec(part)?.[1];
     if (kind !== undefined) {
       const known = this.#values.get(part);
-      // The version of a list may be newer than the one it was bound to.
-      if (known !== undefined && kind !== "lrv") return escapePattern(known);
+      // The version of a list may be newer than the one it was bound to, and a token to continue it holds that version.
+      if (known !== undefined && kind !== "lrv" && kind !== "continue") return escapePattern(known);
       const repeated = names.indexOf(part);
       if (repeated >= 0) return `\\${repeated + 1}`;
       names.push(part);

@@ -1,14 +1,9 @@
 // Finds the resource that a request names and the handler of its verb.
 // Source: k8s.io/apiserver/pkg/endpoints/installer.go
 
-import {
-  badRequestError,
-  methodNotAllowedError,
-  resourceNotFoundError,
-  verbNotSupportedError,
-} from "@postern/apimachinery/meta/api-error";
+import { badRequestError, methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "../chain/handler.ts";
-import type { ResourceDefinition, ResourceVerb } from "../registry/resource-definition.ts";
+import { PART_VERBS, type ResourceDefinition, type ResourceVerb } from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import type { EndpointContext, VerbHandler } from "./endpoint-context.ts";
 import { handleSubresource } from "./handlers/connect.ts";
@@ -21,6 +16,7 @@ import { handlePatch } from "./handlers/patch.ts";
 import { handleScale } from "./handlers/scale.ts";
 import { handleUpdate } from "./handlers/update.ts";
 import { handleWatch } from "./handlers/watch.ts";
+import { isResourceVerb, unservedVerbError } from "./unserved-verb-error.ts";
 
 const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
   create: handleCreate,
@@ -32,11 +28,6 @@ const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
   delete: handleDelete,
   deletecollection: handleDeleteCollection,
 };
-
-/** What can be done with a part of an object, such as its status. */
-const PART_VERBS = new Set(["get", "update", "patch"]);
-
-const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(HANDLERS, verb);
 
 /** Answers every request for a resource. Throws 404 and 405 as Kubernetes words them. */
 export function createResourceRouter(registry: ResourceRegistry, endpoint: EndpointContext): Handler {
@@ -74,20 +65,11 @@ function checkScope({ namespaced }: ResourceDefinition, { info }: RequestContext
 async function routeVerb(context: RequestContext, resource: InstalledResource, endpoint: EndpointContext) {
   const { definition } = resource;
   const { verb, name } = context.info;
-  const groupResource = { group: definition.group, resource: definition.plural };
   if (verb === "create" && name !== "") throw methodNotAllowedError();
   if ((verb === "update" || verb === "patch") && name === "") throw badRequestError("name must be provided");
-  if (!isResourceVerb(verb) || !isServed(definition, verb)) {
-    // Built-in kinds have no route at all for what they do not serve.
-    throw definition.strategicMergePatch === true
-      ? methodNotAllowedError()
-      : verbNotSupportedError(groupResource, knownVerb(verb));
-  }
+  if (!isResourceVerb(verb) || !isServed(definition, verb)) throw unservedVerbError(definition, verb);
   return await HANDLERS[verb](context, resource, endpoint);
 }
-
-/** Unknown HTTP methods have no verb, and error texts show none. */
-const knownVerb = (verb: string): string => (isResourceVerb(verb) ? verb : "");
 
 const isServed = ({ verbs, submit }: ResourceDefinition, verb: ResourceVerb): boolean =>
   verbs?.includes(verb) ?? (submit === undefined || verb === "create");
@@ -100,7 +82,6 @@ async function routeSubresource(
 ) {
   const { definition } = resource;
   const { verb, parts } = context.info;
-  const groupResource = { group: definition.group, resource: definition.plural };
   const subresource = definition.subresources?.find((candidate) => candidate.name === name);
   const isLeaf = parts.length === 3;
   // Only what takes the connection over may have paths of its own below it.
@@ -108,8 +89,9 @@ async function routeSubresource(
     return await handleSubresource(context, resource, subresource, endpoint);
   }
   if (isLeaf && (subresource !== undefined || (name === "status" && definition.hasStatus === true))) {
-    if (!PART_VERBS.has(verb) || !isResourceVerb(verb)) throw verbNotSupportedError(groupResource, knownVerb(verb));
-    return await HANDLERS[verb](context, resource, endpoint);
+    const served = (subresource?.verbs ?? PART_VERBS).find((each) => each === verb);
+    if (served === undefined) throw unservedVerbError(definition, verb);
+    return await HANDLERS[served](context, resource, endpoint);
   }
   if (isLeaf && name === "scale" && definition.scale !== undefined)
     return await handleScale(context, resource, endpoint);

@@ -12,6 +12,10 @@ import type { SealedFields, Strategy } from "./strategy.ts";
 
 export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
+/** What can be done with a part of an object, such as its status. */
+export const PART_VERBS = ["get", "patch", "update"] as const;
+export type PartVerb = (typeof PART_VERBS)[number];
+
 /** A column of the Table that `kubectl get` prints. */
 export type PrinterColumn = {
   readonly name: string;
@@ -39,6 +43,8 @@ export type Subresource = {
    * belongs to the subresource has changed.
    */
   updates?(submitted: KubeObject, old: KubeObject): KubeObject;
+  /** Which of them there are where there is `updates`; default: all three. */
+  readonly verbs?: readonly PartVerb[];
   /** Any method: streams, upgrades and proxies. */
   connect?(context: RequestContext): Promise<ApiResponse>;
 };

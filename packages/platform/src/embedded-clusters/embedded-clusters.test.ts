@@ -116,6 +116,13 @@ describe("the life of embedded virtual clusters", () => {
     expect(host.cache.view("/registry/vc-one/core/configmaps/")).not.toBe(views);
   });
 
+  it.each(["GET", "PUT", "PATCH", "DELETE"])("has no %s of the token of a service account", async (method) => {
+    await using host = await createEmbeddedHost();
+    await host.setUp("one");
+    const url = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    await expect(host.request("one", { method, url, body: {} })).rejects.toMatchObject({ code: 405, details: {} });
+  });
+
   it("cuts the watches of a cluster that is removed, and runs nothing more for it", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");

@@ -93,6 +93,7 @@ export const namespaces: ResourceDefinition = defineBuiltin({
       name: "finalize",
       kind: { group: "", version: "v1", kind: "Namespace" },
       description: "Changes spec.finalizers, and nothing else.",
+      verbs: ["update"],
       updates: (submitted, old) => {
         const finalizers = namespaceFinalizersOf(submitted);
         return { ...old, spec: finalizers.length === 0 ? {} : { finalizers } };

@@ -1,9 +1,14 @@
 // What discovery and OpenAPI say about a resource: its verbs, and its subresources with theirs.
 
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
-import type { ResourceDefinition, ResourceVerb, Subresource } from "../../registry/resource-definition.ts";
+import {
+  PART_VERBS,
+  type ResourceDefinition,
+  type ResourceVerb,
+  type Subresource,
+} from "../../registry/resource-definition.ts";
 
-/** The order in which custom resources list their verbs. */
+/** The order in which custom resources list their verbs; built-in kinds list theirs by name. */
 const VERBS: readonly ResourceVerb[] = [
   "delete",
   "deletecollection",
@@ -26,20 +31,20 @@ export type ServedSubresource = {
 /** autoscaling/v1 Scale. */
 export const SCALE_KIND: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
-const UPDATABLE = ["get", "patch", "update"];
 const CONNECT_VERBS = ["create", "delete", "get", "patch", "update"];
 
-export function servedVerbs({ verbs, submit }: ResourceDefinition): readonly ResourceVerb[] {
-  const served = verbs ?? (submit === undefined ? VERBS : ["create" as const]);
-  return VERBS.filter((verb) => served.includes(verb));
+export function servedVerbs({ verbs, submit, strategicMergePatch }: ResourceDefinition): readonly ResourceVerb[] {
+  const all = verbs ?? (submit === undefined ? VERBS : ["create" as const]);
+  const served = VERBS.filter((verb) => all.includes(verb));
+  return strategicMergePatch === true ? served.sort() : served;
 }
 
-/** Status and scale first, then the resource's own in their order. */
+/** Status and scale first, then the resource's own in their order; those of built-in kinds by name. */
 export function servedSubresources(resource: ResourceDefinition): readonly ServedSubresource[] {
-  const { group, version, kind, hasStatus = false, scale, subresources = [] } = resource;
-  return [
-    ...(hasStatus ? [{ name: "status", kind: { group, version, kind }, verbs: UPDATABLE }] : []),
-    ...(scale === undefined ? [] : [{ name: "scale", kind: SCALE_KIND, verbs: UPDATABLE }]),
+  const { group, version, kind, hasStatus = false, scale, subresources = [], strategicMergePatch = false } = resource;
+  const served = [
+    ...(hasStatus ? [{ name: "status", kind: { group, version, kind }, verbs: PART_VERBS }] : []),
+    ...(scale === undefined ? [] : [{ name: "scale", kind: SCALE_KIND, verbs: PART_VERBS }]),
     ...subresources.map((definition) => ({
       name: definition.name,
       kind: definition.kind,
@@ -47,9 +52,11 @@ export function servedSubresources(resource: ResourceDefinition): readonly Serve
       definition,
     })),
   ];
+  return strategicMergePatch ? served.sort((a, b) => (a.name < b.name ? -1 : 1)) : served;
 }
 
-function subresourceVerbs({ get, create, connect }: Subresource): readonly string[] {
+function subresourceVerbs({ get, create, connect, updates, verbs = PART_VERBS }: Subresource): readonly string[] {
   if (connect !== undefined) return CONNECT_VERBS;
+  if (updates !== undefined) return verbs;
   return [...(create === undefined ? [] : ["create"]), ...(get === undefined ? [] : ["get"])];
 }

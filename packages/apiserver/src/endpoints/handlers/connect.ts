@@ -1,7 +1,7 @@
 // Subresources that a resource defines itself: views (GET), actions (POST), and whatever takes the connection over.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/rest.go (ConnectResource)
 
-import { badRequestError, invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
@@ -16,6 +16,7 @@ import { readBody } from "../decode/read-object.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
+import { unservedVerbError } from "../unserved-verb-error.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
 import { validCreateOptions } from "./valid-create-options.ts";
 
@@ -27,7 +28,6 @@ export async function handleSubresource(
   subresource: Subresource,
   endpoint: EndpointContext,
 ): Promise<ApiResponse> {
-  const { group, plural } = resource.definition;
   const { verb } = context.info;
   if (subresource.connect !== undefined) return await subresource.connect(context);
   const output = negotiateOutput(context.request, PLAIN_OUTPUT);
@@ -38,7 +38,7 @@ export async function handleSubresource(
     const body = await readAction(context, resource, subresource, endpoint);
     return await objectResponse(context, 201, await subresource.create(context, body), resource.definition, output);
   }
-  throw verbNotSupportedError({ group, resource: plural }, verb);
+  throw unservedVerbError(resource.definition, verb);
 }
 
 /** The body of an action: of the subresource's kind, known fields only, valid; its name and namespace may be left out. */

@@ -205,7 +205,9 @@ function served(
 function subresourceOperations(resource: ResourceDefinition, subresource: ServedSubresource): readonly ApiOperation[] {
   const definition = definitionName(subresource.kind);
   const own = subresource.definition;
-  if (own === undefined) return updatableOperations(resource, definition, subresource.name).map(withoutVerb);
+  if (own === undefined || own.updates !== undefined) {
+    return served(updatableOperations(resource, definition, subresource.name), subresource.verbs);
+  }
   const { tag, id } = naming(resource);
   const { name, kind } = subresource;
   const shared = { tag, kind, parameters: [] };
@@ -240,8 +242,6 @@ function subresourceOperations(resource: ResourceDefinition, subresource: Served
   };
   return [...(own.get === undefined ? [] : [read]), ...(own.create === undefined ? [] : [create])];
 }
-
-const withoutVerb = ({ verb: _, ...operation }: ApiOperation & { readonly verb: string }): ApiOperation => operation;
 
 /** Its parameters stand at the path, as upstream has it. */
 function allNamespacesPath(resource: ResourceDefinition, path: string): ApiPath {

@@ -1,0 +1,25 @@
+// What is answered where a resource, or one of its subresources, does not serve a verb.
+// Source: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+
+import { type ApiError, methodNotAllowedError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { ResourceDefinition, ResourceVerb } from "../registry/resource-definition.ts";
+
+const VERBS: { readonly [verb in ResourceVerb]: true } = {
+  create: true,
+  get: true,
+  list: true,
+  watch: true,
+  update: true,
+  patch: true,
+  delete: true,
+  deletecollection: true,
+};
+
+/** False for HTTP methods that are no verb of any resource. */
+export const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(VERBS, verb);
+
+/** 405. Built-in kinds have no route at all for what they do not serve; custom resources name the verb, where it is one. */
+export function unservedVerbError({ group, plural, strategicMergePatch }: ResourceDefinition, verb: string): ApiError {
+  if (strategicMergePatch === true) return methodNotAllowedError();
+  return verbNotSupportedError({ group, resource: plural }, isResourceVerb(verb) ? verb : "");
+}
