@@ -13,9 +13,19 @@ export function formatTimestamp(milliseconds: number): Timestamp {
 
 /** `2026-01-02T15:04:05.678000Z`, the form of MicroTime. A fraction of a millisecond is kept. */
 export function formatMicroTime(milliseconds: number): string {
-  const micros = Math.floor((milliseconds - Math.floor(milliseconds)) * 1000);
-  const text = new Date(Math.floor(milliseconds)).toISOString();
-  return `${text.slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
+  const second = Math.floor(milliseconds / 1000);
+  const micros = Math.floor((milliseconds - second * 1000) * 1000);
+  return `${secondText(second)}.${String(micros).padStart(6, "0")}Z`;
+}
+
+let lastSecond: { readonly second: number; readonly text: string } | undefined;
+
+/** What is formatted is mostly the present, of which a second lasts long. */
+function secondText(second: number): string {
+  if (lastSecond?.second !== second) {
+    lastSecond = { second, text: new Date(second * 1000).toISOString().slice(0, -".000Z".length) };
+  }
+  return lastSecond.text;
 }
 
 /** Milliseconds since the epoch, or undefined for what is not an RFC 3339 date-time. Any offset is taken. */

@@ -1,6 +1,6 @@
 // Writes audit events as lines that each carry the hash of the one before, so that one that is changed or missing is told.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { AuditEvent } from "./audit-event.ts";
@@ -17,15 +17,15 @@ export function createAuditChain(head = CHAIN_START): AuditChain {
   let last = head;
   return {
     linesOf(events) {
-      let hash = last;
+      let head = last;
       let text = "";
       for (const event of events) {
-        const annotations = { ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: hash };
+        const annotations = { ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head };
         const line = stringifyJson({ ...event, annotations });
-        hash = sha256(line);
+        head = sha256(line);
         text += `${line}\n`;
       }
-      return { text, head: hash };
+      return { text, head };
     },
     written(newHead) {
       last = newHead;
@@ -34,4 +34,4 @@ export function createAuditChain(head = CHAIN_START): AuditChain {
 }
 
 /** Lower-case hexadecimal. */
-export const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
+export const sha256 = (text: string | Uint8Array): string => hash("sha256", text);

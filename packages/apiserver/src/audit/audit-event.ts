@@ -34,15 +34,15 @@ export type AuditEvent = {
   readonly requestURI: string;
   readonly verb: string;
   readonly user: AuditUser;
-  readonly impersonatedUser?: AuditUser;
-  readonly sourceIPs?: readonly string[];
-  readonly userAgent?: string;
-  readonly objectRef?: AuditObjectReference;
-  readonly responseStatus?: Partial<Status>;
-  readonly requestObject?: JsonValue;
-  readonly responseObject?: JsonValue;
+  readonly impersonatedUser?: AuditUser | undefined;
+  readonly sourceIPs?: readonly string[] | undefined;
+  readonly userAgent?: string | undefined;
+  readonly objectRef?: AuditObjectReference | undefined;
+  readonly responseStatus?: Partial<Status> | undefined;
+  readonly requestObject?: JsonValue | undefined;
+  readonly responseObject?: JsonValue | undefined;
   /** RFC 3339 with microseconds. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
-  readonly annotations?: { readonly [key: string]: string };
+  readonly annotations?: { readonly [key: string]: string } | undefined;
 };

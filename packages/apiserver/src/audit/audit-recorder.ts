@@ -24,11 +24,15 @@ export type AuditRecorder = AuditContext & {
   responseSent(response: ApiResponse): void;
 };
 
-export type AuditRecorderOptions = {
-  readonly auditId: string;
+/** The request that is recorded. */
+export type AuditedRequest = {
   readonly request: ApiRequest;
   readonly info: RequestInfo;
+  /** Milliseconds since the epoch. */
   readonly receivedAt: number;
+};
+
+export type AuditRecorderOptions = {
   readonly clock: Clock;
   readonly policy: AuditPolicy;
   /** Takes an event; what a failure means is decided there. */
@@ -42,10 +46,15 @@ const MAX_USER_AGENT = 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-export const createAuditRecorder = (options: AuditRecorderOptions): AuditRecorder => new RequestRecorder(options);
+export const createAuditRecorder = (
+  auditId: string,
+  audited: AuditedRequest,
+  options: AuditRecorderOptions,
+): AuditRecorder => new RequestRecorder(auditId, audited, options);
 
 class RequestRecorder implements AuditRecorder {
   readonly auditId: string;
+  readonly #audited: AuditedRequest;
   readonly #options: AuditRecorderOptions;
   #annotations: { [key: string]: string } | undefined;
   #user: UserInfo | undefined;
@@ -57,8 +66,9 @@ class RequestRecorder implements AuditRecorder {
   #decision: AuditDecision | undefined;
   #panicked = false;
 
-  constructor(options: AuditRecorderOptions) {
-    this.auditId = options.auditId;
+  constructor(auditId: string, audited: AuditedRequest, options: AuditRecorderOptions) {
+    this.auditId = auditId;
+    this.#audited = audited;
     this.#options = options;
   }
 
@@ -76,7 +86,7 @@ class RequestRecorder implements AuditRecorder {
   }
 
   setObjectRef(ref: AuditObjectReference): void {
-    this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#options.info)), ...ref };
+    this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#audited.info)), ...ref };
   }
 
   setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void {
@@ -123,13 +133,13 @@ class RequestRecorder implements AuditRecorder {
 
   /** Only once it is known who asks, or that nobody does. */
   #decide(): AuditDecision {
-    this.#decision ??= this.#options.policy(this.#user, this.#options.info);
+    this.#decision ??= this.#options.policy(this.#user, this.#audited.info);
     return this.#decision;
   }
 
   #kept(body: JsonValue | undefined): JsonValue | undefined {
     if (body === undefined) return undefined;
-    const redaction = this.#options.redaction(this.#options.info);
+    const redaction = this.#options.redaction(this.#audited.info);
     const safe = redaction === undefined ? body : redaction(body);
     return safe !== undefined && this.#decide().omitManagedFields === true ? withoutManagedFields(safe) : safe;
   }
@@ -137,7 +147,7 @@ class RequestRecorder implements AuditRecorder {
   /** What the path does not say, the object may. */
   #completeObjectRef(object: JsonValue): void {
     const metadata = isJsonObject(object) ? object["metadata"] : undefined;
-    const { info } = this.#options;
+    const { info } = this.#audited;
     if (!isJsonObject(metadata) || !info.isResourceRequest) return;
     const said = (name: string): string => (typeof metadata[name] === "string" ? metadata[name] : "");
     const { name = "", namespace = "" } = this.#objectRef ?? info;
@@ -155,34 +165,30 @@ class RequestRecorder implements AuditRecorder {
     return this.#options.write(this.#eventOf(stage, level, code));
   }
 
-  /** Filled in place, since every request has one. */
+  /** Every request has one: they are all of one shape, whatever is in them. */
   #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
-    const { auditId, request, info, receivedAt, clock } = this.#options;
+    const { request, info, receivedAt } = this.#audited;
     const userAgent = headerOf(request, "user-agent").slice(0, MAX_USER_AGENT);
-    const objectRef = this.#objectRef ?? objectRefOf(info);
-    const event: Mutable<Omit<AuditEvent, "requestReceivedTimestamp" | "stageTimestamp">> = {
+    return {
       kind: "Event",
       apiVersion: "audit.k8s.io/v1",
       level,
-      auditID: auditId,
+      auditID: this.auditId,
       stage,
       requestURI: safeRequestUri(request.requestUri),
       verb: info.verb,
       user: this.#user === undefined ? {} : auditUserOf(this.#user),
-    };
-    if (this.#impersonatedUser !== undefined) event.impersonatedUser = auditUserOf(this.#impersonatedUser);
-    if (request.remoteAddress !== "") event.sourceIPs = [request.remoteAddress];
-    if (userAgent !== "") event.userAgent = userAgent;
-    if (objectRef !== undefined) event.objectRef = objectRef;
-    if (code !== undefined) event.responseStatus = { metadata: {}, ...this.#responseStatus, code };
-    if (this.#requestObject !== undefined) event.requestObject = this.#requestObject;
-    if (this.#responseObject !== undefined) event.responseObject = this.#responseObject;
-    return {
-      ...event,
+      impersonatedUser: this.#impersonatedUser && auditUserOf(this.#impersonatedUser),
+      sourceIPs: request.remoteAddress === "" ? undefined : [request.remoteAddress],
+      userAgent: userAgent === "" ? undefined : userAgent,
+      objectRef: this.#objectRef ?? objectRefOf(info),
+      responseStatus: code === undefined ? undefined : { metadata: {}, ...this.#responseStatus, code },
+      requestObject: this.#requestObject,
+      responseObject: this.#responseObject,
       requestReceivedTimestamp: formatMicroTime(receivedAt),
-      stageTimestamp: formatMicroTime(clock.now()),
+      stageTimestamp: formatMicroTime(this.#options.clock.now()),
       // A copy: sinks may write it out later, when a further stage has added to them.
-      ...(this.#annotations === undefined ? {} : { annotations: { ...this.#annotations } }),
+      annotations: this.#annotations && { ...this.#annotations },
     };
   }
 }

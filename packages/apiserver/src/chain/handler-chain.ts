@@ -16,7 +16,7 @@ import { nonResourceInfo, resolveRequestInfo } from "../request/request-info-res
 import type { Runtime } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import type { Handler } from "./handler.ts";
+import type { Handler, RequestContext } from "./handler.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
 import { withAudit, withAuditOfArrival } from "./with-audit.ts";
@@ -111,10 +111,13 @@ export function createHandlerChain(
   const auditIdOf = createAuditIds(random);
   return (request) => {
     const { info, refusal } = requestInfoOf(request);
-    const context = {
+    // With all members from the start: copies that only put other values in cost a quarter of those that add members.
+    const context: RequestContext = {
       request,
       info,
       user: anonymousUser,
+      credential: undefined,
+      outerAuthorizer: undefined,
       warnings: createWarningRecorder(),
       audit: unrecorded(auditIdOf(headerOf(request, "audit-id"))),
       signal: request.signal,

@@ -34,9 +34,9 @@ export function withAudit(next: Handler, { audit, clock, logger, metrics, isLong
   const { policy, redaction = redactionByDefault, maxBodyLength = DEFAULT_MAX_BODY_LENGTH } = audit;
   const options = { clock, policy, write, redaction, maxBodyLength };
   return async (context) => {
-    const { request, info, receivedAt } = context;
+    const { request, info } = context;
     const { auditId } = context.audit;
-    const recorder = createAuditRecorder({ ...options, auditId, request, info, receivedAt });
+    const recorder = createAuditRecorder(auditId, context, options);
     const response = await next({ ...context, audit: recorder });
     try {
       return named(await recorded(response, recorder, isLongRunning(request, info)), auditId);

@@ -1,8 +1,17 @@
 // Puts each request into the caller's trace. Which traces are kept, and where, is for the operator's SDK.
 
-import { propagation, SpanKind, SpanStatusCode, trace, context as traceContext } from "@opentelemetry/api";
+import {
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Context as TraceContext,
+  trace,
+  context as traceContext,
+} from "@opentelemetry/api";
 import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
 import { afterResponse } from "./after-response.ts";
 import type { Handler, RequestContext } from "./handler.ts";
 
@@ -10,12 +19,7 @@ const NAME = "postern-apiserver";
 
 export function withTracing(next: Handler): Handler {
   const tracer = trace.getTracer(NAME);
-  return async (context) => {
-    const { request, info } = context;
-    const parent = propagation.extract(traceContext.active(), request.headers, HEADERS);
-    const span = tracer.startSpan(`${info.verb} ${info.resource || "nonresource"}`, { kind: SpanKind.SERVER }, parent);
-    // The usual case: nobody collects traces.
-    if (!span.isRecording()) return next(context);
+  const traced = async (context: RequestContext, span: Span, parent: TraceContext): Promise<ApiResponse> => {
     span.setAttributes(attributesOf(context));
     try {
       const response = await traceContext.with(trace.setSpan(parent, span), () => next(context));
@@ -27,6 +31,13 @@ export function withTracing(next: Handler): Handler {
       span.end();
       throw error;
     }
+  };
+  return (context) => {
+    const { request, info } = context;
+    const parent = propagation.extract(traceContext.active(), request.headers, HEADERS);
+    const span = tracer.startSpan(`${info.verb} ${info.resource || "nonresource"}`, { kind: SpanKind.SERVER }, parent);
+    // The usual case: nobody collects traces.
+    return span.isRecording() ? traced(context, span, parent) : next(context);
   };
 }
 

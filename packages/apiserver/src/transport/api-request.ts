@@ -31,7 +31,7 @@ export type ApiRequest = {
   /** The body as it arrives, for proxying; undefined after `body` was called. */
   bodyStream(): NodeJS.ReadableStream;
   /** Present when the client asked to leave HTTP on this connection (WebSocket, SPDY). */
-  readonly upgrade?: UpgradeRequest;
+  readonly upgrade?: UpgradeRequest | undefined;
   /** Aborted when the client went away, the deadline passed or the server stops. */
   readonly signal: AbortSignal;
   /** Aborts `signal`: for the deadline and for a credential that is revoked. */

@@ -52,7 +52,7 @@ export function createApiRequest(
       takeBody();
       return exchange.body ?? emptyStream();
     },
-    ...(exchange.upgrade === undefined ? {} : { upgrade: exchange.upgrade }),
+    upgrade: exchange.upgrade,
     signal: controller.signal,
     serverStopping,
     abort: (reason) => controller.abort(reason),

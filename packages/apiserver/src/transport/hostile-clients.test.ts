@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { jsonResponse } from "./api-response.ts";
 import { echo, serveHandler } from "./testing/serve-handler.ts";
 import { http1, http2, openHttp2, openTls, readAll } from "./testing/test-clients.ts";
@@ -91,11 +91,12 @@ describe("bad input", () => {
   });
 
   it("security book 49: gives up on a handshake that does not go on", async () => {
-    const { port } = await serveHandler(echo, { handshakeTimeoutMs: 20 });
+    const { port } = await serveHandler(echo, { handshakeTimeoutMs: 200 });
     const socket = connectTcp(port, "127.0.0.1");
     socket.on("error", () => undefined);
     await once(socket, "close");
-    expect((await http1({ port, path: "/" })).status).toBe(200);
+    // On a busy machine an honest handshake may be as slow, once or twice.
+    await vi.waitFor(async () => expect((await http1({ port, path: "/" })).status).toBe(200), { timeout: 10_000 });
   });
 
   it("security book 47: takes headers and queries named like members of Object.prototype as plain names", async () => {
