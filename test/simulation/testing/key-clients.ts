@@ -32,10 +32,14 @@ type Value = {
 /** So many revoked values are tried on. */
 const REVOKED = 50;
 
+/** There are no fewer good keys for long, and no more keys to be cleaned up: what a list costs does not grow with the hours. */
+const GOOD = 10;
+const TO_CLEAN_UP = 20;
+
 /** When somebody tries after it was revoked. */
 const TRIED_AGAIN_MS = [1, 200, 1_000, 5_000, FRESHNESS_BOUND_MS, FRESHNESS_BOUND_MS + 1, 15_000, 30_000];
 
-type Answer = { readonly status: number; readonly body: any };
+type Answer = { readonly status: number; readonly text: string };
 
 export class KeyClients {
   readonly #options: KeyClientOptions;
@@ -45,11 +49,20 @@ export class KeyClients {
   readonly #inUse = new WeakMap<Value, number>();
   /** Names whose last change was not answered. */
   readonly #unknown = new Set<string>();
+  /** Names of keys that are disabled, or whose state nobody knows, for somebody to delete; the oldest first. */
+  readonly #toCleanUp: string[] = [];
+  /** The newest values that rotations have replaced. */
+  readonly #replaced: string[] = [];
   /** The newest revision of any answer. */
   #newest = 0;
   #names = 0;
   readonly counts = {
     acknowledged: 0,
+    created: 0,
+    rotated: 0,
+    disabled: 0,
+    deleted: 0,
+    cleanedUp: 0,
     unanswered: 0,
     accepted: 0,
     refused: 0,
@@ -62,26 +75,44 @@ export class KeyClients {
     this.#options = options;
   }
 
-  /** One change of one key. */
-  async change(): Promise<void> {
+  /** One change of one key, on any server where none is named. */
+  async change(server = this.#options.chooseServer()): Promise<void> {
     const { next } = this.#options;
     const names = [...this.#good.keys()];
+    if (this.#toCleanUp.length > TO_CLEAN_UP && next(3) === 0) return this.#cleanUp(server);
     const name = names[next(names.length + 1)];
-    if (name === undefined || names.length < 10) return this.#create();
+    if (name === undefined || names.length < GOOD) return this.#create(server);
     const value = this.#good.get(name);
     if (value === undefined) return;
     // Nobody else touches it until this is answered.
     this.#good.delete(name);
     const dice = next(3);
     // The use of a value that is over locks the key: none may still be on its way.
-    if (dice === 0 || (this.#inUse.get(value) ?? 0) > 0)
-      return this.#revoke(value, { method: "DELETE", url: `${KEYS}/${name}`, token: ROOT_TOKEN });
-    if (dice === 1) {
-      const contentType = "application/merge-patch+json";
-      const body = { spec: { disabled: true } };
-      return this.#revoke(value, { method: "PATCH", url: `${KEYS}/${name}`, token: ROOT_TOKEN, body, contentType });
+    if (dice === 0 || (this.#inUse.get(value) ?? 0) > 0) {
+      if (await this.#revoke(server, value, deletionOf(name))) this.counts.deleted++;
+    } else if (dice === 1) {
+      if (await this.#revoke(server, value, disablingOf(name))) {
+        this.counts.disabled++;
+        this.#toCleanUp.push(name);
+      }
+    } else await this.#rotate(server, value);
+  }
+
+  /** Deletes a key that is disabled, or that may be there or not. */
+  async #cleanUp(server: SimulatedServer): Promise<void> {
+    const name = this.#toCleanUp.shift();
+    if (name === undefined) return;
+    const wasUnknown = this.#unknown.has(name);
+    const answer = await this.#write(server, name, deletionOf(name));
+    if (answer === undefined) return;
+    if (answer.status === 404 && wasUnknown) {
+      // What was asked for without an answer may still happen.
+      this.#unknown.add(name);
+      return;
     }
-    return this.#rotate(value);
+    expect(answer.status, answer.text).toBe(200);
+    this.counts.acknowledged++;
+    this.counts.cleanedUp++;
   }
 
   /** One use of one key, good or not. */
@@ -104,8 +135,7 @@ export class KeyClients {
   async #try(value: Value): Promise<void> {
     const { world } = this.#options;
     const askedAt = world.now();
-    const body = { apiVersion: "management.postern/v1", kind: "Self" };
-    const answer = await this.#ask({ method: "POST", url: `${GROUP}/selves`, token: value.text, body });
+    const answer = await this.#ask(useOf(value.text));
     if (answer === undefined) return;
     // Who it is was believed, though there are no roles here that let anybody ask who they are.
     if (answer.status === 403) {
@@ -118,7 +148,7 @@ export class KeyClients {
       );
       return;
     }
-    expect(answer.status).toBe(401);
+    if (answer.status !== 401) expect.fail(`${answer.status} ${answer.text}`);
     this.counts.refused++;
     // A server may not have heard of it yet.
     if (value.revokedAt !== undefined || this.#good.get(value.name) !== value) return;
@@ -132,7 +162,7 @@ export class KeyClients {
     const before = this.#newest;
     const answer = await this.#ask({ url: KEYS, token: ROOT_TOKEN });
     if (answer === undefined || answer.status !== 200) return;
-    const { metadata, items } = answer.body;
+    const { metadata, items } = JSON.parse(answer.text);
     const revision = Number(metadata.resourceVersion);
     expect(revision).toBeGreaterThanOrEqual(before);
     const state = new TrueState(this.#options.history, KEY_PREFIX);
@@ -150,50 +180,68 @@ export class KeyClients {
     return [...this.#good.keys()].toSorted();
   }
 
+  /** False for what was deleted with an answer. */
   mayExist(name: string): boolean {
-    return this.#good.has(name) || this.#unknown.has(name) || this.#revoked.some((value) => value.name === name);
+    return this.#good.has(name) || this.#unknown.has(name) || this.#toCleanUp.includes(name);
   }
 
-  async #create(): Promise<void> {
+  /** Uses what rotations have replaced, which ends the keys: last of all. */
+  async expectReplacedValuesRefused(): Promise<void> {
+    for (const text of this.#replaced) {
+      const answer = await this.#ask(useOf(text));
+      if (answer !== undefined && answer.status !== 401)
+        expect.fail(`a value is answered ${answer.status} after its rotation`);
+    }
+  }
+
+  async #create(server: SimulatedServer): Promise<void> {
     const name = `k${this.#names++}`;
     const body = { metadata: { name }, spec: { user: "jane" } };
-    const answer = await this.#write(name, { method: "POST", url: KEYS, token: ROOT_TOKEN, body });
+    const answer = await this.#write(server, name, { method: "POST", url: KEYS, token: ROOT_TOKEN, body });
     if (answer === undefined) return;
-    expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-    this.#happened(answer, name);
-    this.#isGood(name, answer.body.spec.key);
+    expect(answer.status, answer.text).toBe(201);
+    const created = JSON.parse(answer.text);
+    this.#happened(created, name);
+    this.counts.created++;
+    this.#isGood(name, created.spec.key);
   }
 
-  async #rotate(value: Value): Promise<void> {
+  async #rotate(server: SimulatedServer, value: Value): Promise<void> {
     const body = { spec: { nonce: `n${this.#names++}` } };
-    const answer = await this.#write(value.name, {
+    const answer = await this.#write(server, value.name, {
       method: "POST",
       url: `${KEYS}/${value.name}/rotate`,
       token: ROOT_TOKEN,
       body,
     });
     if (answer === undefined) return;
-    expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-    // Not tried any more: the use of a value that is over locks the key.
+    expect(answer.status, answer.text).toBe(201);
+    // Not tried any more before the end: the use of a value that is over locks the key.
+    this.#replaced.push(value.text);
+    if (this.#replaced.length > REVOKED) this.#replaced.shift();
     this.counts.acknowledged++;
-    this.#isGood(value.name, answer.body.status.key);
+    this.counts.rotated++;
+    this.#isGood(value.name, JSON.parse(answer.text).status.key);
   }
 
-  async #revoke(value: Value, request: SimulatedRequest): Promise<void> {
-    const answer = await this.#write(value.name, request);
-    if (answer === undefined) return;
+  /** False when the key is as good as before, or when nobody knows. */
+  async #revoke(server: SimulatedServer, value: Value, request: SimulatedRequest): Promise<boolean> {
+    const answer = await this.#write(server, value.name, request);
+    if (answer === undefined) return false;
     if (answer.status === 409) {
       this.#good.set(value.name, value);
-      return;
+      return false;
     }
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
-    if (answer.body.kind === "OwnedAccessKey") this.#happened(answer, value.name);
+    expect(answer.status, answer.text).toBe(200);
+    const answered = JSON.parse(answer.text);
+    if (answered.kind === "OwnedAccessKey") this.#happened(answered, value.name);
     this.counts.acknowledged++;
     value.revokedAt = this.#options.world.now();
     this.#revoked.push(value);
     if (this.#revoked.length > REVOKED) this.#revoked.shift();
     const { world, onError } = this.#options;
     for (const delayMs of TRIED_AGAIN_MS) world.schedule(delayMs, () => void this.#use(value).catch(onError));
+    return true;
   }
 
   #isGood(name: string, text: string): void {
@@ -201,25 +249,26 @@ export class KeyClients {
   }
 
   /** The write is in the history, at the revision that was told. */
-  #happened({ body }: Answer, name: string): void {
-    const revision = Number(body.metadata.resourceVersion);
+  #happened({ metadata }: { readonly metadata: { readonly resourceVersion: string } }, name: string): void {
+    const revision = Number(metadata.resourceVersion);
     expect(this.#options.history.at(revision)).toMatchObject({ key: `${KEY_PREFIX}${name}`, revision });
     this.#newest = Math.max(this.#newest, revision);
     this.counts.acknowledged++;
   }
 
-  async #write(name: string, request: SimulatedRequest): Promise<Answer | undefined> {
+  async #write(server: SimulatedServer, name: string, request: SimulatedRequest): Promise<Answer | undefined> {
     this.#unknown.add(name);
-    const answer = await this.#ask(request);
-    if (answer !== undefined) this.#unknown.delete(name);
+    const answer = await this.#ask(request, server);
+    if (answer === undefined) this.#toCleanUp.push(name);
+    else this.#unknown.delete(name);
     return answer;
   }
 
   /** Undefined when nobody knows what was done. */
-  async #ask(request: SimulatedRequest): Promise<Answer | undefined> {
-    const { world, chooseServer, trace } = this.#options;
+  async #ask(request: SimulatedRequest, server = this.#options.chooseServer()): Promise<Answer | undefined> {
+    const { world, trace } = this.#options;
     try {
-      const { response } = await chooseServer().send(request);
+      const { response } = await server.send(request);
       const text = await textOf(response);
       trace(`${world.now()} ${request.method ?? "GET"} ${request.url} ${response.status}`);
       const { status } = response;
@@ -228,7 +277,7 @@ export class KeyClients {
         expect(status, text).not.toBe(500);
         return undefined;
       }
-      return { status, body: JSON.parse(text) };
+      return { status, text };
     } catch (error) {
       if (!(error instanceof ServerGoneError)) throw error;
       this.counts.unanswered++;
@@ -236,6 +285,28 @@ export class KeyClients {
     }
   }
 }
+
+const deletionOf = (name: string): SimulatedRequest => ({
+  method: "DELETE",
+  url: `${KEYS}/${name}`,
+  token: ROOT_TOKEN,
+});
+
+const disablingOf = (name: string): SimulatedRequest => ({
+  method: "PATCH",
+  url: `${KEYS}/${name}`,
+  token: ROOT_TOKEN,
+  body: { spec: { disabled: true } },
+  contentType: "application/merge-patch+json",
+});
+
+/** Asks who the bearer is. */
+export const useOf = (value: string): SimulatedRequest => ({
+  method: "POST",
+  url: `${GROUP}/selves`,
+  token: value,
+  body: { apiVersion: "management.postern/v1", kind: "Self" },
+});
 
 /** Long lists come in pieces. */
 export async function textOf({ body }: ApiResponse): Promise<string> {
