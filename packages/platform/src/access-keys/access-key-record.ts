@@ -10,7 +10,7 @@ import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import { type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
+import { acceptedUntil, type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
 
 /** Tells when a record ends, by what only the index knows: use that is not written yet, ancestors, the settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
@@ -89,7 +89,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.isLocked = sealed.lockedAt !== undefined;
     this.retired = sealed.retired;
     this.isRetiredValue = retired !== undefined;
-    this.acceptedUntil = retired?.until;
+    this.acceptedUntil = retired === undefined ? undefined : acceptedUntil(retired);
     this.owner = ownerOf(spec) ?? NOBODY;
     this.groups = textsOf(spec["groups"]);
     this.type = typeof spec["type"] === "string" ? spec["type"] : "";

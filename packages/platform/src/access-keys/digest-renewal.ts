@@ -3,6 +3,7 @@
 import type { AccessKeySecrets, KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { SealedRecordWriter } from "./rotation/sealed-record-writer.ts";
+import type { RetiredValue } from "./sealed-access-key.ts";
 
 export type DigestRenewal = {
   /** The value was presented, is that of the key, and is good. Costs nothing where there is nothing to renew. */
@@ -27,9 +28,7 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalO
     await writer.write(key, (sealed) => {
       if (sealed.key !== undefined && isOld(sealed.key)) return { ...sealed, key: renewed };
       if (!sealed.retired.some(isOld)) return undefined;
-      const retired = sealed.retired.map((value) =>
-        isOld(value) ? { ...renewed, until: value.until, nonce: value.nonce } : value,
-      );
+      const retired = sealed.retired.map((value) => (isOld(value) ? { ...renewed, ...endOf(value) } : value));
       return { ...sealed, retired };
     });
   }
@@ -49,3 +48,9 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalO
     },
   };
 }
+
+const endOf = ({ until, nonce, isOver }: RetiredValue): Omit<RetiredValue, keyof KeptAccessKey> => ({
+  until,
+  nonce,
+  ...(isOver === undefined ? {} : { isOver }),
+});

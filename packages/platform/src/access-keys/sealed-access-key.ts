@@ -8,6 +8,8 @@ import type { AccessKeyOwner } from "./access-key-state.ts";
 export type RetiredValue = KeptAccessKey & {
   /** Milliseconds since the epoch until which it is accepted, unless the new value is used before. */
   readonly until: number;
+  /** It ended by what was done, not by the time: no clock makes it good again, however far apart those of the servers are. */
+  readonly isOver?: true;
   /** Digest of the caller and its nonce, so that a repeated request is told from another one. */
   readonly nonce: string;
 };
@@ -29,6 +31,16 @@ export type SealedAccessKey = {
   /** Since when nothing but the activity changed: the revision, and the digest of everything else as it was then. */
   readonly unchanged: { readonly since: number; readonly digest: string } | undefined;
 };
+
+/** As it is from now on. */
+export const endedValue = (value: RetiredValue, now: number): RetiredValue => ({
+  ...value,
+  until: Math.min(value.until, now),
+  isOver: true,
+});
+
+/** Milliseconds since the epoch until which it is accepted; 0 where it is over by any clock. */
+export const acceptedUntil = ({ until, isOver }: RetiredValue): number => (isOver === true ? 0 : until);
 
 export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
   const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged } = sealed ?? {};
@@ -78,6 +90,7 @@ const readKept = ({ id, digest, ringKey, structured }: JsonObject): KeptAccessKe
 const readRetired = (value: JsonObject): RetiredValue => ({
   ...readKept(value),
   until: Number(value["until"] ?? 0),
+  ...(value["isOver"] === true ? { isOver: true } : {}),
   nonce: text(value["nonce"]),
 });
 

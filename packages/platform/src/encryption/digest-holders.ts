@@ -1,6 +1,7 @@
 // Which keys of the ring the digests of access keys still name: such a key stays, since nobody can make those digests anew.
 
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
+import { acceptedUntil } from "../access-keys/sealed-access-key.ts";
 import type { KeyRing } from "./key-ring.ts";
 
 export type DigestHolders = {
@@ -28,7 +29,7 @@ export function findDigestHolders(
   };
   for (const { name, id, ringKey, retired } of records) {
     if (id !== "") hold(ringKey ?? first, name);
-    for (const value of retired) if (value.until > now) hold(value.ringKey ?? first, name);
+    for (const value of retired) if (acceptedUntil(value) > now) hold(value.ringKey ?? first, name);
   }
   return found;
 }

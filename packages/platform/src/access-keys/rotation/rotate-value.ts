@@ -1,7 +1,7 @@
 // Gives a key a new value, and its old one an end.
 
-import type { AccessKeySecrets } from "../access-key-secrets.ts";
-import type { RetiredValue, SealedAccessKey } from "../sealed-access-key.ts";
+import type { AccessKeySecrets, KeptAccessKey } from "../access-key-secrets.ts";
+import { endedValue, type RetiredValue, type SealedAccessKey } from "../sealed-access-key.ts";
 
 /** Of more, the oldest are forgotten: they are noise from then on. */
 const MAX_RETIRED = 8;
@@ -25,17 +25,17 @@ export function rotateValue(
   secrets: AccessKeySecrets,
   isTaken: (id: string) => boolean,
 ): SealedAccessKey {
-  const old = sealed.key;
   // What is locked was in the wrong hands: none of its values lives on.
   const isLocked = sealed.lockedAt !== undefined;
-  const until = isLocked ? now : now + graceMs;
-  const before = isLocked
-    ? sealed.retired.map((other) => ({ ...other, until: Math.min(other.until, now) }))
-    : sealed.retired;
+  const before = isLocked ? sealed.retired.map((other) => endedValue(other, now)) : sealed.retired;
+  const replace = (old: KeptAccessKey): RetiredValue => {
+    const retired = { ...old, until: now + graceMs, nonce };
+    return isLocked || graceMs === 0 ? endedValue(retired, now) : retired;
+  };
   return {
     ...sealed,
     key: secrets.keep(value, isTaken),
-    retired: [...(old === undefined ? [] : [{ ...old, until, nonce }]), ...before].slice(0, MAX_RETIRED),
+    retired: [...(sealed.key === undefined ? [] : [replace(sealed.key)]), ...before].slice(0, MAX_RETIRED),
     lockedAt: undefined,
   };
 }

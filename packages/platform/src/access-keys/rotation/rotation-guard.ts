@@ -3,6 +3,7 @@
 
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
+import { endedValue } from "../sealed-access-key.ts";
 import type { RotationMarks } from "./rotation-marks.ts";
 import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 
@@ -64,12 +65,9 @@ export function createRotationGuard(options: RotationGuardOptions): RotationGuar
       write({
         key,
         change: (sealed) => {
-          const isOpen = sealed.key?.id === key.id && sealed.retired.some(({ until }) => until > now);
-          if (!isOpen) return undefined;
-          return {
-            ...sealed,
-            retired: sealed.retired.map((value) => ({ ...value, until: Math.min(value.until, now) })),
-          };
+          // Where the clock of this server says that a grace is over, that of another one may not.
+          const isOpen = sealed.key?.id === key.id && sealed.retired.some(({ isOver }) => isOver !== true);
+          return isOpen ? { ...sealed, retired: sealed.retired.map((value) => endedValue(value, now)) } : undefined;
         },
       });
     },

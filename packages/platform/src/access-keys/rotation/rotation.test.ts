@@ -75,6 +75,42 @@ describe("ownedaccesskeys/rotate", () => {
     expect(server.time.waiting).toBe(0);
   });
 
+  describe("at a server whose clock is hours ahead", () => {
+    beforeEach(() => server.time.advance(36_000_000));
+
+    /** By a server whose clock is right, and which knows nothing but what is written. */
+    const worksElsewhere = async (key: string): Promise<boolean> => {
+      await using other = await createAccessKeyServer({ storage: server.storage });
+      return other.login(key).then(
+        () => true,
+        () => false,
+      );
+    };
+
+    it("ends the old value for all servers", async () => {
+      await rotate({ nonce: "a" });
+      expect(await worksElsewhere(v1)).toBe(false);
+    });
+
+    it("ends it for all with the first use of the new one, and with the lock", async () => {
+      const v2 = (await rotate({ nonce: "a", gracePeriodSeconds: 60 })).body.status.key;
+      expect(await worksElsewhere(v1)).toBe(true);
+      server.time.advance(120_000);
+      expect(await works(v2)).toBe(true);
+      await vitestUntil(async () => (await server.dump()).includes('"isOver":true'));
+      expect(await worksElsewhere(v1)).toBe(false);
+    });
+
+    it("ends all values of a locked key for all with its next rotation", async () => {
+      const v2 = (await rotate({ nonce: "a", gracePeriodSeconds: 60 })).body.status.key;
+      await rotate({ nonce: "b" });
+      expect(await works(v2)).toBe(false);
+      await vitestUntil(async () => (await server.dump()).includes('"lockedAt"'));
+      await rotate({ nonce: "c", gracePeriodSeconds: 60 });
+      expect([await worksElsewhere(v1), await worksElsewhere(v2)]).toEqual([false, false]);
+    });
+  });
+
   it("locks the lineage when the old value is used after its end, and no other key", async () => {
     const child = await newKey("child", { user: "jane" }, { ownerReferences: [reference()] });
     const other = await newKey("other", { user: "jane" });
