@@ -60,6 +60,13 @@ test.each<[JsonObject | string, number, string]>([
     500,
     "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds",
   ],
+  [{ dryRun: [1] } as any, 500, "cannot unmarshal number into Go struct field DeleteOptions.dryRun of type string"],
+  [
+    { preconditions: { uid: 1 } },
+    500,
+    "cannot unmarshal number into Go struct field Preconditions.preconditions.uid of type types.UID",
+  ],
+  [{ kind: "Foo" }, 500, 'no kind "Foo" is registered for version "meta.k8s.io/v1" in scheme'],
 ])("D-04 answers as upstream to %j", async (body, code, text) => {
   await create("d04");
   const { json } = await api.delete(`${KEYS}/d04`, body);

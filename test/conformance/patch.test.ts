@@ -97,6 +97,42 @@ test.each([
   expect(json.message).toContain(text);
 });
 
+test.each([
+  [{ kind: "Other" }, { group: "management.example.com", kind: "Other" }, "kind"],
+  [{ apiVersion: "v9" }, { kind: "OwnedAccessKey" }, "apiVersion"],
+])("P-08 refuses %j, and names the object by what it has become", async (patch, named, field) => {
+  await create("p08");
+  const { status, json } = await api.patch(`${KEYS}/p08`, MERGE_PATCH, patch);
+  const { causes, ...details } = json.details;
+  expect({ status, details, fields: causes.map((cause: any) => cause.field) }).toEqual({
+    status: 422,
+    details: { ...named, name: "p08" },
+    fields: [field],
+  });
+});
+
+test.each([
+  [{ apiVersion: 5 }, "json: cannot unmarshal number into Go struct field .apiVersion of type string"],
+  [{ kind: {} }, "json: cannot unmarshal object into Go struct field .kind of type string"],
+])("P-08 refuses %j as what cannot be read", async (patch, why) => {
+  await create("p08b");
+  const { status, json } = await api.patch(`${KEYS}/p08b`, MERGE_PATCH, patch);
+  expect({ status, field: json.details.causes[0].field }).toEqual({ status: 422, field: "patch" });
+  expect(json.message).toContain(`couldn't get version/kind; json parse error: ${why}`);
+});
+
+test("P-08 answers 500 without a reason where a patch takes the apiVersion away, as upstream does", async () => {
+  await create("p08c");
+  expect((await api.patch(`${KEYS}/p08c`, MERGE_PATCH, { apiVersion: null })).json).toEqual({
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: "Object 'apiVersion' is missing in 'object has no apiVersion field'",
+    code: 500,
+  });
+});
+
 test("P-09 takes a resourceVersion in the patch for a lock", async () => {
   await create("p09");
   expect((await api.patch(`${KEYS}/p09`, MERGE_PATCH, { metadata: { resourceVersion: "1" } })).status).toBe(409);

@@ -48,6 +48,25 @@ test("B-03 reads and writes replicas as a Scale", async () => {
   expect((await api.get(`${WIDGETS}/b03`)).json.spec.replicas).toBe(8);
 });
 
+test.each<[unknown, string]>([
+  [-1, ".spec.replicas: Invalid value: -1: should be a non-negative integer"],
+  [2 ** 31, ".spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647"],
+  ["x", ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, expected int64"],
+])("B-03 refuses %j replicas in the object itself", async (replicas, fault) => {
+  const { status, json } = await api.post(WIDGETS, widget("b03-bad", { size: 1, replicas } as any));
+  expect(status).toBe(422);
+  expect(json.message).toContain(fault);
+});
+
+test("B-03 refuses a status that no Scale could show", async () => {
+  await api.post(WIDGETS, widget("b03-status"));
+  const { status, json } = await api.patch(`${WIDGETS}/b03-status/status`, MERGE_PATCH, { status: { replicas: -1 } });
+  expect({ status, fields: json.details.causes.map((cause: any) => cause.field) }).toEqual({
+    status: 422,
+    fields: [".status.replicas"],
+  });
+});
+
 test("B-03 records an applier of a scale as the owner of the replicas of the object", async () => {
   await api.post(`${WIDGETS}?fieldManager=creator`, widget("b03-apply", { size: 1, replicas: 2 }));
   const apply = (query: string) =>

@@ -96,6 +96,17 @@ test("U-09 warns of a finalizer without a domain", async () => {
   });
 });
 
+test("U-09 warns only of the finalizers that a write adds, in their order, and only when it is carried out", async () => {
+  const { json } = await api.post(KEYS, key("u09b", {}, { finalizers: ["old"] }));
+  const { metadata } = json;
+  const warningOf = (finalizer: string) => expect.stringContaining(`metadata.finalizers: \\"${finalizer}\\": prefer`);
+  const changed = { ...metadata, finalizers: ["old", "b", "a", "example.com/c", "orphan"] };
+  const { status, warnings } = await api.put(`${KEYS}/u09b?dryRun=All`, { ...json, metadata: changed });
+  expect({ status, warnings }).toEqual({ status: 200, warnings: [warningOf("a"), warningOf("b")] });
+  const refused = await api.put(`${KEYS}/u09b`, { ...json, metadata: changed, spec: { ttl: "x" } });
+  expect({ status: refused.status, warnings: refused.warnings }).toEqual({ status: 422, warnings: [] });
+});
+
 test("U-10 names an owner once, with a warning", async () => {
   const owner = { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: "u1" };
   const { json, warnings } = await api.post(`${KEYS}?dryRun=All`, key("u10", {}, { ownerReferences: [owner, owner] }));

@@ -18,9 +18,9 @@ const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
 
-const MAX_UINT64 = 2n ** 64n - 1n;
+const MAX_INT64 = 2n ** 63n - 1n;
 const MIN_INT64 = -(2n ** 63n);
-/** `-9223372036854775808` and `18446744073709551615` are the longest exact integers. */
+/** `-9223372036854775808` is the longest exact integer. */
 const MAX_EXACT_LENGTH = 20;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
@@ -121,14 +121,14 @@ function skipDigits(text: string, offset: number, context: string): number {
   return end;
 }
 
-/** An integer literal as an exact value within int64 and uint64, and as the nearest float beyond them. */
+/** An integer literal as an exact value within int64, and as the nearest float beyond it. */
 function integerOf(literal: string): number | bigint {
   const rounded = Number(literal);
   if (Number.isSafeInteger(rounded)) return rounded;
   // BigInt takes quadratic time, so a text of a million digits must not reach it.
   if (literal.length > MAX_EXACT_LENGTH) return floatOf(literal);
   const exact = BigInt(literal);
-  return exact >= MIN_INT64 && exact <= MAX_UINT64 ? exact : rounded;
+  return exact >= MIN_INT64 && exact <= MAX_INT64 ? exact : rounded;
 }
 
 function floatOf(literal: string): number {

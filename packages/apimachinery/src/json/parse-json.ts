@@ -31,7 +31,7 @@ const NEEDS_EXACT_NUMBERS = /\d{16}|\d[eE]\+?\d{3}/;
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * The value of a JSON text. Integers outside ±2^53 come back as `bigint` within int64 and uint64, as float beyond.
+ * The value of a JSON text. Integers outside ±2^53 come back as `bigint` within int64, as float beyond.
  * Of duplicate members the last one wins. `__proto__` is an ordinary own member.
  * @throws JsonSyntaxError worded as Go's encoding/json
  */

@@ -32,11 +32,16 @@ export function coerceMetadata(
   if (fault !== undefined) {
     throw badRequestError(`${kind} in version "${version}" cannot be handled as a ${kind}: ${fault}`);
   }
+  return conformMetadata(metadata, "metadata");
+}
+
+/** As `coerceMetadata`, for metadata in which no fault was found. `path` is where it stands. */
+export function conformMetadata(metadata: JsonValue, path: string): CoercedMetadata {
   const { value, unknownPaths } = pruneUnknownFields(metadata, objectMetaSchema);
   return {
     // A value without faults that holds known fields only is ObjectMeta.
     metadata: normalize(isJsonObject(value) ? value : {}) as ObjectMeta,
-    unknownPaths: unknownPaths.map((path) => `metadata.${path}`),
+    unknownPaths: unknownPaths.map((unknown) => `${path}.${unknown}`),
   };
 }
 

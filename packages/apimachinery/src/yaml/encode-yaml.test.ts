@@ -173,7 +173,7 @@ metadata:
         { depthSize: "medium" },
         text,
         double,
-        fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }),
+        fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
         fc.constantFrom(true, false, null),
         fc.array(tie("value"), { maxLength: 4 }),
         fc.dictionary(text, tie("value"), { maxKeys: 4, noNullPrototype: true }),

@@ -16,6 +16,7 @@ const WORDS: ReadonlyMap<string, boolean | null | number> = new Map<string, bool
 const INTEGER = /^([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
 const FLOAT = /^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$/;
 const MAX_UINT64 = 2n ** 64n - 1n;
+const MAX_INT64 = 2n ** 63n - 1n;
 const MIN_INT64 = -(2n ** 63n);
 /** 64 binary digits and a sign; longer ones cannot be exact integers. */
 const MAX_INTEGER_LENGTH = 70;
@@ -50,7 +51,8 @@ function resolveInteger(plain: string): number | bigint | undefined {
   const value = sign === "-" ? -magnitude : magnitude;
   if (value < MIN_INT64 || value > MAX_UINT64) return undefined;
   const rounded = Number(value);
-  return Number.isSafeInteger(rounded) ? rounded : value;
+  // YAML knows integers up to uint64, but JSON, which it is made into first, only those within int64.
+  return Number.isSafeInteger(rounded) || value > MAX_INT64 ? rounded : value;
 }
 
 function resolveFloat(plain: string): number | undefined {

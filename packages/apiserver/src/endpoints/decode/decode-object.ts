@@ -8,6 +8,7 @@ import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@poste
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { applyDefaults } from "@postern/apimachinery/schema/default";
+import { coerceEmbeddedResources } from "@postern/apimachinery/schema/embedded-resources";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -42,8 +43,9 @@ export function decodeObject(
   const { value, duplicates, strictTexts } = parseAs(body, kind, directive);
   // To Go, null is an object without members.
   const typed = withKind(value ?? {}, kind, body.bytes);
-  const { object, unknown } = conform(typed, kind);
-  const fault = kind.strategicMergePatch === true ? findTypeFault(object, kind.schema, kind.kind) : undefined;
+  const { object, unknown, fault: unreadable } = conform(typed, kind);
+  const fault =
+    unreadable ?? (kind.strategicMergePatch === true ? findTypeFault(object, kind.schema, kind.kind) : undefined);
   if (fault !== undefined) throw refusalOf(kind)(fault);
   applyFieldValidation(
     directive,
@@ -54,20 +56,22 @@ export function decodeObject(
   return object;
 }
 
-/** The value as the kind's schema knows it, with the texts about what it does not know. */
+/** The value as the kind's schema knows it, with the texts about what it does not know, and why it cannot be read if so. */
 export function conform(
   value: KubeObject,
   kind: BodyKind,
-): { readonly object: KubeObject; readonly unknown: readonly string[] } {
+): { readonly object: KubeObject; readonly unknown: readonly string[]; readonly fault?: string } {
   const hasGoType = kind.strategicMergePatch === true;
   const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
-  // Pruning keeps the members that make it an object of a kind.
-  const defaulted = applyDefaults({ ...(pruned as KubeObject), metadata }, kind.schema) as KubeObject;
+  const { value: coerced, unknownPaths: unknownBelow, fault } = coerceEmbeddedResources(pruned, kind.schema);
+  // Pruning and coercion keep the members that make it an object of a kind.
+  const defaulted = applyDefaults({ ...(coerced as KubeObject), metadata }, kind.schema) as KubeObject;
   const object = kind.setDefaults?.(defaulted) ?? defaulted;
   // Metadata comes first; within each part upstream sorts, since its maps have no order.
-  const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted()];
-  return { object, unknown: paths.map((path) => `unknown field ${quoteGo(path)}`) };
+  const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted(), ...unknownBelow.toSorted()];
+  const unknown = paths.map((path) => `unknown field ${quoteGo(path)}`);
+  return { object, unknown, ...(fault === undefined ? {} : { fault }) };
 }
 
 function parseAs(body: Body, kind: BodyKind, directive: FieldValidation) {
@@ -130,7 +134,7 @@ export const notAnObject = (value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type ` +
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
-const notAString = (member: string, value: JsonValue): string =>
+export const notAString = (member: string, value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go struct field ` +
   `.${member} of type string`;
 

@@ -109,7 +109,6 @@ function withKind(fields: JsonObject, kind: string, apiVersion: string): KubeObj
     const { group, version } = parseApiVersion(givenVersion) ?? { group: "", version: "" };
     throw badRequestError(`invalid object type: ${group}/${version}, Kind=${givenKind}`);
   }
-  const metadata = fields["metadata"] ?? {};
-  // The merge checks the types of metadata, as it does those of everything else.
-  return { ...fields, apiVersion, kind, metadata: (isJsonObject(metadata) ? metadata : {}) as KubeObject["metadata"] };
+  // The merge checks the type of metadata, as it does those of everything else, and refuses what is no object.
+  return { ...fields, apiVersion, kind, metadata: (fields["metadata"] ?? {}) as KubeObject["metadata"] };
 }

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go
 
 import { goKindOf } from "@postern/apimachinery/json/go-kind";
-import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { type ApiError, invalidObjectError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/decode-protobuf-object";
@@ -11,6 +11,7 @@ import {
   type DeleteOptions as SubmittedOptions,
   validateDeleteOptions,
 } from "@postern/apimachinery/validation/request-options";
+import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
@@ -75,14 +76,16 @@ function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions
         : parseBody(bytes, format === "yaml", false).value;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw untypedError(format === "protobuf" ? why : `couldn't get version/kind; json parse error: ${why}`, error);
+    // YAML is made JSON first, and a fault of that is shown as it is.
+    const isShownAsIs = format === "protobuf" || error instanceof YamlError;
+    throw untypedError(isShownAsIs ? why : `couldn't get version/kind; json parse error: ${why}`, error);
   }
   const fields = value ?? {};
   if (!isJsonObject(fields)) throw untypedError(notAnObject(fields));
   const { kind, apiVersion } = fields;
   if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
     throw untypedError(
-      `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "v1"))} in scheme ${quoteGo(SCHEME)}`,
+      `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "meta.k8s.io/v1"))} in scheme ${quoteGo(SCHEME)}`,
     );
   }
   return optionsFrom(fields);
@@ -98,21 +101,27 @@ function optionsFrom(value: JsonObject): SubmittedOptions {
     | string
     | undefined;
   const { preconditions, dryRun } = value;
-  if (dryRun !== undefined && dryRun !== null && !Array.isArray(dryRun)) throw wrongType(dryRun, ".dryRun", "[]string");
+  if (dryRun !== undefined && dryRun !== null) {
+    if (!isJsonArray(dryRun)) throw wrongType(dryRun, ".dryRun", "[]string");
+    const misfit = dryRun.find((item) => typeof item !== "string" && item !== null);
+    if (misfit !== undefined) throw wrongType(misfit, ".dryRun", "string");
+  }
   if (preconditions !== undefined && preconditions !== null && !isJsonObject(preconditions)) {
     throw wrongType(preconditions, ".preconditions", "v1.Preconditions");
   }
   const uid = isJsonObject(preconditions)
-    ? (member(preconditions, "uid", "string", "types.UID") as string | undefined)
+    ? (member(preconditions, "uid", "string", "types.UID", "Preconditions.preconditions") as string | undefined)
     : undefined;
   const resourceVersion = isJsonObject(preconditions)
-    ? (member(preconditions, "resourceVersion", "string", "string") as string | undefined)
+    ? (member(preconditions, "resourceVersion", "string", "string", "Preconditions.preconditions") as
+        | string
+        | undefined)
     : undefined;
   return {
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
     ...(orphanDependents === undefined ? {} : { orphanDependents }),
     ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-    ...(Array.isArray(dryRun) ? { dryRun: dryRun.map(String) } : {}),
+    ...(isJsonArray(dryRun) ? { dryRun: dryRun.map((item) => String(item ?? "")) } : {}),
     ...(isJsonObject(preconditions)
       ? {
           preconditions: {
@@ -130,13 +139,20 @@ function member(
   name: string,
   expected: "number" | "boolean" | "string",
   goType: string,
+  place = "DeleteOptions",
 ): JsonValue | undefined {
   const found = value[name];
   if (found === undefined || found === null) return undefined;
   if (typeof found === expected) return found;
-  throw wrongType(found, `.${name}`, goType);
+  throw wrongType(found, `.${name}`, goType, goKindOf(found), place);
 }
 
-function wrongType(value: JsonValue, field: string, goType: string, found = goKindOf(value)): ApiError {
-  return untypedError(`json: cannot unmarshal ${found} into Go struct field DeleteOptions${field} of type ${goType}`);
+function wrongType(
+  value: JsonValue,
+  field: string,
+  goType: string,
+  found = goKindOf(value),
+  place = "DeleteOptions",
+): ApiError {
+  return untypedError(`json: cannot unmarshal ${found} into Go struct field ${place}${field} of type ${goType}`);
 }

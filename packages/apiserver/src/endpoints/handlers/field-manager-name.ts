@@ -6,4 +6,7 @@ import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 export const fieldManagerOf = (fieldManager: string | undefined, request: ApiRequest): string =>
   fieldManager !== undefined && fieldManager !== ""
     ? fieldManager
-    : managerFromUserAgent(headerOf(request, "user-agent"));
+    : managerFromUserAgent(asUtf8(headerOf(request, "user-agent")));
+
+/** Node gives each byte of a header as one character. */
+const asUtf8 = (header: string): string => Buffer.from(header, "latin1").toString();

@@ -10,8 +10,9 @@ import {
   badRequestError,
   invalidObjectError,
   requestEntityTooLargeError,
+  untypedError,
 } from "@postern/apimachinery/meta/api-error";
-import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
 import { decodeJsonPatch, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
@@ -26,7 +27,7 @@ import { type FieldError, invalidError } from "@postern/apimachinery/validation/
 import type { RequestContext } from "../../chain/handler.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
-import { type BodyKind, conform } from "../decode/decode-object.ts";
+import { type BodyKind, conform, notAnObject, notAString } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
 import { findTypeFault } from "../decode/find-type-fault.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
@@ -138,18 +139,17 @@ export function asObject(
   strictErrors: readonly string[],
   current: KubeObject,
 ): KubeObject {
-  if (!isJsonObject(patched) || typeof patched["kind"] !== "string" || patched["kind"] === "") {
-    throw patchError(patched, (text) => `Object 'Kind' is missing in '${text}'`);
-  }
-  checkKind(patched, definition, current);
+  if (!isJsonObject(patched)) throw patchError(patched, () => notAnObject(patched));
+  const { apiVersion, kind } = typeMetaOf(patched);
+  checkKind(apiVersion, kind, definition, current);
   const { metadata = {} } = patched;
   const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
   const fault = metadata === null ? undefined : findMetadataFault(metadata, goType);
   if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
-  const { object, unknown } = conform(typed as unknown as KubeObject, definition);
-  const misfit = goType === undefined ? undefined : findTypeFault(object, definition.schema, goType);
+  const { object, unknown, fault: unreadable } = conform(typed as unknown as KubeObject, definition);
+  const misfit = unreadable ?? (goType === undefined ? undefined : findTypeFault(object, definition.schema, goType));
   if (misfit !== undefined) throw patchError(patched, () => misfit);
   const faults = [...strictErrors, ...unknown];
   const directive = fieldValidationOf(fieldValidation);
@@ -164,13 +164,29 @@ function patchError(patched: JsonValue, why: (text: string) => string): ApiError
   return invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why(text))]);
 }
 
-function checkKind(patched: JsonObject, definition: BodyKind, current: KubeObject): void {
-  const expected = formatApiVersion(definition);
-  const { apiVersion = "", kind } = patched;
-  const errors: FieldError[] = [];
-  if (apiVersion !== expected) errors.push(invalidError("apiVersion", apiVersion, `must be ${expected}`));
-  if (kind !== definition.kind) errors.push(invalidError("kind", kind, `must be ${definition.kind}`));
-  if (errors.length > 0) {
-    throw invalidObjectError({ group: definition.group, kind: definition.kind }, current.metadata.name ?? "", errors);
+function typeMetaOf(patched: JsonObject): { readonly apiVersion: string; readonly kind: string } {
+  const { apiVersion = "", kind = "" } = patched;
+  // In the order of the text that upstream reads, whose members are sorted.
+  if (typeof apiVersion !== "string") throw patchError(patched, () => notAString("apiVersion", apiVersion));
+  if (typeof kind !== "string") throw patchError(patched, () => notAString("kind", kind));
+  if (parseApiVersion(apiVersion) === undefined) {
+    throw patchError(patched, () => `unexpected GroupVersion string: ${apiVersion}`);
   }
+  if (kind === "") throw patchError(patched, (text) => `Object 'Kind' is missing in '${text}'`);
+  return { apiVersion, kind };
+}
+
+/** The refusal names a custom resource as what the patch makes of it. */
+function checkKind(apiVersion: string, kind: string, definition: BodyKind, current: KubeObject): void {
+  const expected = formatApiVersion(definition);
+  const hasGoType = definition.strategicMergePatch === true;
+  if (apiVersion === "" && !hasGoType) {
+    throw untypedError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+  }
+  const errors: FieldError[] = [];
+  if (kind !== definition.kind) errors.push(invalidError("kind", kind, `must be ${definition.kind}`));
+  if (apiVersion !== expected) errors.push(invalidError("apiVersion", apiVersion, `must be ${expected}`));
+  if (errors.length === 0) return;
+  const subject = hasGoType ? definition : { group: parseApiVersion(apiVersion)?.group ?? "", kind };
+  throw invalidObjectError(subject, current.metadata.name ?? "", errors);
 }

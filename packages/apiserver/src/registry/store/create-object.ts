@@ -10,6 +10,7 @@ import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { KeyExistsError, ValueTooLargeError } from "../../storage/storage-errors.ts";
 import type { WriteOptions } from "../resource-storage.ts";
+import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { isTerminating, metaForCreate, withMeta } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupResourceOf, type StoreContext } from "./store-context.ts";
@@ -94,6 +95,7 @@ async function prepare(
   const named = withMeta(submitted, metaForCreate(object.metadata, definition, { namespace, name }, runtime));
   const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
   await validateNewObject(store, prepared, context);
+  for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
   await store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
   // As upstream has it: a text that is no version at all is dropped.

@@ -19,6 +19,7 @@ import { RevisionConflictError, ValueTooLargeError } from "../../storage/storage
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { createObject } from "./create-object.ts";
+import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { isTerminating, withMeta, withRevision } from "./object-meta.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
@@ -184,7 +185,8 @@ async function prepare(
   const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
   const counted =
     definition.tracksGeneration === false ? prepared : withGeneration(prepared, old, definition.hasStatus);
-  await validateChangedObject(store, counted, old, context);
+  await validateChangedObject(store, counted, old, context, subresource);
+  for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
   await admission.validate({ ...attributes, object: counted, oldObject: old });
   return strategy.canonicalize?.(counted) ?? counted;

@@ -3,11 +3,13 @@
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
+import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { validateObjectMeta, validateObjectMetaUpdate } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "../../chain/handler.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
+import { validateScaleFields } from "./validate-scale.ts";
 
 /** Throws 422 with every fault found. */
 export async function validateNewObject(
@@ -18,6 +20,8 @@ export async function validateNewObject(
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
     ...store.validator.validate(object),
+    ...validateScale(store, object, ""),
+    ...validateEmbeddedResources(object, store.definition.schema, ""),
     ...validateLists(store, object),
     ...((await store.strategy.validate?.(object, context)) ?? []),
   ];
@@ -30,6 +34,7 @@ export async function validateChangedObject(
   object: KubeObject,
   old: KubeObject,
   context: RequestContext,
+  subresource: string,
 ): Promise<void> {
   const changes = validateObjectMetaUpdate(object.metadata, old.metadata, "metadata");
   const errors = [
@@ -38,15 +43,29 @@ export async function validateChangedObject(
     ...changes,
     ...changes,
     ...store.validator.validateUpdate(object, old),
-    ...validateLists(store, object),
+    ...validateScale(store, object, subresource),
+    ...validateEmbeddedResources(object, store.definition.schema, ""),
+    ...validateChangedLists(store, object, old),
     ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
   ];
   refuse(store, object, [...errors, ...brokenRules(store, object, old, errors)]);
 }
 
+const validateScale = (
+  { definition: { scale } }: StoreContext,
+  object: KubeObject,
+  subresource: string,
+): readonly FieldError[] => (scale === undefined ? [] : validateScaleFields(object, scale, subresource));
+
 /** Metadata has rules of its own, which let a finalizer be there twice. */
 const validateLists = ({ definition }: StoreContext, { metadata: _, ...rest }: KubeObject): readonly FieldError[] =>
   validateListTypes(rest, definition.schema, "");
+
+/** Duplicates may stay where there were some before: a schema may have become stricter since. */
+function validateChangedLists(store: StoreContext, object: KubeObject, old: KubeObject): readonly FieldError[] {
+  const errors = validateLists(store, object);
+  return errors.length > 0 && validateLists(store, old).length > 0 ? [] : errors;
+}
 
 const metaRules = ({ definition, strategy }: StoreContext) => ({
   requiresNamespace: definition.namespaced,
