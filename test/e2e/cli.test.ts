@@ -184,13 +184,23 @@ describe("postern credentials", () => {
 
 describe("postern kubeconfig", () => {
   it.each([
+    [["nope"], /^postern: no virtual cluster "nope" in the project default that you can see; there are .*\bdemo\b/],
+    [["demo", "--project", "nope"], /^postern: no project "nope" that you can see; there are .*\bdefault\b/],
+  ])("says which part of %j is missing", async (name, line) => {
+    const { code, stdout, stderr } = await cli("kubeconfig", ...name);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(line);
+    expect(stderr.trimEnd()).not.toContain("\n");
+  });
+
+  it.each([
     ["token", []],
     ["client certificate", ["--cert"]],
     ["client certificate", ["--client-cert"]],
   ])("tells when the %s ends, and how to get another with %j", async (what, flags) => {
     const { code, stdout, stderr } = await cli("kubeconfig", "demo", "--ttl", "10m", ...flags);
     expect(code, stderr).toBe(0);
-    const again = `postern kubeconfig demo --project default --ttl 600s${flags.length > 0 ? " --client-cert" : ""}`;
+    const again = `postern kubeconfig demo --project default --ttl 10m${flags.length > 0 ? " --client-cert" : ""}`;
     expect(stderr).toMatch(
       new RegExp(`^its ${what} ends at ${TIMESTAMP}; for a new one run it again: ${again} --kubeconfig \\S+\n$`),
     );

@@ -77,6 +77,10 @@ describe("a command line", () => {
     [["--secure-port", "65536"], /--secure-port must be a whole number/],
     [["--bind-address", "nowhere"], /--bind-address must be .*"nowhere"/],
     [["--store", "postgres://x"], /--store must be sqlite/],
+    [
+      ["--store", "etcd://127.0.0.1:1"],
+      /etcd at 127\.0\.0\.1:1 cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: check that etcd runs/,
+    ],
     [["--log-level", "loud"], /--log-level must be .*debug/],
     [["--platform-domain", "Not A Domain"], /--platform-domain must be/],
     [["--tls-cert-file", "x.pem"], /--tls-cert-file and --tls-private-key-file belong together/],

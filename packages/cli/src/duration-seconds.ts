@@ -1,16 +1,27 @@
-// Reads lives as people write them: 90m, 12h, 30d, 2w.
+// Lives as people write them: 90m, 12h, 30d, 2w.
 
 import { InvalidArgumentError } from "commander";
 
-const SECONDS: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
 /** Seconds; of numbers without a unit only 0 is taken. Throws commander's InvalidArgumentError, so that the message names the flag. */
 export function parseDurationSeconds(text: string): number {
   if (text === "0") return 0;
   const match = /^(\d{1,10})([smhdw])$/.exec(text);
-  const seconds = Number(match?.[1]) * (SECONDS[match?.[2] ?? ""] ?? Number.NaN);
+  const length = Object.entries(SECONDS).find(([unit]) => unit === match?.[2])?.[1];
+  const seconds = Number(match?.[1]) * (length ?? Number.NaN);
   // A slip of units makes a key that ends at once, or one that lives on for years.
   if (!Number.isSafeInteger(seconds))
     throw new InvalidArgumentError("Write a number and a unit of s, m, h, d or w, such as 90m, 12h or 30d.");
   return seconds;
+}
+
+/** What `parseDurationSeconds` reads as so many seconds, in the largest unit that makes a whole number; `0` for 0. */
+export function formatDurationSeconds(seconds: number): string {
+  if (seconds === 0) return "0";
+  // Weeks are read and not written: a month is 30d to everybody, and 4w is nobody's 28d.
+  const [unit, length] = (["d", "h", "m"] as const)
+    .map((name) => [name, SECONDS[name]] as const)
+    .find(([, size]) => seconds % size === 0) ?? ["s", 1];
+  return `${seconds / length}${unit}`;
 }

@@ -4,7 +4,8 @@ import { createResourceClient } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
-import { parseDurationSeconds } from "./duration-seconds.ts";
+import { formatDurationSeconds, parseDurationSeconds } from "./duration-seconds.ts";
+import { explainNotFound } from "./explain-not-found.ts";
 import { objectAt } from "./json-members.ts";
 import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "./project-namespace.ts";
 
@@ -26,18 +27,22 @@ export function createKubeConfigCommand(context: CommandContext): Command {
     .option("--cert, --client-cert", "with a client certificate instead of a token")
     .action((name: string, flags: KubeConfigFlags) =>
       withClient(flags, context, async (client, group) => {
+        const namespace = `${flags.namespacePrefix}${flags.project}`;
         const instances = createResourceClient(client, {
           group,
           version: "v1",
           resource: "virtualclusterinstances",
-          namespace: `${flags.namespacePrefix}${flags.project}`,
+          namespace,
         });
-        const reply = await instances.createSubresource(name, "kubeconfig", {
-          apiVersion: `${group}/v1`,
-          kind: "VirtualClusterInstanceKubeConfig",
-          metadata: {},
-          spec: { certificateTTL: flags.ttl, server: flags.server, clientCert: flags.clientCert },
-        });
+        const place = { group, namespace, project: flags.project, virtualCluster: name };
+        const reply = await explainNotFound(client, place, () =>
+          instances.createSubresource(name, "kubeconfig", {
+            apiVersion: `${group}/v1`,
+            kind: "VirtualClusterInstanceKubeConfig",
+            metadata: {},
+            spec: { certificateTTL: flags.ttl, server: flags.server, clientCert: flags.clientCert },
+          }),
+        );
         const { kubeConfig, expirationTimestamp } = objectAt(reply, "status");
         context.stdout.write(typeof kubeConfig === "string" ? kubeConfig : "");
         if (typeof expirationTimestamp === "string") {
@@ -57,7 +62,7 @@ function commandLine(name: string, flags: KubeConfigFlags): string {
   return [
     ...["postern", "kubeconfig", quoted(name), "--project", quoted(project)],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
-    ...option("--ttl", ttl === undefined || ttl === 0 ? ttl?.toString() : `${ttl}s`),
+    ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--server", server),
     ...(clientCert === true ? ["--client-cert"] : []),
     ...option("--kubeconfig", kubeconfig),

@@ -59,6 +59,7 @@ import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
 import { whileLeading } from "./server/while-leading.ts";
+import { withDiscoveryRefusals } from "./server/with-discovery-refusals.ts";
 
 /** How often files with credentials of the store are looked at. */
 const RELOAD_MS = 60_000;
@@ -271,7 +272,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
         authorizer: leakReportAuthorizer,
         rateLimits: leakReportLimits(clock),
       }),
-      proxy: createHandlerChain(createProxyRoute(core, surface), {
+      proxy: createHandlerChain(withDiscoveryRefusals(createProxyRoute(core, surface)), {
         ...chain,
         authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
         authorizer: createProxyAuthorizer(core),

@@ -6,19 +6,22 @@ import { AddressRefusedError } from "./guarded-lookup.ts";
 /** `reason` is one word for programs, in the details of the Status. */
 export type UpstreamFault = { readonly reason: string; readonly message: string };
 
-const RETRY_AFTER_SECONDS = 5;
+const BUSY_RETRY_AFTER_SECONDS = 1;
 
 export class ConnectTimeoutError extends Error {
   override readonly name = "ConnectTimeoutError";
 }
 
-/** It may be well again later. */
+/**
+ * It may be well again later. When, nobody knows: with a Retry-After, client-go would ask ten times for each request without a word, and
+ * kubectl stand still for minutes before it says what is wrong.
+ */
 export const unreachableError = ({ reason, message }: UpstreamFault, cause?: unknown): ApiError =>
   new ApiError({
     code: 503,
     reason: "ServiceUnavailable",
     message: `the cluster cannot be reached: ${message}`,
-    details: { causes: [{ reason, message }], retryAfterSeconds: RETRY_AFTER_SECONDS },
+    details: { causes: [{ reason, message }] },
     cause,
   });
 
@@ -31,8 +34,14 @@ export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unkn
     cause,
   });
 
-export const busyError = (): ApiError =>
-  unreachableError({ reason: "TooManyConnections", message: "too many requests to it are under way" });
+/** It is over as soon as one of those ends. */
+export const busyError = (): ApiError => {
+  const { code, reason, message, details } = unreachableError({
+    reason: "TooManyConnections",
+    message: "too many requests to it are under way",
+  });
+  return new ApiError({ code, reason, message, details: { ...details, retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS } });
+};
 
 export const credentialRefusedError = (): ApiError =>
   badGatewayError({ reason: "CredentialRefused", message: "it refuses the credential that the platform has for it" });

@@ -79,7 +79,7 @@ async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): 
     }
     if (!(error instanceof StorageUnavailableError)) throw error;
     throw new ConfigurationError(
-      `etcd at ${endpoints.join(", ")} cannot be used (${error.message}): check that it runs, and --etcd-cafile, --etcd-certfile and --etcd-keyfile`,
+      `${error.message}: check that etcd runs at ${endpoints.join(", ")}, and --etcd-cafile, --etcd-certfile and --etcd-keyfile`,
       { cause: error },
     );
   }

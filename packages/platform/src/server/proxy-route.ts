@@ -1,11 +1,11 @@
 // Answers what is sent through the platform to a virtual cluster: decides, finds the backend, hands over.
 
 import {
+  badRequestError,
   forbiddenPathError,
   isApiError,
   notFoundError,
   resourceNotFoundError,
-  serviceUnavailableError,
 } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import {
@@ -56,8 +56,6 @@ export function createProxyRoute(
   };
 }
 
-const RETRY_AFTER_SECONDS = 30;
-
 async function toVirtualCluster(
   context: RequestContext,
   path: VirtualClusterPath,
@@ -97,10 +95,7 @@ async function toCluster(
   const cluster = lookup.cluster(name);
   if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
   if (isLocalCluster(cluster)) {
-    throw serviceUnavailableError(
-      "the built-in cluster has no API of its own: its virtual clusters have",
-      RETRY_AFTER_SECONDS,
-    );
+    throw badRequestError("the built-in cluster has no API of its own: its virtual clusters and spaces have");
   }
   return await reached.ofCluster(cluster).proxy(context, outsideIdentity(context.user));
 }

@@ -44,10 +44,8 @@ const unreachable = (cause: string, message: string): ApiError =>
     code: 503,
     reason: "ServiceUnavailable",
     message: `the virtual cluster cannot be reached: ${message}`,
-    details: { causes: [{ reason: cause, message }], retryAfterSeconds: RETRY_AFTER_SECONDS },
+    details: { causes: [{ reason: cause, message }] },
   });
-
-const RETRY_AFTER_SECONDS = 30;
 
 /** The one word and the text of a refusal, as a status shows them. */
 export function reasonOf(error: ApiError): { readonly reason: string; readonly message: string } {

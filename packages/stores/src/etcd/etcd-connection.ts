@@ -179,7 +179,7 @@ export class EtcdConnection implements Disposable {
         this.#closing.signal.removeEventListener("abort", wake);
         resolve();
       };
-      const timer = this.#scheduler.schedule(delayMs, wake);
+      const timer = this.#scheduler.schedule(delayMs, wake, { isAwaited: true });
       this.#closing.signal.addEventListener("abort", wake);
     });
   }

@@ -5,7 +5,7 @@ import {
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
 import { describe, expect, test } from "vitest";
-import { hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
+import { hadNoEffect, isTransient, lastErrorIn, toStorageError } from "./etcd-errors.ts";
 import { hasOrderedProgress } from "./etcd-version.ts";
 
 const fault = (code: status, details: string) =>
@@ -37,6 +37,16 @@ describe("what etcd answers", () => {
   ])("unavailable because of %s: that nothing was done is certain: %s", (details, certain) => {
     expect(hadNoEffect(fault(status.UNAVAILABLE, details))).toBe(certain);
     expect(isTransient(fault(status.UNAVAILABLE, details))).toBe(true);
+  });
+
+  test.each([
+    [
+      "No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:1. Resolution note: ",
+      "connect ECONNREFUSED 127.0.0.1:1",
+    ],
+    ["etcdserver: no leader", "etcdserver: no leader"],
+  ])("%s is told a person as %s", (details, told) => {
+    expect(lastErrorIn(fault(status.UNAVAILABLE, details))).toBe(told);
   });
 
   test("a write that may have happened is never sent again", () => {

@@ -41,6 +41,11 @@ export function hadNoEffect(error: unknown): boolean {
   return error.details === NO_LEADER || error.details.startsWith("No connection established");
 }
 
+/** What a person is told of a call that failed: grpc-js wraps the one thing that went wrong into its own words. */
+export function lastErrorIn({ details }: ServiceError): string {
+  return /Last error: (?:Error: )?(.+?)\. Resolution note:/s.exec(details)?.[1] ?? details;
+}
+
 /** The error of the storage port for what a call ended with. */
 export function toStorageError(error: unknown): Error {
   if (!isServiceError(error)) return error instanceof Error ? error : new StorageUnavailableError(String(error));

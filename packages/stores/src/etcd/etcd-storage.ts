@@ -23,7 +23,7 @@ import { StoreVersionError } from "../store-version-error.ts";
 import { createCoalescedRead } from "./coalesced-read.ts";
 import { findCompactedRevision } from "./compacted-revision.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
-import { closedError, isCompacted, isFutureRevision, isServiceError } from "./etcd-errors.ts";
+import { closedError, isCompacted, isFutureRevision, isServiceError, lastErrorIn } from "./etcd-errors.ts";
 import { toEntries, toEntry } from "./etcd-events.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
 import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
@@ -103,7 +103,7 @@ async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promis
 }
 
 function openError(endpoints: readonly string[], error: unknown): StorageUnavailableError {
-  const details = isServiceError(error) ? error.details : error instanceof Error ? error.message : String(error);
+  const details = isServiceError(error) ? lastErrorIn(error) : error instanceof Error ? error.message : String(error);
   return new StorageUnavailableError(`etcd at ${endpoints.join(", ")} cannot be used: ${details}`, { cause: error });
 }
 

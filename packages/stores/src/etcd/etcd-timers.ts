@@ -1,12 +1,17 @@
 // The timers of the etcd store, a port so that tests can run them by hand.
 
+export type ScheduleOptions = {
+  /** Somebody waits for this: the process does not end before. Without it a timer alone keeps no process. */
+  readonly isAwaited?: boolean;
+};
+
 /** Runs `task` once after `delayMs`; disposing the handle before that cancels it. */
-export type Scheduler = { schedule(delayMs: number, task: () => void): Disposable };
+export type Scheduler = { schedule(delayMs: number, task: () => void, options?: ScheduleOptions): Disposable };
 
 export const systemScheduler: Scheduler = {
-  schedule(delayMs, task) {
+  schedule(delayMs, task, { isAwaited = false } = {}) {
     const timer = setTimeout(task, delayMs);
-    timer.unref();
+    if (!isAwaited) timer.unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },
 };
