@@ -44,6 +44,23 @@ test("L-02 says how many remain, unless a selector leaves objects out", async ()
   expect(selected).not.toHaveProperty("remainingItemCount");
 });
 
+test("L-02 goes on after a full page while there is anything behind it, selected or not", async () => {
+  const path = await create("l02-page", 2);
+  await api.post(KEYS, key("l02-page-z"));
+  const first = (await api.get(`${path}&limit=2`)).json;
+  expect(namesOf(first)).toEqual(["l02-page-0", "l02-page-1"]);
+  const last = (await api.get(`${path}&limit=2&continue=${first.metadata.continue}`)).json;
+  expect({ names: namesOf(last), token: last.metadata.continue }).toEqual({ names: [], token: undefined });
+});
+
+test("L-02 has one page for the one object that a name selects", async () => {
+  await create("l02-one", 2);
+  const { json } = await api.get(`${KEYS}?limit=1&fieldSelector=metadata.name%3Dl02-one-0`);
+  expect({ names: namesOf(json), token: json.metadata.continue }).toEqual({ names: ["l02-one-0"], token: undefined });
+  const filtered = await api.get(`${KEYS}?fieldSelector=metadata.name%3Dl02-one-0&labelSelector=!case`);
+  expect(namesOf(filtered.json)).toEqual([]);
+});
+
 test("L-03 pages through a consistent snapshot", async () => {
   const path = await create("l03", 4);
   const first = (await api.get(`${path}&limit=2`)).json;
@@ -62,9 +79,17 @@ test("L-04 refuses a version beside a continue token, and a token that is none",
     code: 400,
     message: "specifying resource version is not allowed when using continue",
   });
-  expect((await api.get(`${path}&continue=!!!`)).json.message).toMatch(
-    /^invalid continue token: continue key is not valid: /,
-  );
+  for (const query of ["continue=!!!", "continue=!!!&resourceVersion=5"]) {
+    expect((await api.get(`${path}&${query}`)).json.message).toMatch(
+      /^invalid continue token: continue key is not valid: /,
+    );
+  }
+});
+
+test.each([-1, -2])("L-05 goes on with what is there now from a token of version %i", async (rv) => {
+  const path = await create(`l05${rv}`, 2);
+  const token = Buffer.from(JSON.stringify({ v: "meta.k8s.io/v1", rv, start: `l05${rv}-0\0` })).toString("base64url");
+  expect(namesOf((await api.get(`${path}&continue=${token}`)).json)).toEqual([`l05${rv}-1`]);
 });
 
 test("L-05 answers 410 to a token whose snapshot is gone, with one that goes on without it", async () => {

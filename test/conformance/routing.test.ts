@@ -24,6 +24,13 @@ test.each(["FOO", "LIST", "PROPFIND"])("R-09 answers %s in the words of the reso
   expect(headers["audit-id"]).toBeDefined();
 });
 
+test("R-08 answers the older proxy path in the words of the resource", async () => {
+  expect((await send("GET", `${API}/proxy/ownedaccesskeys/x`)).json).toMatchObject({
+    code: 405,
+    message: `proxy is not supported on resources of kind "ownedaccesskeys.${GROUP}"`,
+  });
+});
+
 test("R-09 asks who sends an unknown method, as for any other", async () => {
   const { json } = await api.server.client.send({ method: "FOO", path: KEYS });
   expect(json).toMatchObject({ code: 403, reason: "Forbidden" });

@@ -144,14 +144,20 @@ test("B-03 holds a Scale against the uid, the name and the namespace of its obje
   });
 });
 
-test("B-04 answers 404 for the object before it does for an unknown subresource", async () => {
+test("B-04 answers 404 for the object where the subresource is unknown, also when the object is there", async () => {
   await api.post(WIDGETS, widget("b04"));
-  expect((await api.get(`${WIDGETS}/absent/nosuch`)).json.message).toBe(
-    'widgets.management.example.com "absent" not found',
-  );
-  expect((await api.get(`${WIDGETS}/b04/nosuch`)).json.message).toBe(
-    "the server could not find the requested resource",
-  );
+  for (const name of ["absent", "b04"]) {
+    expect((await api.get(`${WIDGETS}/${name}/nosuch`)).json).toMatchObject({
+      message: `widgets.management.example.com "${name}" not found`,
+      details: { name, group: "management.example.com", kind: "widgets" },
+    });
+  }
+});
+
+test("B-04 answers for a subresource whatever follows it in the path", async () => {
+  await api.post(WIDGETS, widget("b04-more", { size: 1, replicas: 3 }));
+  expect((await api.get(`${WIDGETS}/b04-more/status/more`)).json.metadata.name).toBe("b04-more");
+  expect((await api.get(`${WIDGETS}/b04-more/scale/more`)).json.spec).toEqual({ replicas: 3 });
 });
 
 test("T-01 prints a Table where kubectl asks for one", async () => {

@@ -101,6 +101,12 @@ test("W-08 ends cleanly when the time is up", async () => {
   expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
 });
 
+test("W-08 is over before it begins when the time is negative", async () => {
+  await create("w08");
+  const answer = await (await api.watch(`${KEYS}?watch=true&timeoutSeconds=-1`)).finished;
+  expect({ status: answer.status, text: answer.text }).toEqual({ status: 200, text: "" });
+});
+
 test("W-09 sends a bookmark two seconds before the end, and none when there is no time for it", async () => {
   const resourceVersion = await currentVersion();
   const path = `${KEYS}?watch=true&allowWatchBookmarks=true&resourceVersion=${resourceVersion}&timeoutSeconds=`;
@@ -125,7 +131,26 @@ test("W-10 streams a list, and marks its end by a bookmark", async () => {
   );
   const events = parseEvents(await watch.lines(2));
   expect(events.map(({ type }) => type)).toEqual(["ADDED", "BOOKMARK"]);
-  expect(events[1].object.metadata.annotations).toEqual({ "k8s.io/initial-events-end": "true" });
+  expect(events[1].object.metadata.annotations).toEqual({
+    "k8s.io/initial-events-end": "true",
+    "kubernetes.io/initial-events-list-blueprint": expect.any(String),
+  });
+  watch.close();
+});
+
+test.each([
+  ["application/json", '{"apiVersion":"management.example.com/v1","items":[],"kind":"OwnedAccessKeyList"}'],
+  [
+    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+    '{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":null}',
+  ],
+])("W-10 gives the list to put the initial events into: %s", async (accept, list) => {
+  const watch = await api.watch(`${KEYS}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnobody`, {
+    headers: { Accept: accept },
+  });
+  const [{ object }] = parseEvents(await watch.lines(1));
+  const blueprint = object.metadata.annotations["kubernetes.io/initial-events-list-blueprint"];
+  expect(Buffer.from(blueprint, "base64").toString()).toBe(`${list}\n`);
   watch.close();
 });
 

@@ -141,6 +141,57 @@ describe("leases and events", () => {
   });
 });
 
+describe("events", () => {
+  it("say first when they were last seen, and their name last", async () => {
+    const involvedObject = { kind: "Pod", name: "p", namespace: "default", fieldPath: "spec.containers{c}" };
+    await cluster.create("events", {
+      metadata: { name: "bare" },
+      involvedObject: { kind: "Pod", namespace: "default" },
+    });
+    await cluster.create("events", {
+      metadata: { name: "told" },
+      involvedObject,
+      reason: "Started",
+      message: " has begun\n",
+      type: "Normal",
+      source: { component: "kubelet", host: "node" },
+      count: 3,
+    });
+    expect(Object.entries(cellsOf("events", "told"))).toEqual([
+      ["Last Seen", "<unknown>"],
+      ["Type", "Normal"],
+      ["Reason", "Started"],
+      ["Object", "pod/p"],
+      ["Subobject", "spec.containers{c}"],
+      ["Source", "kubelet, node"],
+      ["Message", "has begun"],
+      ["First Seen", "<unknown>"],
+      ["Count", 3],
+      ["Name", "told"],
+    ]);
+    expect(cellsOf("events", "bare")).toMatchObject({
+      Object: "pod",
+      Source: "",
+      Subobject: "",
+      Message: "",
+      Count: 1,
+    });
+  });
+
+  it("are as old as their series, if they are one", async () => {
+    const { creationTimestamp } = (await cluster.create("namespaces", { metadata: { name: "clock" } })).metadata;
+    await cluster.create("events", {
+      metadata: { name: "series" },
+      involvedObject: { kind: "Pod", name: "p", namespace: "default" },
+      firstTimestamp: "2000-01-01T00:00:00Z",
+      lastTimestamp: "2000-01-01T00:00:00Z",
+      series: { count: 7, lastObservedTime: creationTimestamp ?? "" },
+    });
+    expect(cellsOf("events", "series")).toMatchObject({ "Last Seen": expect.stringMatching(/^\d+s$/), Count: 7 });
+    expect(cellsOf("events", "series")["First Seen"]).toMatch(/^\d+y\d*d?$/);
+  });
+});
+
 describe("roles and bindings", () => {
   it.each([
     [

@@ -1,7 +1,12 @@
 // Finds the resource that a request names and the handler of its verb.
 // Source: k8s.io/apiserver/pkg/endpoints/installer.go
 
-import { badRequestError, methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import {
+  badRequestError,
+  methodNotAllowedError,
+  notFoundError,
+  resourceNotFoundError,
+} from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "../chain/handler.ts";
 import { PART_VERBS, type ResourceDefinition, type ResourceVerb } from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
@@ -81,21 +86,24 @@ async function routeSubresource(
   endpoint: EndpointContext,
 ) {
   const { definition } = resource;
-  const { verb, parts } = context.info;
+  const { verb, parts, name: objectName } = context.info;
   const subresource = definition.subresources?.find((candidate) => candidate.name === name);
+  const isBuiltIn = definition.strategicMergePatch === true;
   const isLeaf = parts.length === 3;
   // Only what takes the connection over may have paths of its own below it.
   if (subresource !== undefined && subresource.updates === undefined && (isLeaf || subresource.connect !== undefined)) {
     return await handleSubresource(context, resource, subresource, endpoint);
   }
-  if (isLeaf && (subresource !== undefined || (name === "status" && definition.hasStatus === true))) {
+  // Custom resources are found by name and subresource alone, whatever follows.
+  const isPart = isLeaf || !isBuiltIn;
+  if (isPart && (subresource?.updates !== undefined || (name === "status" && definition.hasStatus === true))) {
     const served = (subresource?.verbs ?? PART_VERBS).find((each) => each === verb);
     if (served === undefined) throw unservedVerbError(definition, verb);
     return await HANDLERS[served](context, resource, endpoint);
   }
-  if (isLeaf && name === "scale" && definition.scale !== undefined)
+  if (isPart && name === "scale" && definition.scale !== undefined)
     return await handleScale(context, resource, endpoint);
-  // Upstream looks for the object first: an absent one is reported before an unknown subresource is.
-  await resource.storage.get?.(context, context.info.namespace, context.info.name, { resourceVersion: "0" });
-  throw resourceNotFoundError();
+  // Of a custom resource without such a subresource it is the object that is said to be missing, also when it is there.
+  if (isBuiltIn || subresource !== undefined) throw resourceNotFoundError();
+  throw notFoundError({ group: definition.group, resource: definition.plural }, objectName);
 }

@@ -18,8 +18,8 @@ const VERBS: { readonly [verb in ResourceVerb]: true } = {
 /** False for HTTP methods that are no verb of any resource. */
 export const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(VERBS, verb);
 
-/** 405. Built-in kinds have no route at all for what they do not serve; custom resources name the verb, where it is one. */
+/** 405. Built-in kinds have no route at all for what they do not serve; custom resources name the verb, which an unknown method has none of. */
 export function unservedVerbError({ group, plural, strategicMergePatch }: ResourceDefinition, verb: string): ApiError {
   if (strategicMergePatch === true) return methodNotAllowedError();
-  return verbNotSupportedError({ group, resource: plural }, isResourceVerb(verb) ? verb : "");
+  return verbNotSupportedError({ group, resource: plural }, verb);
 }

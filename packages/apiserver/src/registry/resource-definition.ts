@@ -73,6 +73,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly scale?: ScaleSubresource;
   readonly subresources?: readonly Subresource[];
   readonly columns?: readonly PrinterColumn[];
+  /** True when the name is among `columns`; else it stands in front of them. */
+  readonly hasOwnNameColumn?: boolean;
   /** Field selectors beside metadata.name and metadata.namespace, as simple JSONPaths (`.spec.user`). */
   readonly selectableFields?: readonly string[];
   /** False for the built-in kinds that keep no metadata.generation; default true. */
@@ -94,6 +96,9 @@ export type ResourceDefinition = GroupVersionKind & {
   /** Deprecated or otherwise noteworthy input, as Warning texts, beside what the schema declares. */
   warnings?(object: KubeObject): readonly string[];
 };
+
+/** The kind of a list of the resource. */
+export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinition): string => listKind;
 
 /** Identity function that gives a definition its type where it is written. */
 export const defineResource = (definition: ResourceDefinition): ResourceDefinition => definition;

@@ -107,13 +107,14 @@ export const events: ResourceDefinition = defineBuiltin({
     ".reportingComponent",
     ".type",
   ],
+  hasOwnNameColumn: true,
   columns: [
     {
       name: "Last Seen",
       type: "date",
       description: "The time since it last happened.",
-      // What the store holds has gone through the schema of the kind.
-      value: (event) => lastSeen(event as Event),
+      // What the store holds has gone through the schema of the kind, here and below.
+      value: (event) => lastSeen(event as Event) ?? UNKNOWN,
     },
     { name: "Type", type: "string", description: "Normal or Warning.", value: ".type" },
     { name: "Reason", type: "string", description: "What happened, in one word.", value: ".reason" },
@@ -122,17 +123,71 @@ export const events: ResourceDefinition = defineBuiltin({
       type: "string",
       description: "The object it happened to.",
       value: (event) => {
-        // As above.
         const { kind = "", name = "" } = (event as Event).involvedObject ?? {};
-        return `${kind.toLowerCase()}/${name}`;
+        return name === "" ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`;
       },
     },
-    { name: "Source", type: "string", priority: 1, description: "Who tells of it.", value: ".source.component" },
-    { name: "Message", type: "string", description: "What happened, for people to read.", value: ".message" },
-    { name: "Count", type: "integer", priority: 1, description: "How often it has happened.", value: ".count" },
+    {
+      name: "Subobject",
+      type: "string",
+      priority: 1,
+      description: "The part of the object it happened to.",
+      value: (event) => (event as Event).involvedObject?.fieldPath ?? "",
+    },
+    {
+      name: "Source",
+      type: "string",
+      priority: 1,
+      description: "Who tells of it.",
+      value: (event) => sourceText(event as Event),
+    },
+    {
+      name: "Message",
+      type: "string",
+      description: "What happened, for people to read.",
+      value: (event) => (event as Event).message?.trim() ?? "",
+    },
+    {
+      name: "First Seen",
+      type: "date",
+      priority: 1,
+      description: "The time since it first happened.",
+      value: (event) => firstSeen(event as Event) ?? UNKNOWN,
+    },
+    {
+      name: "Count",
+      type: "integer",
+      priority: 1,
+      description: "How often it has happened.",
+      value: (event) => countOf(event as Event),
+    },
+    {
+      name: "Name",
+      type: "string",
+      format: "name",
+      priority: 1,
+      description: "The name of the event.",
+      value: ".metadata.name",
+    },
   ],
   strategy,
 });
 
-const lastSeen = ({ series, lastTimestamp, eventTime, firstTimestamp }: Event): string | null =>
-  series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? firstTimestamp ?? null;
+const UNKNOWN = "<unknown>";
+
+const firstSeen = ({ firstTimestamp, eventTime }: Event): string | undefined =>
+  firstTimestamp ?? eventTime ?? undefined;
+
+/** A series says by itself when it last went on. */
+const lastSeen = (event: Event): string | undefined =>
+  event.series === undefined ? (event.lastTimestamp ?? firstSeen(event)) : (event.series.lastObservedTime ?? undefined);
+
+/** Events of the newer form that are no series have happened once. */
+const countOf = ({ series, count = 0 }: Event): number =>
+  series === undefined ? (count === 0 ? 1 : count) : (series.count ?? 0);
+
+function sourceText({ source = {}, reportingComponent = "", reportingInstance = "" }: Event): string {
+  const component = source.component || reportingComponent;
+  const instance = source.host || reportingInstance;
+  return instance === "" ? component : `${component}, ${instance}`;
+}

@@ -5,14 +5,15 @@ import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { watchConversion } from "../negotiation/convert-object.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
 import { jsonTextOf, type ObjectValue } from "../negotiation/object-value.ts";
 
-const INITIAL_EVENTS_END = { "k8s.io/initial-events-end": "true" };
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 
 export type WatchEncoder = {
   event(type: WatchEventType, object: CachedObject): Uint8Array;
@@ -52,6 +53,11 @@ export function createWatchEncoder(
   { clock, eventLines }: { readonly clock: Clock; readonly eventLines: EventLines },
 ): WatchEncoder {
   const convert = watchConversion(context, output, definition, clock);
+  const blueprint = listBlueprint(definition, output);
+  const initialEventsEnd = {
+    [INITIAL_EVENTS_END]: "true",
+    ...(blueprint === undefined ? {} : { [LIST_BLUEPRINT]: blueprint }),
+  };
   const encode = (type: string, value: ObjectValue): Uint8Array =>
     Buffer.from(`{"type":"${type}","object":${jsonTextOf(convert === undefined ? value : convert(value))}}\n`);
   return {
@@ -60,10 +66,24 @@ export function createWatchEncoder(
       encode("BOOKMARK", {
         kind: definition.kind,
         apiVersion: formatApiVersion(definition),
-        metadata: { resourceVersion, ...(isInitialEnd ? { annotations: INITIAL_EVENTS_END } : {}) },
+        metadata: { resourceVersion, ...(isInitialEnd ? { annotations: initialEventsEnd } : {}) },
       }),
     error: (error) => Buffer.from(`{"type":"ERROR","object":${stringifyJson(error.toStatus())}}\n`),
   };
+}
+
+/**
+ * The list without items, as the client would have been sent it: what clients put the initial events into when they take a watch
+ * for a list. There is no such list of Tables.
+ * Source: k8s.io/apiserver/pkg/endpoints/handlers/response.go (watchListTransformer)
+ */
+function listBlueprint(definition: ResourceDefinition, { convert }: OutputMedia): string | undefined {
+  if (convert?.kind === "Table") return undefined;
+  const list =
+    convert === undefined
+      ? { apiVersion: formatApiVersion(definition), items: [], kind: listKindOf(definition) }
+      : { kind: "PartialObjectMetadataList", apiVersion: formatApiVersion(convert), metadata: {}, items: null };
+  return Buffer.from(`${stringifyJson(list)}\n`).toString("base64");
 }
 
 function lineOf(type: WatchEventType, bytes: Uint8Array): Uint8Array {

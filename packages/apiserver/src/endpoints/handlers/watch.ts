@@ -57,7 +57,7 @@ const watchResponse = (run: StreamRun): ApiResponse => ({
 
 /** Without a wish of the client's, ends are spread over half an hour, so that clients do not all come back at once. */
 function timeoutOf(timeoutSeconds: number | undefined, { runtime }: EndpointContext): number {
-  if (timeoutSeconds !== undefined && timeoutSeconds > 0) return timeoutSeconds * 1000;
+  if (timeoutSeconds !== undefined && timeoutSeconds !== 0) return timeoutSeconds * 1000;
   const [random = 0] = runtime.random.bytes(1);
   return MIN_TIMEOUT_SECONDS * 1000 * (1 + random / 256);
 }
@@ -117,9 +117,9 @@ class WatchStream implements WatchEventObserver {
     });
     const stop = () => this.#end();
     signal.addEventListener("abort", stop, { once: true });
-    await this.#drain(sink);
+    if (timeoutMs > 0) await this.#drain(sink);
     this.#sink = sink;
-    if (this.#isOver || signal.aborted) {
+    if (this.#isOver || signal.aborted || timeoutMs < 0) {
       this.#end();
       return;
     }

@@ -5,18 +5,15 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "../../chain/handler.ts";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createTableConverter, parseIncludeObject, type TableConverter, tableOfObject } from "../table/table.ts";
+import type { ResourceColumns } from "../table/table-cells.ts";
 import type { OutputMedia } from "./negotiate-output.ts";
 import { decodeValue, type ObjectValue } from "./object-value.ts";
 import { notAListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
 /** What a conversion reads of a request: `includeObject`, and the time that ages are counted to. */
 export type ConversionContext = Pick<RequestContext, "request" | "receivedAt">;
-
-/** What a Table has to know of a resource. */
-export type ResourceColumns = Pick<ResourceDefinition, "columns">;
 
 /**
  * The value as it is when nothing is asked for or when it is a Status.

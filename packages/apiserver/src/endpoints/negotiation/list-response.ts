@@ -5,7 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ListPage } from "../../registry/resource-storage.ts";
 import { type ApiResponse, type ByteSink, jsonResponse } from "../../transport/api-response.ts";
 import { type ConversionContext, tableConverter } from "./convert-object.ts";
@@ -57,8 +57,7 @@ function listOutput(
 ): ListOutput {
   const metadata = listMetaOf(page);
   if (convert === undefined) {
-    const kind = resource.listKind ?? `${resource.kind}List`;
-    const head = { kind, apiVersion: formatApiVersion(resource), metadata };
+    const head = { kind: listKindOf(resource), apiVersion: formatApiVersion(resource), metadata };
     return { head, member: "items", element: (object) => object };
   }
   if (convert.kind === "PartialObjectMetadata") throw partialMetadataOfListError();

@@ -3,7 +3,8 @@
 
 import type { Status } from "@postern/apimachinery/meta/status";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
-import { type ConversionContext, convertObject, type ResourceColumns } from "./convert-object.ts";
+import type { ResourceColumns } from "../table/table-cells.ts";
+import { type ConversionContext, convertObject } from "./convert-object.ts";
 import { encodeObject } from "./encode-object.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "./gzip.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";

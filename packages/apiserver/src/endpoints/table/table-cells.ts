@@ -2,12 +2,17 @@
 // Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import { formatGoFloat } from "@postern/apimachinery/validation/go-syntax";
 import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
 import { compileJsonPath } from "./json-path.ts";
+
+/** What a Table has to know of a resource. */
+export type ResourceColumns = Pick<ResourceDefinition, "columns" | "hasOwnNameColumn">;
 
 export type TableColumnDefinition = {
   readonly name: string;
@@ -52,11 +57,14 @@ const DEFAULT_COLUMNS: readonly PrinterColumn[] = [
 type Cell = (object: KubeObject, now: number) => JsonValue;
 
 /** The name first, then the resource's own columns, or the age when it has none. */
-export function tableColumns({ columns = DEFAULT_COLUMNS }: Pick<ResourceDefinition, "columns">): TableColumns {
+export function tableColumns({ columns = DEFAULT_COLUMNS, hasOwnNameColumn = false }: ResourceColumns): TableColumns {
   const own = columns.map(cellOf);
   return {
-    definitions: [NAME_COLUMN, ...columns.map(definitionOf)],
-    cells: (object, now) => [object.metadata.name ?? "", ...own.map((cell) => cell(object, now))],
+    definitions: [...(hasOwnNameColumn ? [] : [NAME_COLUMN]), ...columns.map(definitionOf)],
+    cells: (object, now) => [
+      ...(hasOwnNameColumn ? [] : [object.metadata.name ?? ""]),
+      ...own.map((cell) => cell(object, now)),
+    ],
   };
 }
 
@@ -80,26 +88,41 @@ function cellOf({ type, value }: PrinterColumn): Cell {
   }
   const path = compileJsonPath(value);
   if (path === undefined) return () => null;
-  return (object, now) => formatCell(type, path(object)[0] ?? null, now);
+  return (object, now) => {
+    const [found] = path(object);
+    return found === undefined ? null : formatCell(type, found, now);
+  };
 }
 
 /** Values of another type than the column's are left out, as kubectl would refuse to print them. */
 function formatCell(type: PrinterColumn["type"], value: JsonValue, now: number): JsonValue {
-  if (value === null) return null;
   switch (type) {
     case "string":
-      return typeof value === "string" ? value : stringifyJson(value);
+      return printedText(value);
     case "integer":
       if (typeof value === "bigint") return value;
       return typeof value === "number" ? Math.trunc(value) : null;
     case "number":
-      return typeof value === "number" || typeof value === "bigint" ? value : null;
+      return typeof value === "number" || typeof value === "bigint" ? Number(value) : null;
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":
+      if (value === "" || value === "null") return "<unknown>";
       return typeof value === "string" ? (ageOf(value, now) ?? "<invalid>") : null;
   }
 }
+
+/** What stands in a text column: words as they are, lists and objects as Go writes JSON, and null as the template printer names it. */
+function printedText(value: JsonValue): string {
+  if (value === null) return "<no value>";
+  if (typeof value === "string") return value;
+  if (typeof value === "number" && !Number.isSafeInteger(value)) return formatGoFloat(value);
+  if (typeof value !== "object") return String(value);
+  return stringifyJson(withSortedMembers(value)).replaceAll(/[<>&\u2028\u2029]/g, escapedForHtml);
+}
+
+/** Go's JSON is safe inside of HTML. */
+const escapedForHtml = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** Undefined for text that is no timestamp. */
 function ageOf(timestamp: string, now: number): string | undefined {

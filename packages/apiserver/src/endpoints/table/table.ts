@@ -5,9 +5,8 @@ import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-valu
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject, ListMeta } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { partialObjectMetadata } from "../negotiation/partial-object-metadata.ts";
-import { tableColumns } from "./table-cells.ts";
+import { type ResourceColumns, tableColumns } from "./table-cells.ts";
 
 /** Which form of the object a row carries. */
 export type IncludeObject = "Metadata" | "Object" | "None";
@@ -40,7 +39,7 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
 }
 
 export function createTableConverter(
-  resource: Pick<ResourceDefinition, "columns">,
+  resource: ResourceColumns,
   { apiVersion, includeObject, now }: TableOptions,
 ): TableConverter {
   const columns = tableColumns(resource);

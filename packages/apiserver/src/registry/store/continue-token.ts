@@ -94,6 +94,7 @@ function membersOf(value: JsonValue): JsonObject {
 
 /** Whether no segment would be resolved away: such a key could leave what is listed. */
 const isCleanKey = (key: string): boolean =>
+  key === "/" ||
   key
     .replace(/^\//, "")
     .split("/")

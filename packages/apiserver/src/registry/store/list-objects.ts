@@ -4,7 +4,7 @@
 import { badRequestError, expiredError, tooLargeResourceVersionError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
-import type { Revision } from "../../storage/storage.ts";
+import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ListPage, ListQuery } from "../resource-storage.ts";
 import { type ContinuePosition, INCONSISTENT } from "./continue-token.ts";
@@ -33,8 +33,9 @@ type Page = {
 export async function listObjects(store: StoreContext, context: RequestContext, query: ListQuery): Promise<ListPage> {
   const matches = compileSelection(query, store.definition, store.keys);
   const prefix = store.keys.inNamespace(query.namespace);
-  const limit = ignoresLimit(query) ? 0 : Math.max(query.limit, 0);
-  const page = await readPage(store, context, query, { prefix, limit, matches });
+  const only = selectedKey(query, store);
+  const limit = only !== undefined || ignoresLimit(query) ? 0 : Math.max(query.limit, 0);
+  const page = await readPage(store, context, query, { prefix, limit, matches, exists: query.visible, only });
   return {
     items: page.items,
     resourceVersion: String(page.revision),
@@ -57,14 +58,32 @@ export async function listObjects(store: StoreContext, context: RequestContext, 
 const ignoresLimit = ({ resourceVersion, continue: token }: ListQuery): boolean =>
   resourceVersion === "0" && token === "";
 
-type Range = { readonly prefix: string; readonly limit: number; readonly matches: ObjectPredicate | undefined };
+/**
+ * The key of the one object that can be selected: there is nothing to page through then.
+ * Source: k8s.io/apiserver/pkg/storage/selection_predicate.go (MatchesSingle)
+ */
+function selectedKey({ fieldSelector, namespace, continue: token }: ListQuery, store: StoreContext) {
+  const name = token === "" ? fieldSelector?.requiresExactMatch("metadata.name") : undefined;
+  const isOne = name !== undefined && (namespace !== "" || !store.definition.namespaced);
+  return isOne ? store.keys.of(namespace, name) : undefined;
+}
+
+type Range = {
+  readonly prefix: string;
+  readonly limit: number;
+  readonly matches: ObjectPredicate | undefined;
+  /** Whether an object is there at all for who lists. Undefined when all are. */
+  readonly exists: ObjectPredicate | undefined;
+  readonly only: string | undefined;
+};
 
 async function readPage(store: StoreContext, context: RequestContext, query: ListQuery, range: Range): Promise<Page> {
   if (query.continue !== "") {
+    const position = store.continueTokens.decode(query.continue);
     if (query.resourceVersion !== "" && query.resourceVersion !== "0") {
       throw badRequestError("specifying resource version is not allowed when using continue");
     }
-    return await readContinued(store, context, store.continueTokens.decode(query.continue), range);
+    return await readContinued(store, context, position, range);
   }
   const { resourceVersion, resourceVersionMatch } = query;
   const isFromHistory = resourceVersionMatch === "Exact" || (resourceVersion !== "" && range.limit > 0);
@@ -94,7 +113,7 @@ async function readContinued(
   range: Range,
 ): Promise<Page> {
   const after = range.prefix + startAfter;
-  if (revision === INCONSISTENT) {
+  if (revision <= INCONSISTENT) {
     await awaitFreshness(store.cache, "", context.signal);
     return readCached(store, range, after);
   }
@@ -111,10 +130,16 @@ async function readContinued(
 /** From memory, which holds the state of `revision`: the newest, or an older one since which nothing changed. */
 function readCached(
   { view }: StoreContext,
-  { prefix, limit, matches }: Range,
+  range: Range,
   startAfter: string,
   revision: Revision = view.revision,
 ): Page {
+  const { prefix, limit, matches, only } = range;
+  if (only !== undefined) {
+    const object = view.get(only);
+    const items = object === undefined || matches?.(object) === false ? [] : [object];
+    return { items, revision, remaining: 0, lastKey: undefined };
+  }
   const after = startAfter === "" ? {} : { startAfter };
   if (matches === undefined) {
     const items = view.list(prefix, { ...after, ...(limit === 0 ? {} : { limit }) });
@@ -123,12 +148,21 @@ function readCached(
     return { items, revision, remaining, lastKey: remaining === 0 ? undefined : last };
   }
   const items: CachedObject[] = [];
-  for (const object of view.list(prefix, after)) {
-    if (!matches(object)) continue;
-    if (limit > 0 && items.length === limit) return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
-    items.push(object);
+  const isFull = select(view.list(prefix, after), range, items);
+  return { items, revision, remaining: 0, lastKey: isFull ? items.at(-1)?.key : undefined };
+}
+
+/**
+ * Adds what is selected to `items`. True when they are as many as may be while there is more to look at, selected or not: whether
+ * anything of it is selected the next page tells.
+ */
+function select(objects: Iterable<CachedObject>, { limit, matches, exists }: Range, items: CachedObject[]): boolean {
+  for (const object of objects) {
+    if (limit > 0 && items.length === limit) {
+      if (exists === undefined || exists(object)) return true;
+    } else if (matches === undefined || matches(object)) items.push(object);
   }
-  return { items, revision, remaining: 0, lastKey: undefined };
+  return false;
 }
 
 /** Whether memory still shows the state of a past revision that may be read at all. */
@@ -137,11 +171,12 @@ const isCurrent = ({ view, storage: { oldestRevision = 0 } }: StoreContext, revi
 
 async function readSnapshot(
   store: StoreContext,
-  { prefix, limit, matches }: Range,
+  range: Range,
   revision: Revision,
   startAfter: string,
   { signal }: RequestContext,
 ): Promise<Page> {
+  const { prefix, limit, matches } = range;
   const items: CachedObject[] = [];
   let after = startAfter;
   for (;;) {
@@ -154,16 +189,17 @@ async function readSnapshot(
         ...(wanted === undefined ? {} : { limit: wanted }),
       })
       .catch(keepHistoryErrors);
-    for (const entry of entries) {
-      const object = store.codec.decode(entry);
-      if (matches !== undefined && !matches(object)) continue;
-      if (limit > 0 && items.length === limit) return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
-      items.push(object);
+    if (select(decoded(store, entries), range, items)) {
+      return { items, revision, remaining: 0, lastKey: items.at(-1)?.key };
     }
     after = entries.at(-1)?.key ?? after;
     if (remaining === 0 || entries.length === 0) return { items, revision, remaining: 0, lastKey: undefined };
     if (matches === undefined) return { items, revision, remaining, lastKey: after };
   }
+}
+
+function* decoded({ codec }: StoreContext, entries: readonly StoredEntry[]): Iterable<CachedObject> {
+  for (const entry of entries) yield codec.decode(entry);
 }
 
 /** The caller tells a compacted continue token from a compacted list. */
