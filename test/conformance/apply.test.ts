@@ -36,7 +36,7 @@ test.each<[string, JsonObject | string, string]>([
   [
     "text that is no YAML",
     "a: b: c",
-    "error decoding YAML: error converting YAML to JSON: yaml: line 1: mapping values are not allowed in this context",
+    "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context",
   ],
 ])("S-03 refuses a configuration with %s", async (_what, body, message) => {
   const { json } = await api.patch(`${KEYS}/s03?fieldManager=m`, APPLY_PATCH, body);

@@ -190,7 +190,7 @@ function checkArray(compiled: CompiledSchema, array: JsonArray, old: JsonValue |
     reportRule(walk, array.length, `should have at least ${minItems} items`);
   }
   if (maxItems !== undefined && array.length > maxItems) reportTooMany(walk, array.length, maxItems);
-  if (uniqueItems === true && new Set(array.map(formatGoValue)).size < array.length) {
+  if (uniqueItems === true && new Set(array.map((item) => formatGoValue(item))).size < array.length) {
     reportRule(walk, "", "shouldn't contain duplicates");
   }
 }

@@ -8,19 +8,20 @@ import { quoteGo } from "../text/go-quote.ts";
 const MAX_DEPTH = 100;
 
 /** A decoded JSON value, such as `map[string]interface {}{"a":[]interface {}{"b", 42}}`. Keys are sorted. */
-export const formatGoValue = (value: JsonValue | undefined): string => formatNested(value, 0);
+export const formatGoValue = (value: JsonValue | undefined, mapType = "map[string]interface {}"): string =>
+  formatNested(value, mapType, 0);
 
-function formatNested(value: JsonValue | undefined, depth: number): string {
+function formatNested(value: JsonValue | undefined, mapType: string, depth: number): string {
   if (value === null || value === undefined) return "interface {}(nil)";
   if (typeof value === "string") return quoteGo(value);
   if (depth > MAX_DEPTH) return "...";
   if (isJsonArray(value)) {
-    return `[]interface {}{${value.map((item) => formatNested(item, depth + 1)).join(", ")}}`;
+    return `[]interface {}{${value.map((item) => formatNested(item, mapType, depth + 1)).join(", ")}}`;
   }
   if (isJsonObject(value)) {
     const members = Object.keys(value).sort();
-    const texts = members.map((name) => `${quoteGo(name)}:${formatNested(value[name], depth + 1)}`);
-    return `map[string]interface {}{${texts.join(", ")}}`;
+    const texts = members.map((name) => `${quoteGo(name)}:${formatNested(value[name], mapType, depth + 1)}`);
+    return `${mapType}{${texts.join(", ")}}`;
   }
   return String(value);
 }

@@ -6,7 +6,8 @@ import { findDuplicateFields, MAX_STRICT_ERRORS } from "../json/find-duplicate-f
 import { JsonSyntaxError } from "../json/json-syntax-error.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import { parseJson } from "../json/parse-json.ts";
-import { YamlError, yamlErrorAt } from "./yaml-error.ts";
+import { goYamlFault, unprintableFault } from "./go-yaml-fault.ts";
+import { YamlError } from "./yaml-error.ts";
 import { yamlNodeToJson } from "./yaml-node-to-json.ts";
 
 export type DecodedYaml = {
@@ -50,10 +51,11 @@ function decodeAsJson(text: string): DecodedYaml | undefined {
 
 function decodeAsYaml(text: string, limits: YamlLimits): DecodedYaml {
   if (text.length > limits.maxLength) throw new YamlError(`yaml: text is longer than ${limits.maxLength} characters`);
+  const unprintable = unprintableFault(text);
+  if (unprintable !== undefined) throw unprintable;
   const lines = new LineCounter();
   const { contents, errors } = composeFirstDocument(text, lines);
-  const fault = errors[0];
-  if (fault !== undefined) throw syntaxError(fault, lines);
+  if (errors.length > 0) throw goYamlFault(errors, text);
   const duplicates: string[] = [];
   const value = yamlNodeToJson(contents, {
     ...limits,
@@ -78,23 +80,8 @@ function composeFirstDocument(text: string, lines: LineCounter): FirstDocument {
 function* tokensOfFirstDocument(text: string, lines: LineCounter): Generator<CST.Token> {
   let complete = false;
   for (const token of new Parser(lines.addNewLine).parse(text)) {
-    if (complete && (token.type === "document" || token.type === "doc-end" || token.type === "error")) return;
+    if (complete && (token.type === "document" || token.type === "doc-end")) return;
     yield token;
     complete ||= token.type === "document";
-  }
-}
-
-/** The words of Go's parser where both have the same fault, those of our library otherwise. */
-function syntaxError({ code, message, pos }: YAMLError, lines: LineCounter): YamlError {
-  const { line } = lines.linePos(pos[0]);
-  switch (code) {
-    case "RESOURCE_EXHAUSTION":
-      return new YamlError("yaml: exceeded max depth");
-    case "TAB_AS_INDENT":
-      return yamlErrorAt(line, "found character that cannot start any token");
-    case "BLOCK_AS_IMPLICIT_KEY":
-      return yamlErrorAt(line, "mapping values are not allowed in this context");
-    default:
-      return yamlErrorAt(line, message);
   }
 }

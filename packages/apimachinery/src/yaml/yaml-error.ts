@@ -4,5 +4,3 @@
 export class YamlError extends Error {
   override readonly name = "YamlError";
 }
-
-export const yamlErrorAt = (line: number, what: string): YamlError => new YamlError(`yaml: line ${line}: ${what}`);

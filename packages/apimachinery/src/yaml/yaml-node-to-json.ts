@@ -5,8 +5,9 @@ import { isAlias, isMap, isScalar, isSeq, type ParsedNode, type Scalar, type YAM
 import { isJsonArray, isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } from "../json/json-value.ts";
 import { type MutableJsonObject, setMember } from "../json/set-member.ts";
 import { quoteGo } from "../text/go-quote.ts";
+import { formatGoValue } from "../validation/go-syntax.ts";
 import { MERGE_KEY, resolveYamlScalar } from "./resolve-yaml-scalar.ts";
-import { YamlError, yamlErrorAt } from "./yaml-error.ts";
+import { YamlError } from "./yaml-error.ts";
 
 export type ConversionOptions = {
   readonly maxDepth: number;
@@ -38,7 +39,7 @@ export function yamlNodeToJson(node: YamlNode, options: ConversionOptions): Json
 
 function convert(node: YamlNode, depth: number, conversion: Conversion): JsonValue {
   if (node === null || node === undefined) return null;
-  if (isAlias(node)) return convertAlias(node.source, node.range[0], depth, conversion);
+  if (isAlias(node)) return convertAlias(node.source, depth, conversion);
   if (node.anchor === undefined) return convertNode(node, depth, conversion);
   const { size, deepest } = conversion;
   conversion.anchors.set(node.anchor, undefined);
@@ -64,13 +65,12 @@ function reach(depth: number, conversion: Conversion): void {
 }
 
 /** The anchored value itself, not a copy: an alias costs nothing here, but what it adds to the output is counted. */
-function convertAlias(anchor: string, offset: number, depth: number, conversion: Conversion): JsonValue {
+function convertAlias(anchor: string, depth: number, conversion: Conversion): JsonValue {
   const anchored = conversion.anchors.get(anchor);
   if (anchored === undefined) {
     const known = conversion.anchors.has(anchor);
-    throw yamlErrorAt(
-      conversion.lineOf(offset),
-      known ? `anchor '${anchor}' value contains itself` : `unknown anchor '${anchor}' referenced`,
+    throw new YamlError(
+      known ? `yaml: anchor '${anchor}' value contains itself` : `yaml: unknown anchor '${anchor}' referenced`,
     );
   }
   conversion.size += anchored.size;
@@ -101,8 +101,9 @@ function convertMap(node: YAMLMap, depth: number, conversion: Conversion): JsonV
       continue;
     }
     const key = convert(keyNode, depth, conversion);
-    if (isJsonArray(key) || isJsonObject(key) || key === null) {
-      throw new YamlError(`yaml: unsupported map key of type ${key === null ? "null" : "map or list"}`);
+    if (key === null) throw new YamlError("yaml: unsupported map key of type null");
+    if (isJsonArray(key) || isJsonObject(key)) {
+      throw new YamlError(`yaml: invalid map key: ${formatGoValue(key, "map[interface {}]interface {}")}`);
     }
     if (seen.has(key)) {
       const offset = valueNode?.range[0] ?? keyNode?.range[0] ?? 0;
