@@ -106,13 +106,13 @@ describe("postern key", () => {
     const key = await succeed(cli("key", "create", "scoped", "--virtual-cluster", "default/demo"));
     const ofUsers = ["key", "explain", "scoped", "--path", "/apis/management.postern/v1/users", "--method", "post"];
     expect(await succeed(cli(...ofUsers))).toMatch(
-      /^Request: +create management\.postern\/users\nAllowed: +no\n {2}key: +lets it through\n {2}right: +lets it through: RBAC: .*\n {2}scope: +refuses it: out-of-scope\nRemedy: +no entry of a scope opens this/,
+      /^Key: +good\nRequest: +create management\.postern\/users\nAllowed: +no\n {2}key: +lets it through\n {2}right: +lets it through: RBAC: .*\n {2}scope: +refuses it: out-of-scope\nRemedy: +no entry of a scope opens this/,
     );
     const demo = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo";
     expect((await http(demo, { key: key.trim() })).status).toBe(200);
     const text = await succeed(cli("key", "explain", "scoped"));
     expect(text).toMatch(
-      /^Use known: +since .*\nLeast scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\n$/,
+      /^Key: +good\nUse known: +since .*\nLeast scope: +{"virtualClusters":\[{"project":"default","virtualCluster":"demo"}\]}\n$/,
     );
     expect(await cliJson("key", "explain", "scoped", "--path", demo)).toMatchObject({ allowed: true, remedies: [] });
   });
@@ -184,8 +184,8 @@ describe("postern credentials", () => {
 
 describe("postern kubeconfig", () => {
   it.each([
-    [["nope"], /^postern: no virtual cluster "nope" in the project default that you can see; there are .*\bdemo\b/],
-    [["demo", "--project", "nope"], /^postern: no project "nope" that you can see; there are .*\bdefault\b/],
+    [["nope"], /^postern: no virtual cluster "nope" in the project default that you can see; .*: default\/demo/],
+    [["demo", "--project", "nope"], /^postern: no project "nope" that you can see; .*: default\/demo/],
   ])("says which part of %j is missing", async (name, line) => {
     const { code, stdout, stderr } = await cli("kubeconfig", ...name);
     expect([code, stdout]).toEqual([1, ""]);

@@ -248,12 +248,18 @@ describe("what others run", () => {
     expect(await succeed(kubectl(["get", "namespaces", "-o", "name"]))).toContain("namespace/default");
   });
 
-  it("is said to be down when it is, answers 503 with the time to come back, and is found again", async () => {
+  it("is said to be down when it is, answers 503, keeps what waits for it, and is found again", async () => {
     await near.create(SPACES, {
       kind: "SpaceInstance",
       metadata: { name: "lasting" },
       spec: { clusterRef: { cluster: "host", namespace: "lasting" } },
     });
+    await near.create(SPACES, {
+      kind: "SpaceInstance",
+      metadata: { name: "leaving" },
+      spec: { clusterRef: { cluster: "host", namespace: "leaving" } },
+    });
+    await expect.poll(() => statusOf(`${SPACES}/leaving`), WAIT).toMatchObject({ phase: "Ready" });
     const paths = [`${SPACES}/lasting`, `${INSTANCES}/outer`, `${MANAGEMENT}/clusters/host`];
     const ready = async () =>
       await Promise.all(
@@ -272,6 +278,16 @@ describe("what others run", () => {
     expect(down.headers["retry-after"]).toBeUndefined();
     expect(down.body.details.causes[0].reason).toBe("ConnectionRefused");
     await expect.poll(ready, WAIT).toEqual(["False", "False", "False"]);
+    expect((await near.http(`${SPACES}/leaving`, { key: near.key, method: "DELETE" })).status).toBe(200);
+    const waiting = {
+      reason: "ConnectionRefused",
+      message: expect.stringMatching(
+        /as soon as its namespace leaving is, but nothing listens there; .*the cluster host/,
+      ),
+    };
+    await expect
+      .poll(() => statusOf(`${SPACES}/leaving`), WAIT)
+      .toMatchObject({ ...waiting, phase: "Pending", conditions: [{ type: "Ready", status: "False", ...waiting }] });
     await using _again = await startPostern(far.process.dataDir, [
       "--secure-port",
       port,
@@ -279,5 +295,6 @@ describe("what others run", () => {
       FAR_ADDRESS ?? "127.0.0.1",
     ]);
     await expect.poll(ready, WAIT).toEqual(["True", "True", "True"]);
+    await expect.poll(() => codeAt(`${SPACES}/leaving`), WAIT).toBe(404);
   });
 });

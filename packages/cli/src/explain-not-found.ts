@@ -8,40 +8,40 @@ import type { VirtualClusterName } from "./virtual-cluster-name.ts";
 
 export type VirtualClusterPlace = VirtualClusterName & {
   readonly group: string;
-  /** The namespace of the project. */
-  readonly namespace: string;
+  readonly namespacePrefix: string;
 };
 
 /** So many names are a help; more are a flood. */
 const MOST_NAMES = 10;
 
 /**
- * What `ask` resolves with. Where it rejects with NotFound, rejects with UsageError: one line with the names that the caller can see,
- * which the server filters as it does all lists.
+ * What `ask` resolves with. Where it is refused and the caller cannot see the virtual cluster, rejects with UsageError: one line that
+ * names those that it can see, which the server filters as it does all lists.
  */
 export async function explainNotFound<T>(
   client: ApiClient,
-  { group, namespace, project, virtualCluster }: VirtualClusterPlace,
+  { group, namespacePrefix, project, virtualCluster }: VirtualClusterPlace,
   ask: () => Promise<T>,
 ): Promise<T> {
   try {
     return await ask();
   } catch (error) {
-    if (!isApiError(error, "NotFound")) throw error;
-    const namesOf = async (resource: string, place: { readonly namespace?: string } = {}): Promise<string[]> => {
-      const { items } = await listAll(createResourceClient(client, { group, version: "v1", resource, ...place }));
-      return items.map(({ metadata }) => metadata.name ?? "");
-    };
-    const projects = await namesOf("projects");
-    if (!projects.includes(project)) throw missing(`project ${JSON.stringify(project)}`, projects, error);
-    const inIt = await namesOf("virtualclusterinstances", { namespace });
-    throw missing(`virtual cluster ${JSON.stringify(virtualCluster)} in the project ${project}`, inIt, error);
+    if (!isApiError(error, "NotFound") && !isApiError(error, "Forbidden")) throw error;
+    const list = (resource: string) => listAll(createResourceClient(client, { group, version: "v1", resource }));
+    const visible = (await list("virtualclusterinstances")).items.map(({ metadata: { namespace = "", name = "" } }) =>
+      namespace.startsWith(namespacePrefix) ? `${namespace.slice(namespacePrefix.length)}/${name}` : name,
+    );
+    if (visible.includes(`${project}/${virtualCluster}`)) throw error;
+    const projects = (await list("projects")).items.map(({ metadata }) => metadata.name);
+    const missing = projects.includes(project)
+      ? `virtual cluster ${JSON.stringify(virtualCluster)} in the project ${project}`
+      : `project ${JSON.stringify(project)}`;
+    throw new UsageError(`no ${missing} that you can see; ${choiceOf(visible)}`, { cause: error });
   }
 }
 
-function missing(what: string, names: readonly string[], cause: unknown): UsageError {
-  const shown = names.slice(0, MOST_NAMES);
-  const rest = names.length - shown.length;
-  const others = names.length === 0 ? "there is none" : `there are ${shown.join(", ")}`;
-  return new UsageError(`no ${what} that you can see; ${others}${rest > 0 ? ` and ${rest} more` : ""}`, { cause });
+function choiceOf(names: readonly string[]): string {
+  if (names.length === 0) return "you can see no virtual cluster at all: ask for a role in its project";
+  const rest = names.length - MOST_NAMES;
+  return `virtual clusters that you can see: ${names.slice(0, MOST_NAMES).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }

@@ -27,14 +27,14 @@ export function createKubeConfigCommand(context: CommandContext): Command {
     .option("--cert, --client-cert", "with a client certificate instead of a token")
     .action((name: string, flags: KubeConfigFlags) =>
       withClient(flags, context, async (client, group) => {
-        const namespace = `${flags.namespacePrefix}${flags.project}`;
         const instances = createResourceClient(client, {
           group,
           version: "v1",
           resource: "virtualclusterinstances",
-          namespace,
+          namespace: `${flags.namespacePrefix}${flags.project}`,
         });
-        const place = { group, namespace, project: flags.project, virtualCluster: name };
+        const { project, namespacePrefix } = flags;
+        const place = { group, namespacePrefix, project, virtualCluster: name };
         const reply = await explainNotFound(client, place, () =>
           instances.createSubresource(name, "kubeconfig", {
             apiVersion: `${group}/v1`,

@@ -31,11 +31,21 @@ export const createKeyExplainCommand = (context: CommandContext): Command =>
       });
       const status = objectAt(answer, "status");
       if (flags.output === "json") writeJson(status, context);
-      else context.stdout.write(printFields([...judgement(status), ...usage(status)]));
+      else
+        context.stdout.write(
+          printFields([...state(status), ...judgement(status), ...remedies(status), ...usage(status)]),
+        );
     });
   });
 
-function judgement(status: JsonObject): readonly (readonly [string, string])[] {
+type Fields = readonly (readonly [string, string])[];
+
+const state = ({ refusal }: JsonObject): Fields => [["Key", refusal === undefined ? "good" : `refused: ${refusal}`]];
+
+const remedies = (status: JsonObject): Fields =>
+  listAt(status, "remedies").map((remedy): [string, string] => ["Remedy", String(remedy)]);
+
+function judgement(status: JsonObject): Fields {
   const { allowed, request } = status;
   if (allowed === undefined) return [];
   return [
@@ -46,16 +56,21 @@ function judgement(status: JsonObject): readonly (readonly [string, string])[] {
       const why = reason === undefined || reason === "" ? "" : `: ${reason}`;
       return [`  ${name}`, `${passed === true ? "lets it through" : "refuses it"}${why}`];
     }),
-    ...listAt(status, "remedies").map((remedy): [string, string] => ["Remedy", String(remedy)]),
   ];
 }
 
-function usage(status: JsonObject): readonly (readonly [string, string])[] {
+/** An empty scope is one, too: for a key that has only asked what every live key may. */
+const EMPTY = "{}, since no use that needs one is known";
+
+function usage(status: JsonObject): Fields {
   const { usedSince, leastScope, isUsageComplete } = status;
   const seen = `since ${usedSince}${isUsageComplete === false ? "; the key was used for more than is remembered" : ""}`;
   return [
     ["Use known", seen],
-    ["Least scope", JSON.stringify(leastScope ?? {})],
+    [
+      "Least scope",
+      isJsonObject(leastScope) && Object.keys(leastScope).length > 0 ? JSON.stringify(leastScope) : EMPTY,
+    ],
     ...listAt(status, "beyondScopes").map((use): [string, string] => ["Beyond scopes", String(use)]),
   ];
 }

@@ -73,6 +73,20 @@ export function createKeyRefusal(
 
 const LOCKED = "locked: a value that a rotation had replaced was used";
 
+/** What the owner of the key can do about it, for people to read. */
+export function remedyOfKeyRefusal(refusal: string): string {
+  switch (refusal) {
+    case "disabled":
+      return "set spec.disabled of the key to false, unless it was disabled for having leaked: then rotate it before";
+    case LOCKED:
+      return "rotate the key with another credential: somebody else may have its values";
+    case "its user is locked":
+      return "an administrator has to unlock the user: set spec.disabled of the user to false";
+    default:
+      return `make another key: this one is refused for good (${refusal})`;
+  }
+}
+
 function refusalOfOwner(
   { owner, ownerUid }: RefusableKey,
   directory: KeyRefusalOptions["directory"],

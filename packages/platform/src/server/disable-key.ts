@@ -8,15 +8,16 @@ import { createSystemContext } from "@postern/apiserver/server/system-context";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { specOf } from "../resources/owned-access-keys/secret-fields.ts";
 
-/** In force when it resolves. A key that is gone already is no error. */
+/** In force when it resolves. `annotations` tell the owner why. A key that is gone already is no error. */
 export async function disableKey(
   { name, uid }: Pick<AccessKeyState, "name" | "uid">,
   { definition, store }: InstalledResource,
   server: { readonly clock: Clock; readonly signal: AbortSignal },
+  annotations: { readonly [key: string]: string } = {},
 ): Promise<void> {
   const { group, version, plural } = definition;
   const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, name };
-  const update = { uid, subresource: "", transform: disabled };
+  const update = { uid, subresource: "", transform: (current: KubeObject) => disabled(current, annotations) };
   try {
     await store.update(createSystemContext(call, server), "", name, update, { dryRun: false });
   } catch (error) {
@@ -24,4 +25,12 @@ export async function disableKey(
   }
 }
 
-const disabled = (current: KubeObject): KubeObject => ({ ...current, spec: { ...specOf(current), disabled: true } });
+function disabled(current: KubeObject, added: { readonly [key: string]: string }): KubeObject {
+  const { metadata } = current;
+  const annotations = { ...metadata.annotations, ...added };
+  return {
+    ...current,
+    metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
+    spec: { ...specOf(current), disabled: true },
+  };
+}

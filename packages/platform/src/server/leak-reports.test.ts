@@ -36,6 +36,8 @@ describe("POST /leaks", () => {
     expect(answer.status).toBe(202);
     await until(() => isDisabled(platform, "leaked"));
     expect((await platform.send({ path: "selves", key })).status).toBe(401);
+    const { annotations } = (await platform.send({ path: "ownedaccesskeys/leaked" })).body.metadata;
+    expect(annotations).toEqual({ "postern/leak-reported-at": expect.stringMatching(/^\d{4}-\d\d-\d\dT/) });
     expect(await isDisabled(platform, "kept")).toBe(false);
     await until(async () => (await eventsAbout(platform, "Leaked")).length === 1);
     expect(JSON.stringify(await eventsAbout(platform, "Leaked"))).not.toContain(key);

@@ -1,6 +1,7 @@
 // POST /leaks: anybody reports access keys that they found where none should be. The answer never tells whether there is such a key.
 
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { anonymousUser } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -49,6 +50,9 @@ export type LeakReportOptions = {
   readonly signal: AbortSignal;
 };
 
+/** The annotation of a key that was disabled because somebody had reported it. */
+const LEAK_REPORTED_AT = "leak-reported-at";
+
 /** Reporters are nobody, whatever they send along. */
 export const leakReporters: Authenticator = { authenticate: () => ({ user: anonymousUser }) };
 
@@ -73,7 +77,9 @@ export function createLeakReports(options: LeakReportOptions): Handler {
     if (keys.byUid(key.uid)?.disabled !== false) return;
     recordEvent(eventOfKey(names, key, "Leaked"));
     if (policy !== "disable") return;
-    await disableKey(key, accessKeys(), { clock: runtime.clock, signal });
+    // Owners may not read Events.
+    const why = { [names.key(LEAK_REPORTED_AT)]: formatTimestamp(runtime.clock.now()) };
+    await disableKey(key, accessKeys(), { clock: runtime.clock, signal }, why);
   }
 
   return async ({ request }) => {

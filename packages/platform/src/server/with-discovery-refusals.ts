@@ -1,10 +1,11 @@
 // Refusals of discovery behind the proxy, in the form that kubectl shows.
 //
 // The first thing that kubectl asks of a cluster is /api and /apis as aggregated documents. client-go reads the answers without decoding
-// a Status: of a refusal in JSON it prints "unknown", six times, and of one in plain text the text.
+// a Status: of a refusal in JSON it prints "unknown", six times, and of one in plain text the text. Of a 503 it prints words of its own
+// in any case, and of a 502 ours.
 // Source: k8s.io/client-go/rest/request.go (transformResponse), discovery/discovery_client.go (downloadLegacy)
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
 import { refusal } from "@postern/apiserver/chain/with-errors";
 import { parseAccept } from "@postern/apiserver/endpoints/negotiation/parse-accept";
@@ -17,9 +18,11 @@ export function withDiscoveryRefusals(next: Handler): Handler {
       return await next(context);
     } catch (error) {
       if (!isApiError(error) || !asksForAggregatedDiscovery(context)) throw error;
-      const { status, headers } = refusal(error, context);
-      const retryAfter = headers["retry-after"];
-      return textResponse(status, `${error.message}\n`, retryAfter === undefined ? {} : { "retry-after": retryAfter });
+      // What passes by itself is waited for in silence, as clients do elsewhere.
+      if (error.details?.retryAfterSeconds !== undefined) throw error;
+      const { message, details = {} } = error;
+      const told = error.code === 503 ? new ApiError({ code: 502, message, details, cause: error }) : error;
+      return textResponse(refusal(told, context).status, message);
     }
   };
 }

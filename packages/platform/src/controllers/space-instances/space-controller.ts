@@ -72,18 +72,31 @@ export function createSpaceController(
 
   async function finalize(key: string, instance: SpaceInstance, signal: AbortSignal): Promise<void> {
     if (!hasFinalizer(instance, finalizer)) return;
-    if (await isRemoved(instance, signal)) {
+    const remainder = await remove(instance, signal);
+    if (remainder === undefined) {
       await update(instance, "", (current) => withoutFinalizer(current, finalizer), signal);
-    } else {
-      queue.addAfter(key, RECHECK_MS);
+      return;
     }
+    const status = statusOf(instance, { ready: false, ...remainder }, clock.now());
+    await update(instance, "status", (current) => ({ ...current, status }), signal);
+    queue.addAfter(key, RECHECK_MS);
   }
 
-  async function isRemoved(instance: SpaceInstance, signal: AbortSignal): Promise<boolean> {
-    const { cluster = "" } = instance.spec?.clusterRef ?? {};
+  /** What the deletion waits for; undefined when nothing of the space is left. */
+  async function remove(instance: SpaceInstance, signal: AbortSignal): Promise<UpstreamFault | undefined> {
+    const { cluster = "", namespace = "" } = instance.spec?.clusterRef ?? {};
     // What lived in a cluster that is no longer connected cannot be removed from here.
-    if (clusters.view.get(clusters.keys.of("", cluster)) === undefined) return true;
-    return await spaces.spaceOf(instance).remove(signal);
+    if (clusters.view.get(clusters.keys.of("", cluster)) === undefined) return undefined;
+    try {
+      if (await spaces.spaceOf(instance).remove(signal)) return undefined;
+      return { reason: "NamespaceTerminating", message: `its namespace ${namespace} has not ended yet` };
+    } catch (error) {
+      const { reason, message } = faultOf(error);
+      return {
+        reason,
+        message: `it is deleted as soon as its namespace ${namespace} is, but ${message}; to leave that behind, delete the cluster ${cluster} from the platform`,
+      };
+    }
   }
 
   const update = (

@@ -29,6 +29,8 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       { name: "Phase", type: "string", description: "Whether the cluster is reached.", value: ".status.phase" },
       { name: "Version", type: "string", description: "Its Kubernetes version.", value: ".status.version" },
+      { name: "Reason", type: "string", priority: 1, description: "Why it is not ready.", value: ".status.reason" },
+      { name: "Message", type: "string", priority: 1, description: "The same for people.", value: ".status.message" },
       ageColumn,
     ],
     strategy: clusterStrategy(deps),

@@ -30,6 +30,8 @@ export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
       { name: "Cluster", type: "string", description: "Where it is.", value: ".spec.clusterRef.cluster" },
       { name: "Namespace", type: "string", description: "Its name there.", value: ".spec.clusterRef.namespace" },
       { name: "Phase", type: "string", description: "How far it is.", value: ".status.phase" },
+      { name: "Reason", type: "string", priority: 1, description: "Why it is not ready.", value: ".status.reason" },
+      { name: "Message", type: "string", priority: 1, description: "The same for people.", value: ".status.message" },
       ageColumn,
     ],
     strategy: spaceInstanceStrategy(deps),

@@ -44,6 +44,7 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
       { name: "Phase", type: "string", description: "How far it is.", value: ".status.phase" },
       { name: "Version", type: "string", description: "Its Kubernetes version.", value: ".status.kubernetesVersion" },
       { name: "Reason", type: "string", priority: 1, description: "Why it is not ready.", value: ".status.reason" },
+      { name: "Message", type: "string", priority: 1, description: "The same for people.", value: ".status.message" },
       ageColumn,
     ],
     strategy: virtualClusterInstanceStrategy(deps),

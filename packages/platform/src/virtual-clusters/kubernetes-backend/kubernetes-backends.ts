@@ -60,7 +60,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
     const find: SecretSourceOptions["find"] = () => {
       const { secretNamespace = "", secretName = "", key, managementNamespace = "" } = kubeConfigRef();
       const namespace = secretNamespace === "" ? managementNamespace : secretNamespace;
-      if (secretName === "") return { object: undefined, entry: key };
+      if (secretName === "") throw unreachableError(NOT_CONNECTED);
       return { object: secret(namespace, secretName), entry: key, place: `${namespace}/${secretName}` };
     };
     return createSecretSource({ connections: connected, key: uid, find });
@@ -132,6 +132,11 @@ function kept<T>(known: Map<string, T>, key: string, make: () => T): T {
   known.set(key, made);
   return made;
 }
+
+const NOT_CONNECTED = {
+  reason: "KubeConfigNotFound",
+  message: "it is not connected: its spec.kubeConfigRef names no Secret with a kube config",
+};
 
 const clusterNotFound = (name: string): ApiError =>
   unreachableError({ reason: "ClusterNotFound", message: `cluster ${JSON.stringify(name)} does not exist` });

@@ -92,7 +92,9 @@ describe("ownedaccesskeys/explain", () => {
     await create("off", { disabled: true });
     const { body } = await explain("off", { path: "/version" });
     expect(body.status.steps[0]).toEqual({ step: "key", passed: false, reason: "disabled" });
-    expect(body.status.remedies[0]).toContain("disabled");
+    expect(body.status.remedies[0]).toContain("set spec.disabled of the key to false");
+    const unasked = (await explain("off", {})).body.status;
+    expect([unasked.refusal, unasked.remedies]).toEqual(["disabled", [body.status.remedies[0]]]);
   });
 
   it.each([

@@ -9,7 +9,9 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import { remedyOfKeyRefusal } from "../../../access-keys/key-refusal.ts";
 import type { DecisionStep } from "../../../authorization/decision.ts";
 import type { KeyUsage } from "../../../authorization/key-usage.ts";
 import type { PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
@@ -20,7 +22,8 @@ import type { PlatformContext } from "../../../platform-context.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
 import { visibleKey } from "./visible-key.ts";
 
-export type ExplainDependencies = Pick<PlatformContext, "names" | "keys"> & {
+export type ExplainDependencies = Pick<PlatformContext, "names"> & {
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
   readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
@@ -64,7 +67,12 @@ const fields = s
             }),
           )
           .describe("Everything that has to let a request through, each judged by itself."),
-        remedies: s.list(s.string()).describe("What would let the request through, for each step that does not."),
+        remedies: s
+          .list(s.string())
+          .describe(
+            "What would let the request through, for each step that does not; first, what would let the key in.",
+          ),
+        refusal: s.string().describe("Why the key itself is refused now, whatever is asked. Absent: it is good."),
         usedSince: s
           .timestamp()
           .describe(
@@ -98,9 +106,14 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
       // The schema has been checked on the way here.
       const { spec = {} } = body as Explanation;
       const request = requestOf(spec);
+      const refusal = keys.refusalOf(key);
       return {
         ...body,
-        status: { ...(request === undefined ? {} : answer(request, key)), ...usageOf(key) },
+        status: {
+          ...(refusal === undefined ? {} : { refusal, remedies: [remedyOfKeyRefusal(refusal)] }),
+          ...(request === undefined ? {} : answer(request, key)),
+          ...usageOf(key),
+        },
       };
     },
   };
@@ -132,7 +145,7 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
 function remedyOf({ step, reason }: DecisionStep, request: PlatformRequest, names: PlatformNames): string {
   switch (step) {
     case "key":
-      return `the key itself is refused: ${reason}`;
+      return remedyOfKeyRefusal(reason);
     case "right":
       return `the owner of the key needs the right to ${describeRequest(request)}, by a role or in the project`;
     case "scope": {

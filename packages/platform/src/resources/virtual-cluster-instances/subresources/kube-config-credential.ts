@@ -55,6 +55,7 @@ export async function grantToken(
     },
     context,
   );
+  warnOfEarlierEnd("token", ttlSeconds, expiresAt, context);
   return { credential: { token: key }, notAfter: expiresAt };
 }
 
@@ -67,9 +68,10 @@ export async function grantCertificate(
   { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
-  { user, info, receivedAt, signal, warnings, audit }: RequestContext,
+  context: RequestContext,
   { names, insideIdentity, directory, certificates }: CredentialDeps,
 ): Promise<GrantedCredential> {
+  const { user, info, receivedAt, signal, audit } = context;
   const { namespace = "", name = "" } = metadata;
   const project = names.projectOf(namespace) ?? "";
   if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
@@ -104,13 +106,22 @@ export async function grantCertificate(
     };
     await certificates.record({ ...issued, issuedTo });
   }
-  if (ttlSeconds !== undefined && notAfter < receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) {
-    warnings.add("the certificate ends earlier than was asked for: see status.expirationTimestamp");
-  }
+  warnOfEarlierEnd("certificate", ttlSeconds, notAfter, context);
   return {
     credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
     notAfter,
   };
+}
+
+function warnOfEarlierEnd(
+  what: "token" | "certificate",
+  ttlSeconds: number | undefined,
+  notAfter: number | undefined,
+  { warnings, receivedAt }: RequestContext,
+): void {
+  if (ttlSeconds === undefined || notAfter === undefined) return;
+  if (notAfter >= receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) return;
+  warnings.add(`the ${what} ends earlier than was asked for: see status.expirationTimestamp`);
 }
 
 const BEYOND_THE_KEY =
