@@ -32,6 +32,7 @@ import { isLongRunningBackup, withBackup } from "./server/backup-route.ts";
 import { createFrontDoor } from "./server/front-door.ts";
 import { withKeyRing } from "./server/key-ring-route.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./server/leak-reports.ts";
+import { lockDataDirectory } from "./server/lock-data-directory.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { keyRingCheck, openSealedStore, SETTLE_MS } from "./server/open-sealed-store.ts";
 import { openStore } from "./server/open-store.ts";
@@ -95,6 +96,7 @@ async function compose(configuration: Configuration, teardown: Teardown): Promis
   const logger = createLogger({ level: configuration.log.level });
   const metrics = createServerMetrics({ withProcessMetrics: true });
   await ensurePrivateDirectory(configuration.dataDir);
+  teardown.use(lockDataDirectory(configuration));
   const earlierSecret = await readServerSecret(configuration);
   const previousSecrets = await readPreviousServerSecrets(configuration);
   const serving = await loadServingIdentity(configuration, runtime);

@@ -1,8 +1,7 @@
 // Opens the database file: takes the lock, checks what is in it, and has its schema brought up to date.
 
-import { closeSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import { StoreVersionError } from "../store-version-error.ts";
+import { createPrivately } from "./create-privately.ts";
 import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
 import { openDatabase, type SqliteDatabase } from "./sqlite-driver.ts";
 import { failureKind, StoreCorruptError, StoreLockedError } from "./sqlite-errors.ts";
@@ -51,17 +50,6 @@ export function createStoreDatabase(path: string): SqliteDatabase {
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-// The store holds secrets. Only a file that does not exist may be opened here: closing a descriptor of an open database would drop
-// this process's locks on it (https://www.sqlite.org/howtocorrupt.html section 2.2).
-function createPrivately(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   }
 }
 

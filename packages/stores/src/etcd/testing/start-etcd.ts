@@ -29,6 +29,8 @@ export type EtcdCluster = {
   [Symbol.asyncDispose](): Promise<void>;
   readonly members: readonly EtcdMember[];
   readonly endpoints: readonly string[];
+  /** Where the members keep what they have, a folder each. */
+  readonly folder: string;
 };
 
 export type StartEtcdOptions = {
@@ -94,6 +96,7 @@ export async function startEtcd(options: StartEtcdOptions = {}): Promise<EtcdClu
   return {
     members,
     endpoints: members.map(({ endpoint }) => endpoint),
+    folder,
     async [Symbol.asyncDispose]() {
       await Promise.all(processes.map(end));
       await rm(folder, { recursive: true, force: true });

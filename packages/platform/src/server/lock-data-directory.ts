@@ -1,0 +1,26 @@
+// Keeps the data directory to one server: whatever the store, two would write one audit log, and each break the chain of the other.
+
+import { join } from "node:path";
+import { lockFile } from "@postern/stores/sqlite/lock-file";
+import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
+import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+
+const LOCK_FILE = "server.lock";
+
+/** The directory must be there. Throws ConfigurationError while another server has it. */
+export function lockDataDirectory({ dataDir }: Pick<Configuration, "dataDir">): Disposable {
+  try {
+    return lockFile(join(dataDir, LOCK_FILE));
+  } catch (error) {
+    if (error instanceof StoreLockedError) {
+      const message = `${dataDir} is in use by another server: stop that one, or choose another directory with --data-dir`;
+      throw new ConfigurationError(message, { cause: error });
+    }
+    // What this user cannot write, nobody has to be kept from; a server that has to write there says so when it does.
+    if (error instanceof Error && "code" in error && NOT_WRITABLE.has(error.code)) return { [Symbol.dispose]() {} };
+    throw error;
+  }
+}
+
+const NOT_WRITABLE: ReadonlySet<unknown> = new Set(["EACCES", "EPERM", "EROFS"]);
