@@ -1,10 +1,11 @@
 // Every secret that a broad run brings forth is looked for wherever it must not be: answers, logs, audit, metrics, the store.
 
 import { readdir, readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { basename, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import { defaultStoreName } from "./testing/stores.ts";
 
 const GROUP = "management.postern/v1";
 const KEYS = `/apis/${GROUP}/ownedaccesskeys`;
@@ -228,15 +229,23 @@ describe("secrets", () => {
   });
 });
 
-/** All of the data directory but the file that is there to hold the administrator's key. */
+/** What each store must have written, in the data directory or in etcd's. */
+const FILE_OF_STORE = { memory: [], sqlite: ["postern.db"], etcd: ["db"] };
+
+/** All of the data directory, and of etcd's where it is the store, but the file that is there to hold the administrator's key. */
 async function leaksInFiles(): Promise<readonly string[]> {
-  const names = await readdir(server.dataDir, { recursive: true });
-  expect(names).toEqual(expect.arrayContaining(["postern.db", "audit.log"]));
+  const storeName = defaultStoreName();
+  const folders = [server.dataDir, ...(storeName === "etcd" ? [inject("etcdFolder") ?? ""] : [])];
+  const names: string[] = [];
   const found: string[] = [];
-  for (const name of names) {
-    const path = join(server.dataDir, name);
-    if (path === server.adminKubeConfig || !(await stat(path)).isFile()) continue;
-    for (const what of leaks(await readFile(path, "latin1"))) found.push(`${what} in ${name}`);
+  for (const folder of folders) {
+    for (const name of await readdir(folder, { recursive: true })) {
+      const path = join(folder, name);
+      if (path === server.adminKubeConfig || !(await stat(path)).isFile()) continue;
+      names.push(basename(name));
+      for (const what of leaks(await readFile(path, "latin1"))) found.push(`${what} in ${name}`);
+    }
   }
+  expect(names).toEqual(expect.arrayContaining(["audit.log", ...FILE_OF_STORE[storeName]]));
   return found;
 }

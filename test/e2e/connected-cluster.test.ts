@@ -5,6 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kubectlWith, startPostern, succeed, temporaryDirectory } from "./testing/postern-process.ts";
+import { durableStoreFlags } from "./testing/stores.ts";
 import {
   clusterPath,
   INSTANCES,
@@ -289,6 +290,7 @@ describe("what others run", () => {
       .poll(() => statusOf(`${SPACES}/leaving`), WAIT)
       .toMatchObject({ ...waiting, phase: "Pending", conditions: [{ type: "Ready", status: "False", ...waiting }] });
     await using _again = await startPostern(far.process.dataDir, [
+      ...durableStoreFlags(far.process.dataDir),
       "--secure-port",
       port,
       "--bind-address",

@@ -9,6 +9,8 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** Host and port; absent where no test runs on etcd, or it is not installed. */
     etcdEndpoint: string | undefined;
+    /** Where it keeps what the servers give it. */
+    etcdFolder: string | undefined;
   }
 }
 
@@ -16,5 +18,6 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   if (!storeNames().includes("etcd") || whyNoEtcd() !== undefined) return undefined;
   const cluster = await startEtcd();
   project.provide("etcdEndpoint", cluster.endpoints[0]);
+  project.provide("etcdFolder", cluster.folder);
   return () => cluster[Symbol.asyncDispose]();
 }

@@ -25,12 +25,21 @@ export function storesUnderTest({ durable = false }: { readonly durable?: boolea
   };
 }
 
-/** For servers that are told nothing of a store: where STORES names but one, that one. */
-export function defaultStoreFlags(dataDir: string): readonly string[] {
+/** Where servers that are told nothing of a store keep their objects: where STORES names but one, there. */
+export function defaultStoreName(): StoreName {
   const [name, ...others] = storeNames();
-  if (!areStoresChosen() || name === undefined || others.length > 0) return [];
-  return storeFlags(name, createHash("sha256").update(dataDir).digest("hex").slice(0, 16));
+  return !areStoresChosen() || name === undefined || others.length > 0 ? "sqlite" : name;
 }
+
+/** What `postern serve` is told for that store, nothing for its own default; the same folder finds the same objects again. */
+export function defaultStoreFlags(dataDir: string): readonly string[] {
+  if (!areStoresChosen()) return [];
+  return storeFlags(defaultStoreName(), createHash("sha256").update(dataDir).digest("hex").slice(0, 16));
+}
+
+/** The same for a server that is to find its objects again when it is started anew: on SQLite where others keep them in memory. */
+export const durableStoreFlags = (dataDir: string): readonly string[] =>
+  defaultStoreName() === "memory" ? ["--store", "sqlite"] : defaultStoreFlags(dataDir);
 
 function reasonAgainst(name: StoreName, durable: boolean): string | undefined {
   if (name === "memory" && durable) return "memory: the objects are gone with the server";

@@ -4,6 +4,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { adminKey, type HttpClient, httpClient } from "./http-client.ts";
 import { type PosternProcess, startPostern } from "./postern-process.ts";
+import { durableStoreFlags } from "./stores.ts";
 
 export const MANAGEMENT = "/kubernetes/management/apis/management.postern/v1";
 export const INSTANCES = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances`;
@@ -51,15 +52,16 @@ export const ownAddress = (): string | undefined =>
     .flat()
     .find((address) => address?.family === "IPv4" && !address.internal)?.address;
 
-/** The near one may reach the far one, which listens at `address`. */
+/** The near one may reach the far one, which listens at `address` and finds its objects again when it is started anew. */
 export async function startTwo(
   directory: string,
   address = "127.0.0.1",
 ): Promise<{ readonly near: Server; readonly far: Server }> {
   const flags = ["--proxy-allowed-addresses", `127.0.0.0/8,${address}/32`, "--kube-config-proxy-fallback"];
+  const farDir = join(directory, "far");
   const [near, far] = await Promise.all([
     startServer(join(directory, "near"), flags),
-    startServer(join(directory, "far"), ["--bind-address", address]),
+    startServer(farDir, [...durableStoreFlags(farDir), "--bind-address", address]),
   ]);
   return { near, far };
 }
