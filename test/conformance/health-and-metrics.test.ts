@@ -116,3 +116,26 @@ test("H-04 counts requests under the names and labels of kube-apiserver", async 
   expect(text).toMatch(/^authorization_attempts_total\{result="allowed"\} \d+$/m);
   watch.close();
 });
+
+test("H-04 counts the work queues of controllers under the names of Kubernetes", async () => {
+  await api.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "h04" } });
+  await api.delete("/api/v1/namespaces/h04");
+  const sampleOf = async (name: string, queue: string): Promise<number> => {
+    const pattern = new RegExp(`^workqueue_${name}\\{name="${queue}"\\} (\\S+)$`, "m");
+    return Number(pattern.exec(await metrics())?.[1]);
+  };
+  await expect.poll(() => sampleOf("adds_total", "namespace")).toBeGreaterThan(0);
+  await expect.poll(() => sampleOf("queue_duration_seconds_count", "namespace")).toBeGreaterThan(0);
+  await expect.poll(() => sampleOf("work_duration_seconds_count", "namespace")).toBeGreaterThan(0);
+  for (const name of ["depth", "retries_total", "unfinished_work_seconds", "longest_running_processor_seconds"]) {
+    expect(await sampleOf(name, "garbage_collector"), name).toBeGreaterThanOrEqual(0);
+  }
+  const text = await metrics();
+  for (const name of ["queue_duration_seconds", "work_duration_seconds"]) {
+    expect(text).toContain(`# TYPE workqueue_${name} histogram\n`);
+    for (const bound of ["0.000001", "1", "1000", "+Inf"]) {
+      const forms = bound === "0.000001" ? ["0.000001", "1e-06", "1e-6"] : [bound];
+      expect(forms.some((form) => text.includes(`workqueue_${name}_bucket{le="${form}",name="namespace"}`))).toBe(true);
+    }
+  }
+});

@@ -86,6 +86,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     nonResourcePaths: nonResourcePaths({ health }),
     onHookError: (error) => logger.error({ error }, "hook failed"),
     onControllerError: (error) => logger.error({ error }, "controller failed"),
+    queueMetrics: metrics.workQueues,
     watchMetrics: {
       watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),
     },

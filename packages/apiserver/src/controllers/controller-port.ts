@@ -4,6 +4,7 @@ import type { RequestContext } from "../chain/handler.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { createSystemContext } from "../server/system-context.ts";
+import type { QueuePort } from "./work-queue.ts";
 
 /** A resource as controllers use it: its objects in memory, and the store behind all decorations. */
 export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store">;
@@ -17,12 +18,10 @@ export type ControllerCall = {
   readonly name: string;
 };
 
-export type ControllerPort = {
+export type ControllerPort = QueuePort & {
   /** Every resource that is stored, as of now. */
   readonly resources: () => readonly ControlledResource[];
-  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  /** Takes the faults of work that is tried again later. */
-  readonly onError: (error: unknown, subject: string) => void;
+  readonly runtime: Runtime;
 };
 
 /** A controller runs from the moment it is made until it is disposed. */
@@ -33,7 +32,7 @@ export type Controller = Disposable & {
 
 /** The context of a call that no client asked for. */
 export const contextOf = (
-  { runtime }: Pick<ControllerPort, "runtime">,
+  { runtime }: { readonly runtime: Pick<Runtime, "clock"> },
   { verb, resource: { definition }, subresource = "", namespace, name }: ControllerCall,
   signal: AbortSignal,
 ): RequestContext =>

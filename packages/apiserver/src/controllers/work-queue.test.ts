@@ -1,6 +1,9 @@
+import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import { createWorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { Scheduler } from "../runtime/clock.ts";
-import { WorkQueue } from "./work-queue.ts";
+import { systemRuntime } from "../runtime/system-runtime.ts";
+import { type QueuePort, WorkQueue } from "./work-queue.ts";
 
 /** Runs what is due when the test says so. */
 function manualScheduler(): Scheduler & { readonly delays: number[]; runAll(): void } {
@@ -22,13 +25,18 @@ function manualScheduler(): Scheduler & { readonly delays: number[]; runAll(): v
   };
 }
 
+const portWith = (scheduler: Scheduler, others: Partial<QueuePort> = {}): QueuePort => ({
+  runtime: { clock: systemRuntime.clock, scheduler },
+  onError: () => {},
+  ...others,
+});
+
 describe("WorkQueue", () => {
   it("works on a key once however often it was added, and again when it was added meanwhile", async () => {
     const done: string[] = [];
     let release: () => void = () => {};
-    const queue = new WorkQueue({
-      scheduler: manualScheduler(),
-      onError: () => {},
+    const queue = new WorkQueue(portWith(manualScheduler()), {
+      name: "test",
       process: async (key) => {
         done.push(key);
         if (done.length === 1) await new Promise<void>((resolve) => (release = resolve));
@@ -48,9 +56,8 @@ describe("WorkQueue", () => {
   it("never works on more keys at once than it may", async () => {
     let running = 0;
     let most = 0;
-    const queue = new WorkQueue({
-      scheduler: manualScheduler(),
-      onError: () => {},
+    const queue = new WorkQueue(portWith(manualScheduler()), {
+      name: "test",
       concurrency: 2,
       process: async () => {
         most = Math.max(most, ++running);
@@ -67,9 +74,8 @@ describe("WorkQueue", () => {
     const scheduler = manualScheduler();
     const errors: unknown[] = [];
     let failures = 3;
-    const queue = new WorkQueue({
-      scheduler,
-      onError: (error) => errors.push(error),
+    const queue = new WorkQueue(portWith(scheduler, { onError: (error) => void errors.push(error) }), {
+      name: "test",
       baseDelayMs: 10,
       maxDelayMs: 30,
       process: async () => {
@@ -94,9 +100,8 @@ describe("WorkQueue", () => {
   it("does nothing more once disposed, and tells the work that runs", async () => {
     const scheduler = manualScheduler();
     let aborted = false;
-    const queue = new WorkQueue({
-      scheduler,
-      onError: () => {},
+    const queue = new WorkQueue(portWith(scheduler), {
+      name: "test",
       process: (_key, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => {
@@ -114,5 +119,79 @@ describe("WorkQueue", () => {
     expect(aborted).toBe(true);
     expect(scheduler.delays).toEqual([]);
     expect(queue.length).toBe(0);
+  });
+
+  it("counts what it does, and what it is at, as work queues of Kubernetes do", async () => {
+    const registry = new Registry();
+    const scheduler = manualScheduler();
+    let now = 0;
+    const clock = { now: () => now, elapsed: () => now };
+    const started: string[] = [];
+    const release = new Map<string, (error?: Error) => void>();
+    using queue = new WorkQueue(
+      { runtime: { clock, scheduler }, onError: () => {}, queueMetrics: createWorkQueueMetrics(registry) },
+      {
+        name: "things",
+        concurrency: 2,
+        process: (key) =>
+          new Promise((resolve, reject) => {
+            started.push(key);
+            release.set(key, (error) => (error === undefined ? resolve() : reject(error)));
+          }),
+      },
+    );
+    const read = async () => {
+      const samples = (await registry.metrics()).matchAll(/^workqueue_(\w+)\{name="things"\} (\S+)$/gm);
+      return Object.fromEntries([...samples].map(([, name, value]) => [name, Number(value)]));
+    };
+    const idle = { depth: 0, unfinished_work_seconds: 0, longest_running_processor_seconds: 0 };
+    expect(await read()).toEqual({ ...idle, adds_total: 0, retries_total: 0 });
+
+    for (const key of ["a", "a", "b", "c"]) queue.add(key);
+    now = 1_000;
+    await Promise.resolve();
+    expect(started).toEqual(["a", "b"]);
+    now = 3_000;
+    expect(await read()).toEqual({
+      adds_total: 3,
+      retries_total: 0,
+      depth: 1,
+      unfinished_work_seconds: 4,
+      longest_running_processor_seconds: 2,
+      queue_duration_seconds_sum: 2,
+      queue_duration_seconds_count: 2,
+    });
+
+    release.get("a")?.(new Error("not yet"));
+    release.get("b")?.();
+    await expect.poll(() => started).toEqual(["a", "b", "c"]);
+    now = 4_000;
+    release.get("c")?.();
+    await queue.idle();
+    expect(await read()).toEqual({
+      ...idle,
+      adds_total: 3,
+      retries_total: 1,
+      queue_duration_seconds_sum: 5,
+      queue_duration_seconds_count: 3,
+      work_duration_seconds_sum: 5,
+      work_duration_seconds_count: 3,
+    });
+  });
+
+  it("is counted together with others of its name, and is at nothing once disposed", async () => {
+    const registry = new Registry();
+    const port = { ...portWith(manualScheduler()), queueMetrics: createWorkQueueMetrics(registry) };
+    const queues = ["a", "b"].map((key) => {
+      const queue = new WorkQueue(port, { name: "things", process: () => new Promise(() => {}) });
+      queue.add(key);
+      return queue;
+    });
+    const read = async (name: string) =>
+      new RegExp(`^${name}\\{name="things"\\} (.*)$`, "m").exec(await registry.metrics())?.[1];
+    expect(await read("workqueue_depth")).toBe("2");
+    for (const queue of queues) queue[Symbol.dispose]();
+    expect(await read("workqueue_depth")).toBe("0");
+    expect(await read("workqueue_adds_total")).toBe("2");
   });
 });

@@ -1,13 +1,23 @@
 // Keys to be worked on: each once at a time, and again after a growing delay when the work failed.
 // Source: k8s.io/client-go/util/workqueue/{queue,default_rate_limiters}.go
 
-import type { Scheduler } from "../runtime/clock.ts";
+import type { QueueMetrics, WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
+import type { Clock, Runtime } from "../runtime/clock.ts";
+
+/** What a queue needs of the server it runs in. */
+export type QueuePort = {
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  /** Takes the faults of work that is tried again later. */
+  readonly onError: (error: unknown, key: string) => void;
+  /** Absent: nothing is counted. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
+};
 
 export type WorkQueueOptions = {
-  readonly scheduler: Scheduler;
+  /** What it is counted under, such as `namespace`. */
+  readonly name: string;
   /** Does the work of one key. A rejection puts the key back after a delay. */
   readonly process: (key: string, signal: AbortSignal) => Promise<void>;
-  readonly onError: (error: unknown, key: string) => void;
   /** How many keys are worked on at the same time; default 4. */
   readonly concurrency?: number;
   /** First delay after a failure, doubled with each further one; default 50 ms. */
@@ -21,22 +31,32 @@ const DEFAULT_BASE_DELAY_MS = 50;
 const DEFAULT_MAX_DELAY_MS = 5 * 60_000;
 
 export class WorkQueue implements Disposable {
+  readonly #port: QueuePort;
   readonly #options: Required<WorkQueueOptions>;
-  readonly #waiting = new Set<string>();
-  readonly #running = new Set<string>();
+  readonly #clock: Clock;
+  readonly #metrics: QueueMetrics | undefined;
+  /** Since when, by the clock's `elapsed`. */
+  readonly #waiting = new Map<string, number>();
+  readonly #running = new Map<string, number>();
   readonly #delayed = new Map<string, Disposable>();
   readonly #failures = new Map<string, number>();
   readonly #stop = new AbortController();
   #idlers: (() => void)[] = [];
   #pumping = false;
 
-  constructor(options: WorkQueueOptions) {
+  constructor(port: QueuePort, options: WorkQueueOptions) {
+    this.#port = port;
     this.#options = {
       concurrency: DEFAULT_CONCURRENCY,
       baseDelayMs: DEFAULT_BASE_DELAY_MS,
       maxDelayMs: DEFAULT_MAX_DELAY_MS,
       ...options,
     };
+    this.#clock = port.runtime.clock;
+    this.#metrics = port.queueMetrics?.follow(options.name, () => ({
+      depth: this.#waiting.size,
+      running: [...this.#running.values()].map((since) => this.#secondsSince(since)),
+    }));
   }
 
   /** Keys that wait their turn, without those that wait for a retry. */
@@ -48,7 +68,9 @@ export class WorkQueue implements Disposable {
   add(key: string): void {
     if (this.#stop.signal.aborted) return;
     this.#cancelDelay(key);
-    this.#waiting.add(key);
+    if (this.#waiting.has(key)) return;
+    this.#waiting.set(key, this.#clock.elapsed());
+    this.#metrics?.added();
     this.#pumpSoon();
   }
 
@@ -56,9 +78,10 @@ export class WorkQueue implements Disposable {
   addAfter(key: string, delayMs: number): void {
     if (this.#stop.signal.aborted || this.#waiting.has(key)) return;
     this.#cancelDelay(key);
+    this.#metrics?.retried();
     this.#delayed.set(
       key,
-      this.#options.scheduler.schedule(delayMs, () => this.add(key)),
+      this.#port.runtime.scheduler.schedule(delayMs, () => this.add(key)),
     );
   }
 
@@ -72,6 +95,7 @@ export class WorkQueue implements Disposable {
     this.#waiting.clear();
     for (const handle of this.#delayed.values()) handle[Symbol.dispose]();
     this.#delayed.clear();
+    this.#metrics?.[Symbol.dispose]();
     this.#tellIdlers();
   }
 
@@ -85,27 +109,30 @@ export class WorkQueue implements Disposable {
   }
 
   #pump(): void {
-    for (const key of this.#waiting) {
+    for (const [key, since] of this.#waiting) {
       if (this.#running.size >= this.#options.concurrency) return;
       if (this.#running.has(key)) continue;
       this.#waiting.delete(key);
-      this.#running.add(key);
-      void this.#run(key);
+      this.#metrics?.waited(this.#secondsSince(since));
+      const startedAt = this.#clock.elapsed();
+      this.#running.set(key, startedAt);
+      void this.#run(key, startedAt);
     }
     this.#tellIdlers();
   }
 
-  async #run(key: string): Promise<void> {
+  async #run(key: string, startedAt: number): Promise<void> {
     try {
       await this.#options.process(key, this.#stop.signal);
       this.#failures.delete(key);
     } catch (error) {
       if (!this.#stop.signal.aborted) {
-        this.#options.onError(error, key);
+        this.#port.onError(error, key);
         this.#retryLater(key);
       }
     }
     this.#running.delete(key);
+    this.#metrics?.worked(this.#secondsSince(startedAt));
     this.#pump();
   }
 
@@ -114,6 +141,10 @@ export class WorkQueue implements Disposable {
     this.#failures.set(key, failures + 1);
     const { baseDelayMs, maxDelayMs } = this.#options;
     this.addAfter(key, Math.min(baseDelayMs * 2 ** failures, maxDelayMs));
+  }
+
+  #secondsSince(since: number): number {
+    return (this.#clock.elapsed() - since) / 1000;
   }
 
   #cancelDelay(key: string): void {

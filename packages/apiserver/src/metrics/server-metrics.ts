@@ -6,6 +6,7 @@ import type { AuditEvent } from "../audit/audit-event.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { type CounterSeries, createSeriesCounter } from "./series-counter.ts";
 import { SeriesHistogram } from "./series-histogram.ts";
+import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 export type RequestKind = "readOnly" | "mutating";
 export type AuthenticationResult = "success" | "failure" | "error";
@@ -15,6 +16,7 @@ export type ServerMetrics = {
   /** Where other parts of the same server add their own. */
   readonly registry: Registry;
   readonly requests: RequestCounters;
+  readonly workQueues: WorkQueueMetrics;
   setInFlight(kind: RequestKind, count: number): void;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   authentication(result: AuthenticationResult, seconds: number): void;
@@ -112,6 +114,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
   return {
     registry,
     requests: createRequestCounters(registry),
+    workQueues: createWorkQueueMetrics(registry),
     setInFlight(kind, count) {
       inFlight[kind] = count;
     },

@@ -34,6 +34,7 @@ import {
 } from "../controllers/namespace-objects/standard-namespace-objects.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
+import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
@@ -53,6 +54,8 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
   /** Namespaces that are there from the start. */
   readonly namespaces?: readonly string[];
   readonly onControllerError: (error: unknown, subject: string) => void;
+  /** Where the work queues of the controllers are counted. Absent: nowhere. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
 };
 
 export type StandardSurface = ApiSurface &
@@ -179,24 +182,25 @@ function createTokensOfAccounts({
 
 function startControllers(
   registry: ResourceRegistry,
-  { runtime, onControllerError: onError, rootCertificateAuthority: pem }: StandardSurfaceOptions,
+  { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem }: StandardSurfaceOptions,
   tokens: ServiceAccountTokens | undefined,
 ): readonly Controller[] {
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
     runtime,
     onError,
+    queueMetrics,
   };
   const namespaces = requiredResource(registry, "", "Namespace");
-  const inNamespaces = (object: NamespaceObject["object"]): Controller => {
+  const inNamespaces = (queueName: string, object: NamespaceObject["object"]): Controller => {
     const resource = requiredResource(registry, "", object.kind);
-    return createNamespaceObjectController(port, { namespaces, resource, object });
+    return createNamespaceObjectController(port, { queueName, namespaces, resource, object });
   };
   return [
     ...(tokens === undefined
       ? []
       : [
-          inNamespaces(DEFAULT_SERVICE_ACCOUNT),
+          inNamespaces("serviceaccount", DEFAULT_SERVICE_ACCOUNT),
           createTokenSecretController(port, {
             secrets: requiredResource(registry, "", "Secret"),
             accounts: requiredResource(registry, "", "ServiceAccount"),
@@ -204,7 +208,7 @@ function startControllers(
             rootCertificateAuthority: pem,
           }),
         ]),
-    ...(pem === undefined ? [] : [inNamespaces(rootCertificateAuthority(pem))]),
+    ...(pem === undefined ? [] : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(pem))]),
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),

@@ -9,6 +9,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
@@ -28,9 +29,8 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
   const { port, accessKeys, users, teams, keys } = options;
   const { scheduler } = port.runtime;
 
-  const queue = new WorkQueue({
-    scheduler,
-    onError: port.onError,
+  const queue = new WorkQueue(port, {
+    name: "access_key_owners",
     async process(name, signal) {
       const record = keys.recordOf(name);
       if (record === undefined || (await isOwned(record, signal))) return;
@@ -78,11 +78,5 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
     });
   const followers = [follow(users, "user"), follow(teams, "team")];
 
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      for (const follower of followers) follower[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, followers);
 }

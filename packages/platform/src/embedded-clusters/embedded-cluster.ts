@@ -24,6 +24,7 @@ import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
 import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
 import { silentLogger } from "@postern/apiserver/logging/logger";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
@@ -60,6 +61,8 @@ export type EmbeddedClusterOptions = {
   readonly version: VersionInfo;
   /** Faults of work that no request waits for. */
   readonly onError: (error: unknown, subject: string) => void;
+  /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
 };
 
 export type EmbeddedCluster = Disposable & {
@@ -84,7 +87,7 @@ export async function startEmbeddedCluster(
   options: EmbeddedClusterOptions,
   signal: AbortSignal,
 ): Promise<EmbeddedCluster> {
-  const { runtime, authority, version, onError } = options;
+  const { runtime, authority, version, onError, queueMetrics } = options;
   const stop = new AbortController();
   const surface = createStandardSurface({
     ...options,
@@ -100,7 +103,7 @@ export async function startEmbeddedCluster(
   const resource = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
   const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
   const signer = createRequestSigner({ runtime, requests, authority, onSigned: options.onCertificateSigned });
-  const signing = createCertificateSigningController({ runtime, onError }, requests, signer);
+  const signing = createCertificateSigningController({ runtime, onError, queueMetrics }, requests, signer);
   const usage = createUsage(runtime);
   const dispose = (): void => {
     stop.abort();

@@ -4,8 +4,10 @@ import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -17,7 +19,6 @@ import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
 import type { Configuration } from "../config/configuration.ts";
-import { createKeyEventRecorder } from "../controllers/access-key-events.ts";
 import { describeCertificate } from "../credentials/describe-certificate.ts";
 import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
@@ -71,6 +72,8 @@ export type ManagementSurface = ApiSurface &
     readonly recordKeyEvent: RecordKeyEvent;
     /** Takes faults of work that no request waits for. */
     readonly onError: (error: unknown, subject: string) => void;
+    /** Where work queues are counted. */
+    readonly queueMetrics: WorkQueueMetrics;
   };
 
 export function createManagementSurface(options: ManagementSurfaceOptions): ManagementSurface {
@@ -89,7 +92,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
   const accessKeys = () => installed(names.managementGroup, ownedAccessKeyKind(names).plural);
   const lookup = createObjectLookup(() => surface.registry, names);
   const mint = createKeyMint({ names, keys, keyQuota: core.keyQuota, accessKeys, clock: runtime.clock });
-  const recordKeyEvent = createKeyEventRecorder({
+  const recordKeyEvent = createEventRecorder({
     runtime,
     events: () => installed("", "events"),
     component: names.name,
@@ -105,6 +108,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     servingAuthority: endpoint.certificateAuthorityPem,
     version: SERVED_VERSION,
     onError,
+    queueMetrics: metrics.workQueues,
     onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
   });
   const holders = createCertificateHolders(core.directory, names);
@@ -205,6 +209,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     mint,
     recordKeyEvent,
     onError,
+    queueMetrics: metrics.workQueues,
     [Symbol.dispose]() {
       embeddedClusters[Symbol.dispose]();
       reached[Symbol.dispose]();

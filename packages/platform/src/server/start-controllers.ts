@@ -23,12 +23,13 @@ export function startControllers(
   runtime: Runtime,
 ): readonly Controller[] {
   const { names, keys } = core;
-  const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError } = surface;
+  const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError, queueMetrics } = surface;
   const own = (kind: string) => requiredResource(registry, names.managementGroup, kind);
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
     runtime,
     onError,
+    queueMetrics,
   };
   const accessKeys = own("OwnedAccessKey");
   const namespaces = requiredResource(registry, "", "Namespace");

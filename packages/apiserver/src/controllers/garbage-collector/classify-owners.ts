@@ -6,7 +6,12 @@ import { isDeletingDependents } from "./dependency-graph.ts";
 import type { ObjectAccess } from "./object-access.ts";
 
 export type OwnerState = "present" | "absent" | "waiting";
-export type ClassifiedOwner = { readonly reference: OwnerReference; readonly state: OwnerState };
+export type ClassifiedOwner = {
+  readonly reference: OwnerReference;
+  readonly state: OwnerState;
+  /** It is there, but in a namespace where the reference cannot mean it. */
+  readonly isElsewhere: boolean;
+};
 
 /**
  * An owner of a kind that is not served counts as present, since it cannot be told to be gone; so does a namespaced owner of a
@@ -19,10 +24,11 @@ export function classifyOwners(
 ): Promise<readonly ClassifiedOwner[]> {
   const { ownerReferences = [], namespace = "" } = metadata;
   return Promise.all(
-    ownerReferences.map(async (reference) => ({
-      reference,
-      state: await stateOf(access, reference, namespace, signal),
-    })),
+    ownerReferences.map(async (reference) => {
+      const state = await stateOf(access, reference, namespace, signal);
+      const isLookedFor = state === "absent" || access.locateOwner(reference, namespace) === "wrong-scope";
+      return { reference, state, isElsewhere: isLookedFor && access.isElsewhere(reference, namespace) };
+    }),
   );
 }
 

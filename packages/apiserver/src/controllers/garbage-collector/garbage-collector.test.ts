@@ -80,12 +80,65 @@ describe("the garbage collector", () => {
     expect(await settled()).toEqual(["a"]);
   });
 
-  it("looks for the owner of a namespaced object in that namespace alone", async () => {
+  it("looks for the owner of a namespaced object in that namespace alone, and tells of one in another", async () => {
     const a = await widget("a");
-    await cluster.create("widgets", {
+    const b = await cluster.create("widgets", {
       metadata: { name: "b", namespace: "other", ownerReferences: [ownerReferenceTo(a)] },
     });
     expect(await settled()).toEqual(["a"]);
+    await expect.poll(() => cluster.names("events")).toHaveLength(1);
+    const [name = ""] = cluster.names("events");
+    expect(name).toMatch(/^b\./);
+    expect(cluster.get("events", { namespace: "other", name })).toMatchObject({
+      involvedObject: { apiVersion: b.apiVersion, kind: b.kind, namespace: "other", name: "b", uid: b.metadata.uid },
+      type: "Warning",
+      reason: "OwnerRefInvalidNamespace",
+      message: `ownerRef [${a.apiVersion}/Widget, namespace: other, name: a, uid: ${a.metadata.uid}] does not exist in namespace "other"`,
+      source: { component: "garbage-collector-controller" },
+    });
+  });
+
+  it("tells once of a namespaced owner of a cluster-scoped object, and again of another one of that name", async () => {
+    const a = await widget("a");
+    const create = () => cluster.create("gadgets", { metadata: { name: "g", ownerReferences: [ownerReferenceTo(a)] } });
+    const touch = (value: string) =>
+      cluster.update("gadgets", { name: "g" }, (current) => ({
+        ...current,
+        metadata: { ...current.metadata, annotations: { touched: value } },
+      }));
+    await create();
+    await settled();
+    for (const value of ["1", "2", "3"]) {
+      await touch(value);
+      await settled();
+    }
+    await expect.poll(() => cluster.names("events")).toHaveLength(1);
+    const [name = ""] = cluster.names("events");
+    expect(cluster.get("events", { namespace: "default", name })).toMatchObject({
+      involvedObject: { kind: "Gadget", name: "g" },
+      message: `ownerRef [${a.apiVersion}/Widget, namespace: , name: a, uid: ${a.metadata.uid}] does not exist in namespace ""`,
+    });
+    await cluster.delete("gadgets", { name: "g" });
+    await create();
+    await settled();
+    await expect.poll(() => cluster.names("events")).toHaveLength(2);
+  });
+
+  it("tells nothing of owners that are where they should be, gone, or of another uid", async () => {
+    const a = await widget("a");
+    await cluster.create("widgets", { metadata: { name: "a", namespace: "other" } });
+    await widget("kept", [ownerReferenceTo(a)]);
+    await widget("left", [ownerReferenceTo(a), ownerReferenceTo(a, { name: "absent", uid: "gone" })]);
+    await cluster.create("widgets", {
+      metadata: { name: "b", namespace: "other", ownerReferences: [ownerReferenceTo(a, { uid: "another" })] },
+    });
+    await settled();
+    // Whatever is told of is told in the order of what happened.
+    await cluster.create("widgets", {
+      metadata: { name: "last", namespace: "other", ownerReferences: [ownerReferenceTo(a)] },
+    });
+    await settled();
+    await expect.poll(() => cluster.names("events")).toEqual([expect.stringMatching(/^last\./)]);
   });
 
   it("never collects a cluster-scoped object for a namespaced owner", async () => {

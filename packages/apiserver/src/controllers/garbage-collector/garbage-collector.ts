@@ -7,9 +7,12 @@ import { asBuffer } from "../../cache/allocate-bytes.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
 import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
+import { createEventRecorder } from "../event-recorder.ts";
+import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { classifyOwners } from "./classify-owners.ts";
 import { DependencyGraph, isBeingDeleted, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
+import { InvalidOwnerReports } from "./invalid-owner-reports.ts";
 import {
   createObjectAccess,
   type ObjectAccess,
@@ -26,14 +29,27 @@ export type GarbageCollector = Controller & {
 export function createGarbageCollector(port: ControllerPort): GarbageCollector {
   const graph = new DependencyGraph();
   const access = createObjectAccess(port);
+  const lifetime = new AbortController();
+  const reports = new InvalidOwnerReports(
+    createEventRecorder({
+      ...port,
+      events: () => port.resources().find(({ definition }) => definition.group === "" && definition.kind === "Event"),
+      component: "garbage-collector-controller",
+      signal: lifetime.signal,
+    }),
+  );
   const followed = new Map<string, Disposable>();
-  const queue = new WorkQueue({
-    scheduler: port.runtime.scheduler,
-    onError: port.onError,
-    process: (key, signal) => collect({ access, graph, enqueue }, key, signal),
+  const queue = new WorkQueue(port, {
+    name: "garbage_collector",
+    process: (key, signal) => collect({ access, graph, reports, enqueue }, key, signal),
   });
   const enqueue = (keys: Iterable<string>): void => {
     for (const key of keys) queue.add(key);
+  };
+
+  const forget = (key: string, uid: string): void => {
+    reports.forget(key);
+    enqueue(graph.remove(key, uid));
   };
 
   const follow = ({ view, keys }: ControlledResource): Disposable =>
@@ -41,7 +57,7 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
       replace(objects) {
         const present = new Set(objects.map(({ key }) => key));
         for (const key of [...graph.allDependents]) {
-          if (key.startsWith(keys.prefix) && !present.has(key)) enqueue(graph.remove(key, ""));
+          if (key.startsWith(keys.prefix) && !present.has(key)) forget(key, "");
         }
         for (const object of objects) {
           if (mayMatter(object)) enqueue(graph.set(object.key, object.decode()));
@@ -54,7 +70,7 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
           enqueue(graph.set(object.key, object.decode()));
         }
       },
-      delete: (object) => enqueue(graph.remove(object.key, object.decode().metadata.uid ?? "")),
+      delete: (object) => forget(object.key, object.decode().metadata.uid ?? ""),
     });
 
   const refresh = (): void => {
@@ -72,14 +88,13 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
   };
   refresh();
 
-  return {
-    refresh,
-    idle: () => queue.idle(),
+  const following = {
     [Symbol.dispose]() {
+      lifetime.abort();
       for (const handle of followed.values()) handle[Symbol.dispose]();
-      queue[Symbol.dispose]();
     },
   };
+  return { refresh, ...createQueueController(queue, [following]) };
 }
 
 const OWNER_REFERENCES = Buffer.from('"ownerReferences":');
@@ -94,6 +109,7 @@ function mayMatter({ bytes }: CachedObject): boolean {
 type Collection = {
   readonly access: ObjectAccess;
   readonly graph: DependencyGraph;
+  readonly reports: InvalidOwnerReports;
   /** Has these looked at soon. */
   readonly enqueue: (keys: readonly string[]) => void;
 };
@@ -107,17 +123,19 @@ async function collect(collection: Collection, key: string, signal: AbortSignal)
   const { metadata } = object;
   if (isOrphaningDependents(metadata)) return orphanDependents(collection, location, object, signal);
   if (isDeletingDependents(metadata)) return releaseWhenAlone(collection, location, object, signal);
-  if (!isBeingDeleted(metadata)) await deleteWhenOwnersAreGone(collection, location, object, signal);
+  if (!isBeingDeleted(metadata)) await deleteWhenOwnersAreGone(collection, key, location, object, signal);
 }
 
 async function deleteWhenOwnersAreGone(
-  { access, graph }: Collection,
+  { access, graph, reports }: Collection,
+  key: string,
   location: ObjectLocation,
   object: KubeObject,
   signal: AbortSignal,
 ): Promise<void> {
   const { metadata } = object;
   const owners = await classifyOwners(access, object, signal);
+  for (const { reference, isElsewhere } of owners) if (isElsewhere) reports.report(key, object, reference);
   const present = owners.filter(({ state }) => state === "present");
   const leaving = owners.filter(({ state }) => state !== "present");
   if (leaving.length === 0) return;

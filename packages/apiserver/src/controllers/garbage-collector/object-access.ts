@@ -22,6 +22,8 @@ export type ObjectAccess = {
   live(location: ObjectLocation, signal: AbortSignal): Promise<KubeObject | undefined>;
   /** Where the owner of an object in `namespace` has to be. */
   locateOwner(reference: OwnerReference, namespace: string): ObjectLocation | "unknown-kind" | "wrong-scope";
+  /** Whether memory knows the owner in any namespace but `namespace`. */
+  isElsewhere(reference: OwnerReference, namespace: string): boolean;
   /** Changes the metadata of the object with this uid; nothing happens when it is gone. */
   editMeta(
     location: ObjectLocation,
@@ -48,6 +50,11 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     return stored;
   };
 
+  const resourceOf = ({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">) => {
+    const group = parseApiVersion(apiVersion)?.group;
+    return port.resources().find(({ definition }) => definition.group === group && definition.kind === kind);
+  };
+
   return {
     locate(key) {
       for (const resource of storedResources()) {
@@ -69,14 +76,23 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
       }
     },
 
-    locateOwner({ apiVersion, kind, name }, namespace) {
-      const group = parseApiVersion(apiVersion)?.group;
-      const resource = port
-        .resources()
-        .find(({ definition }) => definition.group === group && definition.kind === kind);
+    locateOwner(reference, namespace) {
+      const { name } = reference;
+      const resource = resourceOf(reference);
       if (resource === undefined) return "unknown-kind";
       if (!resource.definition.namespaced) return { resource, namespace: "", name };
       return namespace === "" ? "wrong-scope" : { resource, namespace, name };
+    },
+
+    isElsewhere(reference, namespace) {
+      const resource = resourceOf(reference);
+      const namespaces = resourceOf({ apiVersion: "v1", kind: "Namespace" });
+      if (resource === undefined || namespaces === undefined || !resource.definition.namespaced) return false;
+      return namespaces.view.list(namespaces.keys.prefix).some(({ key }) => {
+        const other = namespaces.keys.parse(key).name;
+        const found = resource.view.get(resource.keys.of(other, reference.name));
+        return other !== namespace && found?.decode().metadata.uid === reference.uid;
+      });
     },
 
     async editMeta({ resource, namespace, name }, uid, edit, signal) {

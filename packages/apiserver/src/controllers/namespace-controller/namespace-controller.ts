@@ -14,6 +14,7 @@ import {
   contextOf,
   withoutViews,
 } from "../controller-port.ts";
+import { createQueueController } from "../queue-controller.ts";
 import { passingOverRaces } from "../update-controlled.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { deleteContent, type RemainingContent } from "./delete-content.ts";
@@ -22,7 +23,7 @@ import { namespaceConditions } from "./namespace-conditions.ts";
 export function createNamespaceController(port: ControllerPort, namespaces: ControlledResource): Controller {
   const { view, keys } = namespaces;
   const waits = new Map<string, Disposable>();
-  const queue = new WorkQueue({ scheduler: port.runtime.scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "namespace", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     waits.get(key)?.[Symbol.dispose]();
@@ -100,14 +101,12 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     delete: ({ key }) => queue.add(key),
   });
 
-  return {
-    idle: () => queue.idle(),
+  const waiting = {
     [Symbol.dispose]() {
-      following[Symbol.dispose]();
       for (const wait of waits.values()) wait[Symbol.dispose]();
-      queue[Symbol.dispose]();
     },
   };
+  return createQueueController(queue, [following, waiting]);
 }
 
 const isTerminating = ({ metadata }: KubeObject): boolean =>

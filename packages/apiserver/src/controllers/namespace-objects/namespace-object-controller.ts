@@ -13,9 +13,12 @@ import {
   type ControllerPort,
   contextOf,
 } from "../controller-port.ts";
+import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
 export type NamespaceObject = {
+  /** What its work queue is counted under. */
+  readonly queueName: string;
   readonly namespaces: ControlledResource;
   /** The resource of the object. */
   readonly resource: ControlledResource;
@@ -25,11 +28,11 @@ export type NamespaceObject = {
 
 export function createNamespaceObjectController(
   port: Omit<ControllerPort, "resources">,
-  { namespaces, resource, object }: NamespaceObject,
+  { queueName, namespaces, resource, object }: NamespaceObject,
 ): Controller {
   const { scheduler } = port.runtime;
   const { name } = object.metadata;
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: queueName, process });
 
   async function process(namespace: string, signal: AbortSignal): Promise<void> {
     const holder = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
@@ -82,13 +85,7 @@ export function createNamespaceObjectController(
       delete: addNamespaceOf,
     }),
   ];
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      for (const handle of following) handle[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, following);
 }
 
 const isTerminating = ({ metadata }: KubeObject): boolean =>

@@ -13,6 +13,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "../controller-port.ts";
+import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
 export function createRoleAggregationController(
@@ -21,9 +22,8 @@ export function createRoleAggregationController(
 ): Controller {
   const { view, keys, store } = clusterRoles;
   const aggregated = new Set<string>();
-  const queue = new WorkQueue({
-    scheduler: port.runtime.scheduler,
-    onError: port.onError,
+  const queue = new WorkQueue(port, {
+    name: "ClusterRoleAggregator",
     async process(key, signal) {
       const role = view.get(key)?.decode();
       if (role === undefined) return;
@@ -63,13 +63,7 @@ export function createRoleAggregationController(
     },
   });
 
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      following[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, [following]);
 }
 
 /** The rules that an aggregated role should have, each once; undefined when it is not one. `others` are in order of their names. */

@@ -19,6 +19,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "../controller-port.ts";
+import { createQueueController } from "../queue-controller.ts";
 import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 import { WorkQueue } from "../work-queue.ts";
 
@@ -35,7 +36,7 @@ export function createTokenSecretController(
   { secrets, accounts, tokens, rootCertificateAuthority }: TokenSecretOptions,
 ): Controller {
   const { scheduler } = port.runtime;
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "serviceaccount_tokens_secret", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const secret = secrets.view.get(key)?.decode();
@@ -116,13 +117,7 @@ export function createTokenSecretController(
       delete: addSecretsBeside,
     }),
   ];
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      for (const handle of following) handle[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, following);
 }
 
 /** Its schema has checked that it is a map of texts in base64. */

@@ -14,6 +14,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
@@ -30,7 +31,7 @@ export function createCertificateSigningController(
 ): Controller {
   const { view, keys, store } = requests;
   const { clock, scheduler } = port.runtime;
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "certificate", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const object = view.get(key);
@@ -51,13 +52,7 @@ export function createCertificateSigningController(
     put: ({ key }) => queue.add(key),
     delete() {},
   });
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      following[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, [following]);
 }
 
 /** Milliseconds since the epoch at which a request may go. */

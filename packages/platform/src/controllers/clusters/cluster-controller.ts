@@ -4,6 +4,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { type Cluster, isLocalCluster } from "../../resources/clusters/cluster.ts";
@@ -28,7 +29,7 @@ export function createClusterController(
   const { clock, scheduler } = port.runtime;
   const { view, keys } = clusters;
   const uids = new Map<string, string>();
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "cluster", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
@@ -67,13 +68,7 @@ export function createClusterController(
     put: ({ key }) => queue.add(key),
     delete: ({ key }) => queue.add(key),
   });
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      following[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, [following]);
 }
 
 /** `now` in milliseconds. A cluster that has never been reached is pending; one that no longer is has failed. */

@@ -3,6 +3,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { isBeingDeleted } from "../../resources/finalizers.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
@@ -36,7 +37,7 @@ export function createInsideBindingsController(
 ): Controller {
   const { scheduler } = port.runtime;
   const keptOf = new Map<string, Kept>();
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "inside_bindings", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
@@ -93,14 +94,12 @@ export function createInsideBindingsController(
     put: ({ key }) => queue.add(key),
     delete: ({ key }) => queue.add(key),
   });
-  return {
-    idle: () => queue.idle(),
+  const keeping = {
     [Symbol.dispose]() {
-      following[Symbol.dispose]();
       for (const key of [...keptOf.keys()]) release(key);
-      queue[Symbol.dispose]();
     },
   };
+  return createQueueController(queue, [following, keeping]);
 }
 
 /** The ClusterRoles that anybody can have inside, each once. */

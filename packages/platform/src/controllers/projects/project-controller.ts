@@ -10,6 +10,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -33,7 +34,7 @@ export function createProjectController(
   const { clock, scheduler } = port.runtime;
   const finalizer = projectFinalizer(names);
   const uidAnnotation = names.key("project-uid");
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "project", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
@@ -145,11 +146,5 @@ export function createProjectController(
       delete: ({ key }) => requeueProjectOf(key),
     }),
   ];
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      for (const handle of following) handle[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, following);
 }

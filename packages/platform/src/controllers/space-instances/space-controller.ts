@@ -3,6 +3,7 @@
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -36,7 +37,7 @@ export function createSpaceController(
   const { clock, scheduler } = port.runtime;
   const { view } = instances;
   const finalizer = spaceFinalizer(names);
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "space_instance", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
@@ -107,13 +108,7 @@ export function createSpaceController(
   ): Promise<void> => updateControlled(port, instances, instance, { subresource, transform }, signal);
 
   const following = followInstances({ instances, clusters }, scheduler, queue);
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      following[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, [following]);
 }
 
 /** Why a space is not ready. Throws what says nothing about the space. */

@@ -3,6 +3,7 @@
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -36,7 +37,7 @@ export function createVirtualClusterController(
   const { clock, scheduler } = port.runtime;
   const { view } = instances;
   const finalizer = virtualClusterFinalizer(names);
-  const queue = new WorkQueue({ scheduler, onError: port.onError, process });
+  const queue = new WorkQueue(port, { name: "virtual_cluster_instance", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
@@ -91,13 +92,7 @@ export function createVirtualClusterController(
   ): Promise<void> => updateControlled(port, instances, instance, { subresource, transform }, signal);
 
   const following = followInstances({ instances, clusters }, scheduler, queue);
-  return {
-    idle: () => queue.idle(),
-    [Symbol.dispose]() {
-      following[Symbol.dispose]();
-      queue[Symbol.dispose]();
-    },
-  };
+  return createQueueController(queue, [following]);
 }
 
 /** A backend that says no; anything else is a fault, and the work is tried again. */

@@ -2,6 +2,7 @@
 
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ObjectEvent } from "@postern/apiserver/controllers/event-recorder";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
@@ -16,17 +17,7 @@ export type KeyEventReason =
   | "RetiredValueUsed"
   | "Leaked";
 
-export type KeyEvent = {
-  readonly involvedObject: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly uid: string;
-  };
-  readonly type: "Normal" | "Warning";
-  readonly reason: KeyEventReason;
-  readonly message: string;
-};
+export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 
 /** Takes an event over; must neither throw nor block. */
 export type RecordKeyEvent = (event: KeyEvent) => void;
