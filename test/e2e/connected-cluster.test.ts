@@ -123,6 +123,32 @@ describe("a space in a connected cluster", () => {
     expect(await codeAt(`${SPACE}${MAPS}`, await keyOf("stranger"))).toBe(403);
   });
 
+  it("security book 2: has no rights and no tokens given away with a key that opens less than all of it", async () => {
+    const spec = { user: "admin", rules: [{ verbs: ["get", "create", "patch"] }] };
+    const metadata = { name: "some-verbs" };
+    const { key } = (await near.create(KEYS, { kind: "OwnedAccessKey", metadata, spec })).spec;
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+    const bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/rolebindings";
+    const give = (base: string, name: string, as: string) =>
+      near.http(`${base}${bindings}`, { key: as, body: { metadata: { name }, roleRef, subjects: [] } });
+    await far.create(`${HOST}/api/v1/namespaces/team-a/serviceaccounts`, {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "robot" },
+    });
+    for (const base of [SPACE, "/kubernetes/cluster/host"]) {
+      const refused = await give(base, "given", key);
+      expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("does not open all")]);
+      const patched = { key, method: "PATCH", body: { roleRef } };
+      expect((await near.http(`${base}${bindings}/given`, patched)).status).toBe(403);
+      const token = `${base}/api/v1/namespaces/team-a/serviceaccounts/robot/token`;
+      expect((await near.http(token, { key, body: { spec: {} } })).status).toBe(403);
+      const plain = { metadata: { name: `by-${base.length}` } };
+      expect((await near.http(`${base}${MAPS}`, { key, body: plain })).status).toBe(201);
+    }
+    expect((await give(SPACE, "given", near.key)).status).toBe(201);
+  });
+
   it("takes no namespace that is there and is not its own", async () => {
     const spec = { clusterRef: { cluster: "host", namespace: "kube-system" } };
     await near.create(SPACES, { kind: "SpaceInstance", metadata: { name: "thief" }, spec });

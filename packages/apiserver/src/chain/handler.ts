@@ -20,7 +20,8 @@ export type RequestContext = {
   readonly credential?: Credential | undefined;
   /**
    * Who let a request pass on its way to a surface that lies behind another: asked again, beside the surface's own authorizer, where the
-   * request turns out to do more than its verb says. It knows the caller itself. Absent: the surface was reached directly.
+   * request turns out to do more than its verb says, such as giving rights away. It knows the caller itself, and what of the surface its
+   * credential opens. Absent: the surface was reached directly.
    */
   readonly outerAuthorizer?: Authorizer | undefined;
   readonly warnings: WarningRecorder;

@@ -3,6 +3,7 @@
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationDecision } from "@postern/apiserver/authorization/authorizer";
+import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
@@ -48,6 +49,9 @@ export type DecisionStep = {
 };
 
 export type Explanation = { readonly decision: PlatformDecision; readonly steps: readonly DecisionStep[] };
+
+/** Nobody comes to be a master through a key, a certificate or impersonation: such requests carry a credential. */
+export const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);
 
 /** How the access key of a request stands at this moment. */
 export type KeyStanding =

@@ -43,6 +43,23 @@ describe("the ClusterRole inside", () => {
     expect(insideClusterRole(admin, place, sources)).toBe("cluster-admin");
   });
 
+  test("of a space is told by the space", () => {
+    const space = { ...instance, resource: "spaceinstances" as const, name: "s1", owner: { user: "sam", team: "" } };
+    const withSpace = memorySources(world({ projects: [project], instances: [instance, space] }));
+    expect(insideClusterRole(userInfo("sam"), { project: "a", space: "s1" }, withSpace)).toBe("cluster-admin");
+    expect(insideClusterRole(userInfo("ines"), { project: "a", space: "s1" }, withSpace)).toBeUndefined();
+    expect(insideClusterRole(userInfo("adam"), { project: "a", space: "v1" }, withSpace)).toBeUndefined();
+  });
+
+  test("of a rule that names none is none", () => {
+    const unnamed = { users: ["*"], teams: [], clusterRole: "" };
+    const sources = memorySources(
+      world({ projects: [project], instances: [{ ...instance, extraAccessRules: [unnamed] }] }),
+    );
+    expect(insideClusterRole(userInfo("carl"), place, sources)).toBeUndefined();
+    expect(insideClusterRole(userInfo("vera"), place, sources)).toBe("view");
+  });
+
   test("nobody is anything in an instance that is not there", () => {
     expect(insideClusterRole(userInfo("adam"), { project: "a", virtualCluster: "gone" }, sources)).toBeUndefined();
     expect(insideClusterRole(userInfo("adam"), { project: "b", virtualCluster: "v1" }, sources)).toBeUndefined();
@@ -69,6 +86,28 @@ describe("security book 29: nothing of Kubernetes' own is carried inside", () =>
     const user = { ...userInfo("vera"), groups: [...userInfo("vera").groups, "postern:role:cluster-admin"] };
     expect(insideGroups(user, place, sources)).toContain("postern:role:deployer");
     expect(insideGroups(user, place, sources)).not.toContain("postern:role:cluster-admin");
+  });
+
+  test("no group is carried without a name, or twice", () => {
+    const user = { name: "carl", groups: ["", "staff", "staff", "not-system:x"] };
+    expect(insideGroups(user, place, sources)).toEqual(["staff", "not-system:x"]);
+  });
+
+  test("a refusal names what was to be reached", () => {
+    const reach = (where: Parameters<typeof insideIdentity>[1]): unknown => {
+      try {
+        return insideIdentity({ name: "system:x", groups: [] }, where, sources);
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(reach(place)).toMatchObject({
+      message:
+        'virtualclusterinstances.management.postern "v1" is forbidden: this user name means something else inside',
+    });
+    expect(reach({ project: "a", space: "s1" })).toMatchObject({
+      message: 'spaceinstances.management.postern "s1" is forbidden: this user name means something else inside',
+    });
   });
 
   test.each(["system:admin", "system:kube-controller-manager", "system:serviceaccount:kube-system:default", ""])(

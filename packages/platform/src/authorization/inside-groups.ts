@@ -42,9 +42,9 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
     throw forbiddenRequestError(target, name, "this user name means something else inside");
   }
   const role = insideClusterRole(user, place, sources);
-  const own = user.groups.filter((group) => !isReserved(group) && !standsForRole(group, sources.names));
+  const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !standsForRole(group, sources.names));
   const groups = role === undefined ? own : [...own, sources.names.insideRoleGroup(role)];
-  return { name: user.name, groups: [...new Set(groups)].filter((group) => group !== "" && !isReserved(group)) };
+  return { name: user.name, groups: [...new Set(groups)] };
 }
 
 /** The groups alone. */

@@ -40,9 +40,8 @@ function commonResource(left: string, right: string): readonly string[] {
   return isSubresourceOf(right, left) ? [left] : [];
 }
 
-/** Whether `pattern` is a star with the subresource that `resource` has. */
-const isSubresourceOf = (pattern: string, resource: string): boolean =>
-  pattern.startsWith("*/") && resource.includes("/") && resource.slice(resource.indexOf("/")) === pattern.slice(1);
+/** Whether `pattern` is a star with the subresource that `resource` has. There is none of the name `undefined`. */
+const isSubresourceOf = (pattern: string, resource: string): boolean => pattern === `*/${resource.split("/")[1]}`;
 
 /** An empty list is every name; undefined when no name is in both. */
 function commonNames(left: readonly string[], right: readonly string[]): readonly string[] | undefined {

@@ -133,10 +133,10 @@ const accessOpens = ({ verbs, subresources }: InstanceAccess, { verb, subresourc
   (subresource === "" ? MAIN_VERBS.has(verb) : subresources.includes(subresource) || subresources.includes("*"));
 
 /** What control planes and agents may do with keys of their own: ask about those who come to them, and see themselves. */
-function identityRight(
+export function identityRight(
   user: UserInfo,
   request: TargetedRequest,
-  { names, instances }: OwnerRightsSources,
+  { names, instances }: Pick<OwnerRightsSources, "names" | "instances">,
 ): Right | undefined {
   // The names of people and teams never begin so.
   if (!user.name.startsWith(`${names.name}:`)) return undefined;

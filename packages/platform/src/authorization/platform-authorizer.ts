@@ -1,12 +1,12 @@
 // The one decision point: whether a request may proceed, whichever way it came.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import {
   type DecisionSources,
   type DecisionStep,
   type Explanation,
+  isServerItself,
   keyStanding,
   type PlatformDecision,
   type Subject,
@@ -83,8 +83,8 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
     explainDecision(request, subject) {
       const decision = decide(request, subject);
       const standing = keyStanding(subject, keys);
-      const right: UserRight = isServerItself(subject)
-        ? { allowed: true, code: "masters", reason: "the server's own work" }
+      const right: Pick<UserRight, "allowed" | "reason"> = isServerItself(subject)
+        ? { allowed: true, reason: "the server's own work" }
         : rights.of(subject.user, request);
       const scope = standing.good ? scopeOf(request, subject, standing.key) : undefined;
       const steps: readonly DecisionStep[] = [
@@ -101,6 +101,3 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
 }
 
 const NOBODY = { kind: "subject", name: "" } as const;
-
-/** Nobody comes to be a master through a key, a certificate or impersonation: such requests carry a credential. */
-const isServerItself = ({ user, credential }: Subject): boolean => credential === undefined && isMaster(user);

@@ -79,7 +79,8 @@ function rulesOf(rule: AccessKeyRule, namespace: string): readonly PolicyRule[] 
   const paths = namespaces.length > 0 ? [] : namesNothing ? ["*"] : nonResourceURLs;
   const onPaths = paths.length === 0 ? [] : [{ ...NOTHING, verbs, nonResourceURLs: paths }];
   if (resources.length === 0 && !namesNothing) return onPaths;
-  if (namespaces.length > 0 && !namespaces.includes(namespace)) return onPaths;
+  // What somebody holds at the level of the cluster is held in every namespace: no rule about certain ones says that.
+  if (namespaces.length > 0 && (namespace === "" || !namespaces.includes(namespace))) return onPaths;
   const selectors = namesNothing ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
   const onResources = selectors.flatMap((selector) => {
     if (selector.resources.length === 0 && selector.resourceNames.length > 0) return [];

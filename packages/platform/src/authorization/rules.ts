@@ -4,6 +4,7 @@
 import type { AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
+import { givesCredential } from "./gives-credential.ts";
 import { matchesName } from "./match-name.ts";
 import { type PlatformRequest, resourceWithSubresource, type TargetedRequest } from "./request-target.ts";
 
@@ -13,10 +14,20 @@ type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "proje
 export function openingRule(rules: readonly AccessKeyRule[], request: PlatformRequest, names: RuleNames): number {
   // Access keys make access keys: only a rule that names them means them.
   const mustName = request.target === "Management" && isAccessKeyRequest(request.inner, names);
+  // What is made behind a proxy is not held to the rules: only a rule that opens all that is there means it.
+  const mustOpenAll = request.target !== "Management" && givesCredential(request.inner);
   return rules.findIndex(
-    (rule) => ruleOpens(rule, request, names) && (!mustName || namesResource(rule, request.inner)),
+    (rule) =>
+      ruleOpens(rule, request, names) &&
+      (!mustName || namesResource(rule, request.inner)) &&
+      (!mustOpenAll || opensAll(rule)),
   );
 }
+
+/** Whether the rule opens everything in the targets that it is about. */
+const opensAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
+  (verbs.length === 0 || verbs.includes("*")) &&
+  [resources, namespaces, nonResourceURLs].every((list) => list.length === 0);
 
 const ruleOpens = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean =>
   targetMatches(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);

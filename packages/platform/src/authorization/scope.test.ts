@@ -364,6 +364,12 @@ describe("what each entry opens", () => {
     expect(inScope(restrictions, request, facts)).toEqual({ open: true, reason });
   });
 
+  test("restrictions that restrict by nothing open what every live key does, and nothing else", () => {
+    const nothing: AccessKeyRestrictions = { scope: undefined, ruleSets: [] };
+    expect(inScope(nothing, project("get", "a"), facts)).toEqual({ open: false, reason: "out-of-scope" });
+    expect(inScope(nothing, path("/version"), facts)).toEqual({ open: true, reason: "always-open" });
+  });
+
   test("the reason names the entry", () => {
     const restrictions = scoped({ projects: [{ project: "b" }, { project: "a" }] });
     expect(inScope(restrictions, project("get", "a"), facts)).toEqual({ open: true, reason: "scope.projects[1]" });

@@ -80,12 +80,26 @@ const seenProjects = (sources: MemorySources, subject: Parameters<typeof seen>[1
     objects.map((each) => cached(projectObject(each), "projects")),
   );
 
+/** Counts how often roles are looked up for somebody. */
+const countingLooks = (sources: MemorySources): { readonly count: number } => {
+  const looks = { count: 0 };
+  const { rbac } = sources;
+  const grantsToUser = rbac.grantsToUser.bind(rbac);
+  rbac.grantsToUser = (...asked) => {
+    looks.count++;
+    return grantsToUser(...asked);
+  };
+  return looks;
+};
+
 describe("what is seen", () => {
   it("is nothing with a key that is refused, or is gone", () => {
     const sources = platform({ instances: all });
     const key = accessKey({ owner: { kind: "user", name: "admin" } });
     const { follow } = createVisibility(sources);
     const gone = follow(withKey(admin, key), "virtualclusterinstances");
+    const shown = cached(instanceObject(instance("p-a", "v1")), "virtualclusterinstances");
+    expect(gone.visible !== "all" && gone.visible(shown)).toBe(false);
     expect([seenInstances(sources, withKey(admin, key)), gone.isOutdated()]).toEqual([[], true]);
     sources.access.setKey(key);
     expect(seenInstances(sources, withKey(admin, key))).toBe("all");
@@ -145,6 +159,34 @@ describe("what is seen", () => {
       const objects = ["dora", "devs", "carl"].map((name) => plain(resource, name));
       expect(seen(platform(), dora, resource, objects)).toEqual(own);
     }
+  });
+
+  it("is the space that one owns", () => {
+    const space = { ...instance("p-a", "s1", "adam"), resource: "spaceinstances" as const };
+    const objects = [space, { ...space, name: "s2", owner: NOBODY }].map((each) =>
+      cached(instanceObject(each), "spaceinstances"),
+    );
+    expect(seen(platform(), { user: adam }, "spaceinstances", objects)).toEqual(["p-a/s1"]);
+  });
+
+  it("is itself, to a control plane that comes with its own key", () => {
+    const sources = platform({ instances: all });
+    expect(seenInstances(sources, { user: { name: "postern:vcluster:p-a:v1", groups: [] } })).toEqual(["p-a/v1"]);
+  });
+
+  it("is found out once for all objects of a namespace", () => {
+    const sources = platform({ projects: [project("a", "adam"), project("b", "bea")] });
+    const looks = countingLooks(sources);
+    const visible = createVisibility(sources).visibleTo({ user: adam }, "virtualclusterinstances");
+    const look = (namespace: string, name: string): number => {
+      const before = looks.count;
+      if (visible !== "all") visible(cached(instanceObject(instance(namespace, name)), "virtualclusterinstances"));
+      return looks.count - before;
+    };
+    expect(look("p-a", "v1")).toBeGreaterThan(0);
+    expect([look("p-a", "v2"), look("p-a", "v3")]).toEqual([0, 0]);
+    expect(look("p-b", "v1")).toBeGreaterThan(0);
+    expect(look("p-b", "v2")).toBe(0);
   });
 
   it("is narrowed by the scope of the key, also where roles open everything", () => {
@@ -215,6 +257,13 @@ describe("what is seen may have changed", () => {
     expect([ofAdam?.(), ofAdmin?.(), ofServer?.()]).toEqual([true, true, false]);
   });
 
+  it("with roles that open everything to who saw something", () => {
+    const sources = platform({ clusterRoles: [{ name: "all", rules: [getting("virtualclusterinstances")] }] });
+    const isOutdated = followed(sources, { user: adam });
+    sources.rbac.setBinding(binding("", "all"));
+    expect(isOutdated()).toBe(true);
+  });
+
   it("with members of a project whose instances were shown, where they see more or less", () => {
     const named = (role: string, ...objects: readonly string[]) => ({
       name: role,
@@ -246,6 +295,21 @@ describe("what is seen may have changed", () => {
     expect(changed("all", "postern:project-viewer")).toBe(false);
     expect(changed("v1", "same")).toBe(false);
     expect(changed("v1", "missing", "c")).toBe(false);
+  });
+
+  it("is looked for again only where projects have changed since", () => {
+    const sources = platform({ projects: [project("a", "adam")] });
+    const looks = countingLooks(sources);
+    const isOutdated = followed(sources, { user: adam });
+    const asked = (): number => {
+      const before = looks.count;
+      expect(isOutdated()).toBe(false);
+      return looks.count - before;
+    };
+    expect(asked()).toBe(0);
+    sources.access.setProject(project("c", "bea"));
+    expect(asked()).toBeGreaterThan(0);
+    expect([asked(), asked()]).toEqual([0, 0]);
   });
 
   it("not with members of projects for those who see everything", () => {

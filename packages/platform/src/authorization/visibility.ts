@@ -4,15 +4,22 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { type DecisionSources, keyStanding, type Subject } from "./decision.ts";
+import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
-import { clusterRoleRules, ownerRight, projectRolesOf } from "./owner-rights.ts";
+import {
+  clusterRoleRules,
+  identityRight,
+  instanceRight,
+  ownRight,
+  projectRight,
+  projectRolesOf,
+  type Right,
+} from "./owner-rights.ts";
 import { managementRequest, type TargetedRequest } from "./request-target.ts";
 import { inScope } from "./scope.ts";
 
@@ -31,14 +38,16 @@ export type Visibility = {
   follow(subject: Subject, resource: FilteredResource): FollowedVisibility;
 };
 
-/** All names, or the ones in the set. */
-type Names = "all" | ReadonlySet<string>;
-const NO_NAMES: ReadonlySet<string> = new Set();
-const NOTHING = (): boolean => false;
+type Names = { readonly all: boolean; readonly some: ReadonlySet<string> };
+const ALL_NAMES: Names = { all: true, some: new Set() };
+
+const EVERYTHING: FollowedVisibility = { visible: "all", isOutdated: () => false };
+const NOTHING: FollowedVisibility = { visible: () => false, isOutdated: () => true };
 
 export function createVisibility(sources: DecisionSources): Visibility {
   const { names, keys, rbac, projects, instances } = sources;
   const roles = createRbacAuthorizer({ source: rbac });
+  const ownership = { names, roles: rbac };
 
   const getRequest = (resource: FilteredResource, namespace: string, name: string): TargetedRequest => ({
     isResourceRequest: true,
@@ -54,26 +63,34 @@ export function createVisibility(sources: DecisionSources): Visibility {
   /** Names that roles and memberships open in a namespace; "" for the whole cluster. */
   const openNames = (user: UserInfo, resource: FilteredResource, namespace: string): Names => {
     const rules = policyRulesOf(roles.rulesFor(user, namespace));
-    const project = namespace === "" ? undefined : names.projectOf(namespace);
-    const memberRoles = project === undefined ? [] : projectRolesOf(user, projects.get(project), names);
+    // There is no project without a name.
+    const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
     const memberRules = memberRoles.flatMap((role) => clusterRoleRules(role, rbac));
-    return namesOpenedBy([...rules, ...memberRules], getRequest(resource, "", ""));
+    return namesOpenedBy([...rules, ...memberRules], getRequest(resource, namespace, ""));
+  };
+
+  /** What opens one object alone: as it says of itself, so that an event is judged by the state that it shows. */
+  const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Right | undefined => {
+    const { resource, name } = request;
+    if (resource === "projects") return projectRight(user, request, name, projects.of(object), ownership);
+    if (isInstanceResource(resource)) return instanceRight(user, request, instances.of(object), names);
+    return ownRight(user, request, names);
   };
 
   const follow = (subject: Subject, resource: FilteredResource): FollowedVisibility => {
     const { user } = subject;
     const standing = keyStanding(subject, keys);
-    if (!standing.good) return { visible: NOTHING, isOutdated: () => true };
+    if (!standing.good) return NOTHING;
+    if (isServerItself(subject)) return EVERYTHING;
     const { key } = standing;
-    const isServerItself = subject.credential === undefined && isMaster(user);
-    const everywhere = isServerItself ? "all" : openNames(user, resource, "");
+    const seesAll = (): boolean => openNames(user, resource, "").all;
+    const sawAll = seesAll();
     const isUnscoped = key?.restrictions === undefined;
     const byNamespace = new Map<string, Names>();
     const { version: rolesVersion } = rbac;
     let projectsVersion = projects.version;
 
     const openedIn = (namespace: string): Names => {
-      if (everywhere === "all" || namespace === "") return everywhere;
       const known = byNamespace.get(namespace);
       if (known !== undefined) return known;
       const opened = openNames(user, resource, namespace);
@@ -81,40 +98,29 @@ export function createVisibility(sources: DecisionSources): Visibility {
       return opened;
     };
 
-    const mayGet = (request: TargetedRequest, object: CachedObject): boolean => {
-      const opened = openedIn(request.namespace);
-      if (opened === "all" || opened.has(request.name)) return true;
-      // What the object says of itself decides, so that an event is judged by the state that it shows.
-      const ownFacts = {
-        names,
-        roles: rbac,
-        projects: resource === "projects" ? { ...NO_PROJECTS, get: () => projects.of(object) } : NO_PROJECTS,
-        instances: isInstanceResource(resource) ? { ...NO_INSTANCES, get: () => instances.of(object) } : NO_INSTANCES,
-      };
-      return ownerRight(user, request, ownFacts) !== undefined;
-    };
-
     const isVisible = (object: CachedObject): boolean => {
       const { namespace, name } = placeOf(object.key, isInstanceResource(resource));
       const request = getRequest(resource, namespace, name);
-      return isOpenTo(key, request, user) && mayGet(request, object);
+      if (!isOpenTo(key, request, user)) return false;
+      const opened = openedIn(namespace);
+      if (opened.all || opened.some.has(name)) return true;
+      return (identityRight(user, request, sources) ?? rightTo(object, request, user)) !== undefined;
     };
 
     const membershipsChanged = (): boolean => {
-      if (everywhere === "all" || projects.version === projectsVersion) return false;
+      if (projects.version === projectsVersion) return false;
       projectsVersion = projects.version;
       return [...byNamespace].some(([namespace, opened]) => !sameNames(opened, openNames(user, resource, namespace)));
     };
 
     return {
-      visible: everywhere === "all" && isUnscoped ? "all" : isVisible,
+      visible: sawAll && isUnscoped ? "all" : isVisible,
       isOutdated() {
         const now = keyStanding(subject, keys);
         if (!now.good || !opensTheSame(now.key, key)) return true;
-        if (isServerItself) return false;
         if (rbac.version === rolesVersion) return membershipsChanged();
         // Roles change seldom; only who saw everything, and still does, need not look again.
-        return everywhere !== "all" || openNames(user, resource, "") !== "all";
+        return !sawAll || !seesAll();
       },
     };
   };
@@ -126,41 +132,25 @@ export function createVisibility(sources: DecisionSources): Visibility {
   return { follow, visibleTo: (subject, resource) => follow(subject, resource).visible };
 }
 
-const NONE: readonly never[] = [];
-const NO_PROJECTS = { version: 0, get: () => undefined, of: () => NO_PROJECT, entries: () => NONE };
-const NO_PROJECT = { owner: { user: "", team: "" }, members: [] };
-const NO_INSTANCES = { version: 0, get: () => undefined, of: () => NO_INSTANCE, entries: () => NONE };
-const NO_INSTANCE = { owner: { user: "", team: "" }, access: [], extraAccessRules: [] };
-
 /** A key's record also changes when it is used, which changes nothing that it opens. */
 const opensTheSame = (now: AccessKeyState | undefined, then: AccessKeyState | undefined): boolean =>
-  now === then ||
-  now?.revision === then?.revision ||
-  (now !== undefined &&
-    then !== undefined &&
-    now.uid === then.uid &&
-    equalJson(asJson(now.restrictions), asJson(then.restrictions)) &&
-    equalJson(asJson(now.owner), asJson(then.owner)));
+  now?.uid === then?.uid &&
+  equalJson(asJson(now?.restrictions), asJson(then?.restrictions)) &&
+  equalJson(asJson(now?.owner), asJson(then?.owner));
 
-const asJson = (value: AccessKeyState["restrictions"] | AccessKeyState["owner"]): JsonValue =>
+const asJson = (value: AccessKeyState["restrictions"] | AccessKeyState["owner"]): JsonValue | undefined =>
   // Plain data, of which only undefined is not JSON.
-  value === undefined ? null : (value as unknown as JsonValue);
+  value as unknown as JsonValue | undefined;
 
 /** The names that rules open to a request which leaves its name open. */
 function namesOpenedBy(rules: readonly PolicyRule[], request: TargetedRequest): Names {
-  const opened = new Set<string>();
-  for (const rule of rules) {
-    if (!ruleAllows({ ...rule, resourceNames: [] }, request)) continue;
-    if (rule.resourceNames.length === 0) return "all";
-    for (const name of rule.resourceNames) opened.add(name);
-  }
-  return opened.size === 0 ? NO_NAMES : opened;
+  const opened = rules.filter((rule) => ruleAllows({ ...rule, resourceNames: [] }, request));
+  if (opened.some(({ resourceNames }) => resourceNames.length === 0)) return ALL_NAMES;
+  return { all: false, some: new Set(opened.flatMap(({ resourceNames }) => resourceNames)) };
 }
 
-function sameNames(left: Names, right: Names): boolean {
-  if (left === "all" || right === "all") return left === right;
-  return left.size === right.size && [...left].every((name) => right.has(name));
-}
+const sameNames = (left: Names, right: Names): boolean =>
+  left.all === right.all && left.some.size === right.some.size && [...left.some].every((name) => right.some.has(name));
 
 /** Keys end in `/<name>`, below `/<namespace>` for namespaced kinds; neither holds a slash. */
 function placeOf(key: string, namespaced: boolean): { readonly namespace: string; readonly name: string } {

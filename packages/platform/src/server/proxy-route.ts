@@ -29,6 +29,7 @@ import type { VirtualClusterInstance } from "../resources/virtual-cluster-instan
 import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
+import { refuseRemoteGrants } from "./refuse-remote-grants.ts";
 
 type VirtualClusterPath = ProxyPath & { readonly destination: { readonly target: "ProjectVirtualCluster" } };
 
@@ -70,7 +71,9 @@ async function toVirtualCluster(
   const user = isInsideIdentity(context)
     ? context.user
     : insideIdentity(context.user, { project, virtualCluster }, core.sources);
-  return await surface.backends.backendOf(instance).proxy(context, user);
+  const backend = surface.backends.backendOf(instance);
+  if (backend.isRemote) await refuseRemoteGrants(context);
+  return await backend.proxy(context, user);
 }
 
 async function toSpace(
@@ -82,7 +85,9 @@ async function toSpace(
   const instance = lookup.spaceInstance(names.projectNamespace(project), space);
   if (instance === undefined) throw notFoundError({ group: names.managementGroup, resource: "spaceinstances" }, space);
   const user = isInsideIdentity(context) ? context.user : insideIdentity(context.user, { project, space }, sources);
-  return await spaces.spaceOf(instance).proxy(context, user);
+  const backend = spaces.spaceOf(instance);
+  if (backend.isRemote) await refuseRemoteGrants(context);
+  return await backend.proxy(context, user);
 }
 
 /** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */
@@ -97,6 +102,7 @@ async function toCluster(
   if (isLocalCluster(cluster)) {
     throw badRequestError("the built-in cluster has no API of its own: its virtual clusters and spaces have");
   }
+  await refuseRemoteGrants(context);
   return await reached.ofCluster(cluster).proxy(context, outsideIdentity(context.user));
 }
 
@@ -192,18 +198,13 @@ function decide(context: RequestContext, path: ProxyPath, { authorizer, names, u
   usage.note(proxied, { user, credential });
 }
 
-/** Holds what a request does inside to what its key opens. Of the question only the verb counts: who asks, and of what, is known here. */
+/** Holds what a request does inside to what its key opens there: what is done is asked about, and by whom is known here. */
 function createOuterAuthorizer(
-  { request, user, credential }: RequestContext,
-  path: ProxyPath,
+  { user, credential }: RequestContext,
+  { destination }: ProxyPath,
   { authorizer }: PlatformCore,
 ): Authorizer {
-  return {
-    authorize({ verb }) {
-      const proxied = proxyRequest(path, request.method, request.query);
-      return authorizer.decide({ ...proxied, inner: { ...proxied.inner, verb } }, { user, credential });
-    },
-  };
+  return { authorize: (inner) => authorizer.decide({ ...destination, inner }, { user, credential }) };
 }
 
 /** What the caller lacks, in the terms in which it can be granted. */

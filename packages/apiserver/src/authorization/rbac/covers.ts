@@ -13,7 +13,7 @@ export function uncoveredRules(held: readonly PolicyRule[], wanted: readonly Pol
 const NOTHING: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
 /** One rule per verb, group, resource and name, and one per verb and path. */
-function breakDown(rule: PolicyRule): readonly PolicyRule[] {
+export function breakDown(rule: PolicyRule): readonly PolicyRule[] {
   const names: readonly (readonly string[])[] =
     rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
   const ofResources = rule.apiGroups.flatMap((group) =>

@@ -113,5 +113,6 @@ const describeMissing = (refs: readonly RoleRef[]): string => {
   const texts = [
     ...new Set(refs.map(({ kind, name }) => `${kind.toLowerCase()}.${RBAC_GROUP} ${quoteGo(name)} not found`)),
   ];
-  return texts.length === 1 ? (texts[0] ?? "") : `[${texts.join(", ")}]`;
+  const text = texts.join(", ");
+  return texts.length === 1 ? text : `[${text}]`;
 };

@@ -226,6 +226,23 @@ describe("createRbacAuthorizer", () => {
     );
   });
 
+  it("looks for the grants of the whole cluster once, also where no namespace is asked about", () => {
+    const asked: string[] = [];
+    const counting = {
+      version: source.version,
+      rulesOf: source.rulesOf.bind(source),
+      grantsToGroup: source.grantsToGroup.bind(source),
+      grantsToUser: (namespace: string, name: string) => {
+        asked.push(namespace);
+        return source.grantsToUser(namespace, name);
+      },
+    };
+    const counted = createRbacAuthorizer({ source: counting });
+    counted.authorize(request("nobody", [], { namespace: "" }));
+    counted.rulesFor({ name: "nobody", groups: [] }, "ns1");
+    expect(asked).toEqual(["", "", "ns1"]);
+  });
+
   it("turns what it tells into rules again", () => {
     const rules = readPolicyRules([
       { verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a"] },

@@ -47,6 +47,5 @@ const isAnyResourceWith = (resource: string, subresource: string): boolean =>
 
 /** `*` at the end of a rule's path stands for any rest; anywhere else it is a plain character. */
 export function pathMatches(rulePath: string, path: string): boolean {
-  if (rulePath === "*" || rulePath === path) return true;
-  return rulePath.endsWith("*") && path.startsWith(rulePath.replace(/\*+$/, ""));
+  return rulePath === path || (rulePath.endsWith("*") && path.startsWith(rulePath.replace(/\*+$/, "")));
 }

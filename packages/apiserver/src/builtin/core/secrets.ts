@@ -13,6 +13,7 @@ import {
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { authorizeTokenSecret } from "./authorize-token-secret.ts";
 import { decodedSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";
 
 const secretFields = s
@@ -38,8 +39,16 @@ const OPAQUE = "Opaque";
 
 const strategy: Strategy<Secret> = {
   allowUnconditionalUpdate: true,
-  prepareForCreate: normalize,
-  prepareForUpdate: normalize,
+  async prepareForCreate(secret, context) {
+    const normalized = normalize(secret);
+    await authorizeTokenSecret(normalized, undefined, context);
+    return normalized;
+  },
+  async prepareForUpdate(secret, old, context) {
+    const normalized = normalize(secret);
+    await authorizeTokenSecret(normalized, old, context);
+    return normalized;
+  },
   validate: validateSecret,
   validateUpdate: (secret, old) => [
     ...validateSecret(secret),

@@ -13,6 +13,7 @@ import { policyRulesOf } from "../../authorization/rbac/rbac-authorizer.ts";
 import type { RbacSource } from "../../authorization/rbac/rbac-source.ts";
 import { readRoleRef } from "../../authorization/rbac/role-binding.ts";
 import type { RequestContext } from "../../chain/handler.ts";
+import { rulesClosedOutside } from "./closed-outside.ts";
 
 export type EscalationCheckOptions = {
   readonly authorizer: Authorizer;
@@ -22,9 +23,15 @@ export type EscalationCheckOptions = {
 };
 
 export type EscalationCheck = {
-  /** Throws 403 unless the caller holds what the role opens, or may `escalate` it. `old` on an update. */
+  /**
+   * Throws 403 unless the caller holds what the role opens, or may `escalate` it, and its credential opens that, too. `old` on an
+   * update.
+   */
   role(role: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
-  /** Throws 403 unless the caller holds what the bound role opens, or may `bind` it; 404 when there is no such role. */
+  /**
+   * Throws 403 unless the caller holds what the bound role opens, or may `bind` it, and its credential opens that, too; 404 when there
+   * is no such role.
+   */
   binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
 };
 
@@ -55,18 +62,24 @@ export function createEscalationCheck({ authorizer, ruleResolver, source }: Esca
     return decision.verdict === "allow";
   };
 
-  /** What the caller would give away without holding it, as a refusal prints it; undefined when nothing. */
+  /**
+   * What the caller would give away without holding it, as a refusal prints it; undefined when nothing. Whoever may give away what they do
+   * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
+   */
   const missingRights = async (
-    { user, credential }: RequestContext,
+    context: RequestContext,
     namespace: string,
     wanted: readonly PolicyRule[],
+    mayGiveAll: boolean,
   ): Promise<string | undefined> => {
-    const resolved = await ruleResolver.rulesFor(user, namespace, credential);
-    const missing = uncoveredRules(policyRulesOf(resolved), wanted);
+    const { user, credential } = context;
+    const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential);
+    const uncovered = resolved === undefined ? [] : uncoveredRules(policyRulesOf(resolved), wanted);
+    const missing = uncovered.length > 0 ? uncovered : await rulesClosedOutside(context, namespace, wanted);
     if (missing.length === 0) return undefined;
     const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
     const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
-    const errors = resolved.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
+    const errors = resolved?.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
     return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
   };
 
@@ -75,15 +88,15 @@ export function createEscalationCheck({ authorizer, ruleResolver, source }: Esca
       if (isMaster(context.user) || (old !== undefined && changesOnlyForGarbageCollection(role, old))) return;
       const { namespace = "", name = "" } = role.metadata;
       const resource = role.kind === "Role" ? "roles" : "clusterroles";
-      if (await isAllowed(context, { verb: "escalate", group: RBAC_GROUP, resource, namespace, name })) return;
+      const mayEscalate = await isAllowed(context, { verb: "escalate", group: RBAC_GROUP, resource, namespace, name });
       const refuse = (why: string): never => {
         throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
       };
-      const missing = await missingRights(context, namespace, readPolicyRules(role["rules"]));
+      const missing = await missingRights(context, namespace, readPolicyRules(role["rules"]), mayEscalate);
       if (missing !== undefined) refuse(missing);
       if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
       // It can gather anything, now and later.
-      if ((await missingRights(context, "", FULL_AUTHORITY)) !== undefined) {
+      if ((await missingRights(context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
         refuse("must have cluster-admin privileges to use the aggregationRule");
       }
     },
@@ -101,12 +114,13 @@ export function createEscalationCheck({ authorizer, ruleResolver, source }: Esca
         namespace,
         name: roleRef.name,
       } as const;
-      if (await isAllowed(context, target)) return;
+      const mayBind = await isAllowed(context, target);
       const rules = source.rulesOf(roleRef, namespace);
-      if (rules === undefined) {
+      if (rules === undefined && !mayBind) {
         throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
       }
-      const missing = await missingRights(context, namespace, rules);
+      // A role that is yet to come may open anything.
+      const missing = await missingRights(context, namespace, rules ?? FULL_AUTHORITY, mayBind);
       if (missing === undefined) return;
       const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
       throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);

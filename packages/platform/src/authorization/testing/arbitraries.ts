@@ -116,25 +116,37 @@ const likely = (
 const pathRequest: fc.Arbitrary<TargetedRequest> = fc
   .record({ verb: pick("get", "head", "post"), path: url })
   .map(({ verb, path }) => ({ ...likely(verb, "", "", "", ""), apiGroup: "", isResourceRequest: false, path }));
+/** What hands out credentials behind a proxy, and what is next to it. */
+const handingOut: fc.Arbitrary<TargetedRequest> = fc
+  .record({
+    verb: pick("create", "update", "patch", "get", "*"),
+    apiGroup: pick("", "certificates.k8s.io", "*", "other.io"),
+    resource: pick("serviceaccounts", "certificatesigningrequests", "*"),
+    subresource: pick("token", "approval", "*", ""),
+    namespace,
+  })
+  .map((parts) => ({ ...likely("", "", "", "", "robot"), ...parts }));
 const anyInner = fc.oneof(resourceRequest, resourceRequest, likelyRequest, likelyRequest, likelyRequest, pathRequest);
+
+const innerBehind = fc.oneof({ weight: 3, arbitrary: anyInner }, { weight: 1, arbitrary: handingOut });
 
 export const request: fc.Arbitrary<PlatformRequest> = fc.oneof(
   { weight: 6, arbitrary: anyInner.map((inner) => ({ target: "Management" as const, inner })) },
   {
     weight: 2,
     arbitrary: fc
-      .record({ project, virtualCluster: instanceName, inner: anyInner })
+      .record({ project, virtualCluster: instanceName, inner: innerBehind })
       .map((parts) => ({ target: "ProjectVirtualCluster" as const, ...parts })),
   },
   {
     weight: 1,
     arbitrary: fc
-      .record({ project, space: instanceName, inner: anyInner })
+      .record({ project, space: instanceName, inner: innerBehind })
       .map((parts) => ({ target: "ProjectSpace" as const, ...parts })),
   },
   {
     weight: 1,
-    arbitrary: fc.record({ cluster, inner: anyInner }).map((parts) => ({ target: "Cluster" as const, ...parts })),
+    arbitrary: fc.record({ cluster, inner: innerBehind }).map((parts) => ({ target: "Cluster" as const, ...parts })),
   },
 );
 

@@ -293,6 +293,10 @@ function ruleOpens(rule: AccessKeyRule, request: PlatformRequest): boolean {
   }
   const aboutKeys = request.target === "Management" && isAboutKeys(r);
   const { resources, namespaces, nonResourceURLs } = rule;
+  if (request.target !== "Management" && handsOutCredentials(r)) {
+    const hasEveryVerb = rule.verbs.length === 0 || rule.verbs.some((verb) => verb === "*");
+    return hasEveryVerb && resources.length + namespaces.length + nonResourceURLs.length === 0;
+  }
   if (!r.isResourceRequest) {
     if (namespaces.length > 0) return false;
     if (resources.length === 0 && nonResourceURLs.length === 0) return true;
@@ -314,4 +318,13 @@ function ruleOpens(rule: AccessKeyRule, request: PlatformRequest): boolean {
       return subresource === "*" ? r.subresource !== "" : subresource === r.subresource;
     });
   });
+}
+
+/** Tokens of service accounts and approvals of certificates, spelled out or among others. */
+function handsOutCredentials({ isResourceRequest, verb, apiGroup, resource, subresource }: TargetedRequest): boolean {
+  if (!isResourceRequest || verb === "get") return false;
+  const asked = `${apiGroup}|${resource}|${subresource}`;
+  return /^\*?\|(serviceaccounts\|(token|\*)|\*\|(token|\*)?)$|^(\*|certificates\.k8s\.io)\|(certificatesigningrequests\|(approval|\*)|\*\|(approval|\*)?)$/.test(
+    asked,
+  );
 }

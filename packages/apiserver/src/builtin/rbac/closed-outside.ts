@@ -1,0 +1,51 @@
+// What of a grant lies beyond what the credential of the request opens on its way here, when the surface lies behind another.
+
+import type { AuthorizationAttributes } from "../../authorization/authorizer.ts";
+import { breakDown } from "../../authorization/rbac/covers.ts";
+import type { PolicyRule } from "../../authorization/rbac/policy-rule.ts";
+import type { RequestContext } from "../../chain/handler.ts";
+
+/** No name and no path has it in it, so that it stands for all of them: only what opens every one opens it. */
+const ANY = "\0";
+
+/** The smallest pieces of `wanted` that whoever let the request pass would not let pass by themselves; none where nobody was asked. */
+export async function rulesClosedOutside(
+  { outerAuthorizer, user, credential }: Pick<RequestContext, "outerAuthorizer" | "user" | "credential">,
+  namespace: string,
+  wanted: readonly PolicyRule[],
+): Promise<readonly PolicyRule[]> {
+  if (outerAuthorizer === undefined) return [];
+  const closed: PolicyRule[] = [];
+  for (const piece of wanted.flatMap(breakDown)) {
+    for (const question of questionsAbout(piece, namespace)) {
+      const { verdict } = await outerAuthorizer.authorize({ user, credential, ...question });
+      if (verdict === "allow") continue;
+      closed.push(piece);
+      break;
+    }
+  }
+  return closed;
+}
+
+type Question = Omit<AuthorizationAttributes, "user" | "credential">;
+
+/** Requests that are all open only where everything that the piece opens is. What is granted for the cluster holds in every namespace. */
+function questionsAbout(
+  {
+    verbs: [verb = ""],
+    apiGroups: [apiGroup = ""],
+    resources: [whole = ""],
+    resourceNames,
+    nonResourceURLs,
+  }: PolicyRule,
+  namespace: string,
+): readonly Question[] {
+  const base = { verb, apiGroup, apiVersion: "*", resource: "", subresource: "", namespace: "", name: "", path: "" };
+  const [url] = nonResourceURLs;
+  if (url !== undefined) return [{ ...base, isResourceRequest: false, path: url.replace(/\*$/, ANY) }];
+  const [resource = "", subresource = ""] = whole.split("/");
+  const names = resourceNames.length === 0 ? ["", ANY] : resourceNames;
+  return (namespace === "" ? ["", ANY] : [namespace]).flatMap((where) =>
+    names.map((name) => ({ ...base, isResourceRequest: true, resource, subresource, namespace: where, name })),
+  );
+}

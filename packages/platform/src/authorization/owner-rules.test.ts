@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { ownerRules } from "./owner-rules.ts";
+import { type Instance, memorySources, names, type Project, userInfo, world } from "./testing/memory-world.ts";
+
+const GROUP = names.managementGroup;
+const NOBODY = { user: "", team: "" };
+const managed = (verbs: readonly string[], resources: readonly string[], name: string) => ({
+  verbs,
+  apiGroups: [GROUP],
+  resources,
+  resourceNames: [name],
+  nonResourceURLs: [],
+});
+const rule = (parts: object) => ({
+  verbs: ["get"],
+  apiGroups: [GROUP],
+  resources: [],
+  resourceNames: [],
+  nonResourceURLs: [],
+  ...parts,
+});
+const ownUser = (name: string) => managed(["get"], ["users", "users/accesskeys", "users/credentials"], name);
+const ownTeam = (name: string) => managed(["get"], ["teams", "teams/accesskeys", "teams/credentials"], name);
+
+const told = (user: ReturnType<typeof userInfo>, namespace: string, parts: Parameters<typeof world>[0] = {}) =>
+  ownerRules(user, namespace, memorySources(world(parts)));
+
+describe("oneself", () => {
+  test("is one's user and teams, as far as they are one's own", () => {
+    expect(told(userInfo("al", "devs", "ops"), "p-a")).toEqual([ownUser("al"), ownTeam("devs"), ownTeam("ops")]);
+    const other = { name: "al", groups: [names.userGroup("bo"), "devs", `x${names.teamGroup("y")}`] };
+    expect(told(other, "p-a").filter(({ resources }) => resources.includes("teams"))).toEqual([]);
+  });
+
+  test("is nobody without groups", () => {
+    expect(told({ name: "al", groups: [] }, "p-a")).toEqual([]);
+  });
+});
+
+describe("a member of a project", () => {
+  const project = (clusterRole: string): Project => ({
+    name: "a",
+    owner: NOBODY,
+    members: [{ kind: "User", name: "al", clusterRole }],
+  });
+  const tellsOf = (rules: readonly object[], namespace: string) =>
+    told(userInfo("al"), namespace, {
+      projects: [project("custom")],
+      clusterRoles: [{ name: "custom", rules: rules as never }],
+    }).slice(1);
+
+  test("has the rules of the role in the project's namespace, and in no other", () => {
+    const onSecrets = rule({ apiGroups: [""], resources: ["secrets"] });
+    expect(tellsOf([onSecrets], "p-a")).toEqual([onSecrets]);
+    expect(tellsOf([onSecrets], "p-b")).toEqual([]);
+    expect(tellsOf([onSecrets], "")).toEqual([]);
+    expect(tellsOf([onSecrets], "kube-system")).toEqual([]);
+  });
+
+  test.each<[what: string, given: object, onProject: readonly string[] | undefined]>([
+    ["projects", { resources: ["projects"] }, ["projects"]],
+    ["what lies below projects", { resources: ["projects/clusters", "secrets"] }, ["projects/clusters"]],
+    ["everything", { resources: ["*"] }, ["projects", "projects/clusters"]],
+    ["every group", { apiGroups: ["*"], resources: ["projects"] }, ["projects"]],
+    ["another group", { apiGroups: ["other"], resources: ["projects"] }, undefined],
+    ["other resources", { resources: ["users", "myprojects/x", "x/projects/"] }, undefined],
+    ["this project by name", { resources: ["projects"], resourceNames: ["b", "a"] }, ["projects"]],
+    ["another project by name", { resources: ["projects"], resourceNames: ["b"] }, undefined],
+  ])("sees of the project itself what a rule on %s opens", (_what, given, onProject) => {
+    expect(tellsOf([rule({ verbs: ["get", "update"], ...given })], "")).toEqual(
+      onProject === undefined ? [] : [managed(["get", "update"], onProject, "a")],
+    );
+  });
+});
+
+describe("an instance", () => {
+  const instance = (parts: Partial<Instance>): Instance => ({
+    resource: "virtualclusterinstances",
+    namespace: "p-a",
+    name: "v1",
+    owner: NOBODY,
+    access: [],
+    extraAccessRules: [],
+    ...parts,
+  });
+  const tellsOf = (parts: Partial<Instance>, namespace = "p-a") =>
+    told(userInfo("al"), namespace, { instances: [instance(parts)] }).slice(1);
+  const opened = (verbs: readonly string[], subresources: readonly string[], users = ["al"]) =>
+    tellsOf({ access: [{ verbs, subresources, users, teams: [] }] });
+  const ALL = ["get", "list", "watch", "update", "patch", "delete", "use"];
+  const below = (resource: string) => ["kubeconfig", "accesskey", "credentials"].map((one) => `${resource}/${one}`);
+
+  test.each(["virtualclusterinstances", "spaceinstances"] as const)("of %s is open to its owner", (resource) => {
+    const owned = { resource, owner: { user: "al", team: "" } };
+    expect(tellsOf(owned)).toEqual([managed(ALL, [resource], "v1"), managed(["*"], below(resource), "v1")]);
+    expect(tellsOf(owned, "p-b")).toEqual([]);
+    expect(tellsOf({ ...owned, owner: { user: "bo", team: "" } })).toEqual([]);
+  });
+
+  test("is open to those whom it names, as far as it says", () => {
+    const of = "virtualclusterinstances";
+    expect(opened(["use", "create"], [])).toEqual([managed(["use"], [of], "v1")]);
+    expect(opened(["create"], ["kubeconfig"])).toEqual([managed(["create"], [`${of}/kubeconfig`], "v1")]);
+    expect(opened(["use", "create"], ["kubeconfig"])).toEqual([
+      managed(["use"], [of], "v1"),
+      managed(["use", "create"], [`${of}/kubeconfig`], "v1"),
+    ]);
+    expect(opened(["*"], ["*"])).toEqual([managed(ALL, [of], "v1"), managed(["*"], below(of), "v1")]);
+    expect(opened([], ["kubeconfig"])).toEqual([]);
+    expect(opened(["use"], [], ["bo"])).toEqual([]);
+  });
+});

@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import type { AccessKeyRestrictions, AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
+import { alwaysOpenRules } from "./always-open.ts";
+import { FILTERED_RESOURCES } from "./filtered-resources.ts";
+import { restrictionRules } from "./restriction-rules.ts";
+import { emptyScope, names, ruled, scoped, userInfo } from "./testing/memory-world.ts";
+
+const ALWAYS = alwaysOpenRules(names);
+const facts = { names, user: userInfo("alice"), owner: { kind: "user", name: "alice" } } as const;
+const NOTHING = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
+const managed = (verbs: readonly string[], resources: readonly string[], ...resourceNames: readonly string[]) => ({
+  ...NOTHING,
+  verbs,
+  apiGroups: [names.managementGroup],
+  resources,
+  resourceNames,
+});
+const LISTS = managed(["list", "watch"], FILTERED_RESOURCES);
+const into = (resource: string, ...name: readonly string[]) => [
+  managed(["get", "use"], [resource], ...name),
+  managed(["create"], [`${resource}/kubeconfig`], ...name),
+  managed(["get"], [`${resource}/accesskey`], ...name),
+];
+
+/** Each list without what it begins with: what is always open. */
+const told = (restrictions: AccessKeyRestrictions, namespace: string) => {
+  const lists = restrictionRules(restrictions, namespace, facts);
+  for (const list of lists) expect(list.slice(0, ALWAYS.length)).toEqual(ALWAYS);
+  return lists.map((list) => list.slice(ALWAYS.length));
+};
+
+describe("a scope", () => {
+  const tellsOf = (scope: Parameters<typeof scoped>[0], namespace = "p-a") => told(scoped(scope), namespace);
+
+  test("opens lists, and nothing else when it is empty", () => {
+    expect(tellsOf({})).toEqual([[LISTS]]);
+  });
+
+  test("opens all that is in the namespace of a project", () => {
+    const all = { ...NOTHING, verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
+    expect(tellsOf({ projects: [{ project: "a" }] })).toEqual([[LISTS, all]]);
+    expect(tellsOf({ projects: [{ project: "*" }] })).toEqual([[LISTS, all]]);
+    for (const namespace of ["p-b", "kube-system", ""]) {
+      expect(tellsOf({ projects: [{ project: "a" }] }, namespace)).toEqual([[LISTS]]);
+    }
+    expect(tellsOf({ projects: [{ project: "*" }] }, "kube-system")).toEqual([[LISTS]]);
+  });
+
+  test("opens the way into an instance, and its project to look at", () => {
+    const project = managed(["get"], ["projects"], "a");
+    const virtualClusters = [{ project: "a", virtualCluster: "v1" }];
+    expect(tellsOf({ virtualClusters })).toEqual([[LISTS, ...into("virtualclusterinstances", "v1"), project]]);
+    expect(tellsOf({ virtualClusters }, "p-b")).toEqual([[LISTS]]);
+    const spaces = [{ project: "a", space: "*" }];
+    expect(tellsOf({ spaces })).toEqual([[LISTS, ...into("spaceinstances"), project]]);
+    expect(tellsOf({ spaces }, "p-b")).toEqual([[LISTS]]);
+  });
+
+  test("opens clusters, wherever one asks", () => {
+    const clusters = [{ cluster: "c1" }, { cluster: "*" }];
+    expect(tellsOf({ clusters })).toEqual([
+      [LISTS, managed(["get", "use"], ["clusters"], "c1"), managed(["get", "use"], ["clusters"])],
+    ]);
+  });
+});
+
+describe("rules", () => {
+  const tellsOf = (rule: Partial<AccessKeyRule>, namespace = "p-a") => told(ruled(rule), namespace)[0];
+  const pods = { group: "", resources: ["pods"], resourceNames: [] };
+  const onPods = { ...NOTHING, verbs: ["get"], apiGroups: [""], resources: ["pods"] };
+  const onPaths = (...nonResourceURLs: readonly string[]) => ({ ...NOTHING, verbs: ["get"], nonResourceURLs });
+
+  test.each<[what: string, rule: Partial<AccessKeyRule>, opens: readonly object[]]>([
+    ["resources", { resources: [pods] }, [onPods]],
+    ["names", { resources: [{ ...pods, resourceNames: ["x"] }] }, [{ ...onPods, resourceNames: ["x"] }]],
+    ["paths", { nonResourceURLs: ["/metrics"] }, [onPaths("/metrics")]],
+    ["both", { resources: [pods], nonResourceURLs: ["/x"] }, [onPaths("/x"), onPods]],
+    ["nothing", {}, [onPaths("*"), { ...onPods, apiGroups: ["*"], resources: ["*"] }]],
+    ["this namespace", { resources: [pods], namespaces: ["p-b", "p-a"] }, [onPods]],
+    ["another namespace", { resources: [pods], namespaces: ["p-b"] }, []],
+    ["this namespace alone", { namespaces: ["p-a"] }, [{ ...onPods, apiGroups: ["*"], resources: ["*"] }]],
+    ["another namespace alone", { namespaces: ["p-b"] }, []],
+    ["a namespace and paths, which are in none", { namespaces: ["p-a"], nonResourceURLs: ["/x"] }, []],
+    ["this API", { resources: [pods], requestTargets: ["Cluster", "Management"] }, [onPods]],
+    ["other APIs", { resources: [pods], requestTargets: ["Cluster"] }, []],
+    ["a cluster", { resources: [pods], cluster: "c1" }, []],
+    ["virtual clusters", { resources: [pods], virtualClusters: [{ name: "v1", namespace: "" }] }, []],
+    ["a group as a whole", { resources: [{ ...pods, resources: [] }] }, [{ ...onPods, resources: ["*"] }]],
+    ["names of nothing", { resources: [{ ...pods, resources: [], resourceNames: ["x"] }] }, []],
+    [
+      "all subresources of one, which no rule can say",
+      {
+        resources: [
+          { ...pods, resources: ["pods", "pods/*"] },
+          { ...pods, resources: ["x/*"] },
+        ],
+      },
+      [onPods],
+    ],
+  ])("that name %s", (_what, rule, opens) => {
+    expect(tellsOf({ verbs: ["get"], ...rule })).toEqual(opens);
+  });
+
+  test("without verbs open all of them", () => {
+    expect(tellsOf({ resources: [pods] })).toEqual([{ ...onPods, verbs: ["*"] }]);
+  });
+
+  test("say nothing by a star about what lies in no namespace, where access keys are", () => {
+    const all = { ...pods, resources: ["*", "pods"] };
+    expect(tellsOf({ verbs: ["get"], resources: [all] }, "")).toEqual([onPods]);
+    expect(tellsOf({ verbs: ["get"], resources: [all] })).toEqual([{ ...onPods, resources: ["*", "pods"] }]);
+    expect(tellsOf({ verbs: ["get"], resources: [{ ...pods, resources: [] }] }, "")).toEqual([]);
+    expect(tellsOf({ verbs: ["get"] }, "")).toEqual([onPaths("*")]);
+  });
+
+  test("security book 2: about no namespace are not about every one", () => {
+    expect(tellsOf({ resources: [pods], namespaces: [""] }, "")).toEqual([]);
+    expect(tellsOf({ resources: [pods], namespaces: ["p-a", ""] }, "")).toEqual([]);
+  });
+});
+
+test("each part is told by itself", () => {
+  const [first, second] = [{ verbs: ["get"] }, { verbs: ["list"] }].map((rule) => ruled(rule).ruleSets[0] ?? []);
+  const both = { scope: emptyScope, ruleSets: [first ?? [], second ?? []] };
+  expect(told(both, "").length).toBe(3);
+  expect(told({ scope: undefined, ruleSets: [first ?? []] }, "").length).toBe(1);
+  expect(restrictionRules({ scope: undefined, ruleSets: [] }, "p-a", facts)).toEqual([ALWAYS]);
+});
