@@ -85,6 +85,39 @@ describe("what a caller is told", () => {
     expect(told.resourceRules.flatMap(({ resources }) => resources)).not.toContain("*");
   });
 
+  test("is everything for the server itself, and nothing for who says so with a credential", async () => {
+    const master = { name: "system:apiserver", groups: ["system:masters"] };
+    expect(await rules.rulesFor(master, "p-a")).toEqual({
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] }],
+      nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+      incomplete: false,
+    });
+    expect((await rules.rulesFor(master, "p-a", { id: "certificate:1" })).resourceRules).toEqual([]);
+  });
+
+  test("says what is wrong with the roles, also for a narrowed key", async () => {
+    const broken = memorySources(
+      world({
+        bindings: [
+          {
+            name: "broken",
+            namespace: "",
+            subjects: [{ kind: "User", name: "bo", namespace: "" }],
+            roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "gone" },
+          },
+        ],
+      }),
+    );
+    const told = createEffectiveRules(broken);
+    const evaluationError = 'clusterrole.rbac.authorization.k8s.io "gone" not found';
+    expect(await told.rulesFor(userInfo("bo"), "p-a")).toMatchObject({ incomplete: true, evaluationError });
+    const key = accessKey({ restrictions: scoped({}) });
+    broken.access.setKey(key);
+    expect(await told.rulesFor(userInfo("bo"), "p-a", { id: key.id })).toMatchObject({ evaluationError });
+    expect(await told.rulesFor(userInfo("al"), "p-a")).not.toHaveProperty("evaluationError");
+    expect(await told.rulesFor(userInfo("al"), "p-a", { id: key.id })).not.toHaveProperty("evaluationError");
+  });
+
   test("is nothing for a key that is no longer accepted", async () => {
     expect(await rules.rulesFor(admin, "p-a", { id: "gone" })).toEqual({
       resourceRules: [],

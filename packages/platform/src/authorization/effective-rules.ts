@@ -3,22 +3,17 @@
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { ResolvedRules, RuleResolver } from "@postern/apiserver/authorization/authorizer";
-import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
-import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { FULL_AUTHORITY } from "@postern/apiserver/authorization/rbac/policy-rule";
 import {
   createRbacAuthorizer,
   policyRulesOf,
   resolveRules,
 } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
-import { type DecisionSources, keyStanding } from "./decision.ts";
+import { type DecisionSources, isServerItself, keyStanding } from "./decision.ts";
 import { intersectRules } from "./intersect-rules.ts";
 import { ownerRules } from "./owner-rules.ts";
 import { restrictionRules } from "./restriction-rules.ts";
 
-const EVERYTHING: readonly PolicyRule[] = [
-  { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [], nonResourceURLs: [] },
-  { verbs: ["*"], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ["*"] },
-];
 const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
 
 /** For SelfSubjectRulesReview and the escalation check. `incomplete` when a key narrows what its owner may. */
@@ -27,7 +22,7 @@ export function createEffectiveRules(sources: DecisionSources): RuleResolver {
   const roles = createRbacAuthorizer({ source: rbac });
 
   const rulesOfUser = (user: UserInfo, namespace: string, credential: Credential | undefined) => {
-    if (credential === undefined && isMaster(user)) return { rules: EVERYTHING, rest: NOTHING };
+    if (isServerItself({ user, credential })) return { rules: FULL_AUTHORITY, rest: NOTHING };
     const byRole = roles.rulesFor(user, namespace);
     return { rules: [...policyRulesOf(byRole), ...ownerRules(user, namespace, sources)], rest: byRole };
   };

@@ -33,6 +33,20 @@ function platform() {
   const check = createMembershipCheck({ names, escalation });
   return {
     ...sources,
+    /** Another project, made by somebody. */
+    create: (made: Partial<Project>, user: string) =>
+      check(
+        projectObject({ name: "new", owner: { user: "", team: "" }, members: [], ...made }),
+        undefined,
+        createRequestContext({ url: "/", user: userInfo(user) }),
+      ),
+    /** A project that is there, changed by somebody who is nothing in it. */
+    change: (before: Partial<Project>, after: Partial<Project>) =>
+      check(
+        projectObject({ ...project, ...after }),
+        projectObject({ ...project, ...before }),
+        createRequestContext({ url: "/", user: userInfo("carl") }),
+      ),
     grant: (name: string, clusterRole: string, user = userInfo("adam"), id?: string) =>
       check(
         projectObject({ ...project, members: [...project.members, member(name, clusterRole)] }),
@@ -61,6 +75,35 @@ describe("security book 12: membership gives no more than its giver has", () => 
   test("what is given already is not asked about again", async () => {
     const { grant } = platform();
     await expect(grant("paul", "postern:project-user", userInfo("carl"))).resolves.toBeUndefined();
+  });
+
+  test("an owner is given what a project's admin has", async () => {
+    const { create, change } = platform();
+    await expect(create({}, "carl")).resolves.toBeUndefined();
+    const refusal = {
+      code: 403,
+      message: expect.stringMatching(
+        /^rolebindings\.rbac\.authorization\.k8s\.io "postern:project-admin" is forbidden: /,
+      ),
+    };
+    await expect(create({ owner: { user: "carl", team: "" } }, "carl")).rejects.toMatchObject(refusal);
+    await expect(create({ owner: { user: "", team: "devs" } }, "carl")).rejects.toMatchObject(refusal);
+    await expect(create({ members: [member("carl", "postern:project-user")] }, "carl")).rejects.toMatchObject({
+      code: 403,
+    });
+    await expect(
+      change({ owner: { user: "leads", team: "" } }, { owner: { user: "", team: "leads" } }),
+    ).rejects.toMatchObject(refusal);
+  });
+
+  test("who owns a project has been given what a member of it may be, and the other way round", async () => {
+    const { change } = platform();
+    const asUser = { owner: { user: "zoe", team: "" }, members: [] };
+    const asMember = { owner: { user: "", team: "" }, members: [member("zoe", "postern:project-admin")] };
+    await expect(change(asUser, asMember)).resolves.toBeUndefined();
+    const asTeam = { owner: { user: "", team: "leads" }, members: [] };
+    const admins = { kind: "Team", name: "leads", clusterRole: "postern:project-admin" };
+    await expect(change(asTeam, { ...asMember, members: [admins] })).resolves.toBeUndefined();
   });
 
   test("a narrowed key gives no more than it opens", async () => {

@@ -24,9 +24,8 @@ export function createMembershipCheck({ names, escalation }: MembershipCheckOpti
   return async (project, old, context) => {
     const before = new Set(old === undefined ? [] : grantsOf(old, names).map(grantText));
     const given = grantsOf(project, names).filter((grant) => !before.has(grantText(grant)));
-    const { name = "" } = project.metadata;
     for (const clusterRole of new Set(given.map((grant) => grant.clusterRole))) {
-      await escalation.binding(asBinding(clusterRole, name, names), undefined, context);
+      await escalation.binding(asBinding(clusterRole, project, names), undefined, context);
     }
   };
 }
@@ -42,11 +41,10 @@ function grantsOf(project: KubeObject, names: PlatformNames): readonly Membershi
   return [...members, ...asAdmin("User", owner.user), ...asAdmin("Team", owner.team)];
 }
 
-/** The RoleBinding that a membership stands for. */
-const asBinding = (clusterRole: string, project: string, names: PlatformNames): KubeObject => ({
-  apiVersion: `${RBAC_GROUP}/v1`,
+/** The RoleBinding that a membership stands for, as far as the check looks at one: its role and its namespace. */
+const asBinding = (clusterRole: string, project: KubeObject, names: PlatformNames): KubeObject => ({
+  ...project,
   kind: "RoleBinding",
-  metadata: { namespace: names.projectNamespace(project), name: clusterRole },
-  subjects: [],
+  metadata: { namespace: names.projectNamespace(project.metadata.name ?? ""), name: clusterRole },
   roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole },
 });
