@@ -1,14 +1,15 @@
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { expect, test } from "vitest";
 import { intersectRules } from "./intersect-rules.ts";
 
-const onResources = (verbs: string, apiGroups: string, resources: string, names = "") => ({
+const onResources = (verbs: string, apiGroups: string, resources: string, names = ""): PolicyRule => ({
   verbs: words(verbs),
   apiGroups: words(apiGroups),
   resources: words(resources),
   resourceNames: words(names),
   nonResourceURLs: [],
 });
-const onPaths = (verbs: string, nonResourceURLs: string) => ({
+const onPaths = (verbs: string, nonResourceURLs: string): PolicyRule => ({
   verbs: words(verbs),
   apiGroups: [],
   resources: [],
@@ -16,9 +17,8 @@ const onPaths = (verbs: string, nonResourceURLs: string) => ({
   nonResourceURLs: words(nonResourceURLs),
 });
 const words = (text: string): readonly string[] => (text === "" ? [] : text.split(" "));
-type Rule = ReturnType<typeof onResources>;
 
-test.each<[what: string, one: Rule, other: Rule, both: Rule | undefined]>([
+test.each<[what: string, one: PolicyRule, other: PolicyRule, both: PolicyRule | undefined]>([
   ["the same", onResources("get", "g", "pods"), onResources("get", "g", "pods"), onResources("get", "g", "pods")],
   ["other verbs", onResources("get", "g", "pods"), onResources("list", "g", "pods"), undefined],
   ["other groups", onResources("get", "g", "pods"), onResources("get", "h", "pods"), undefined],
