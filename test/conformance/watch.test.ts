@@ -109,11 +109,13 @@ test("W-08 is over before it begins when the time is negative", async () => {
 
 test("W-09 sends a bookmark two seconds before the end, and none when there is no time for it", async () => {
   const resourceVersion = await currentVersion();
-  const path = `${KEYS}?watch=true&allowWatchBookmarks=true&resourceVersion=${resourceVersion}&timeoutSeconds=`;
+  await create("w09");
+  const path = `${KEYS}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnobody&resourceVersion=${resourceVersion}&timeoutSeconds=`;
   const [long, short] = await Promise.all(
     [3, 1].map(async (seconds) => (await api.watch(`${path}${seconds}`)).finished),
   );
-  expect(JSON.parse(long?.text ?? "")).toEqual({
+  const { type, object } = JSON.parse(long?.text ?? "");
+  expect({ type, object }).toEqual({
     type: "BOOKMARK",
     object: {
       kind: "OwnedAccessKey",
@@ -121,7 +123,19 @@ test("W-09 sends a bookmark two seconds before the end, and none when there is n
       metadata: { resourceVersion: expect.any(String) },
     },
   });
+  expect(Number(object.metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion));
   expect(short?.text).toBe("");
+});
+
+test("W-09 sends no bookmark for where the watch began, but for the one behind the initial state", async () => {
+  await create("w09-quiet");
+  const path = `${KEYS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3&fieldSelector=metadata.name%3Dw09-quiet`;
+  const [quiet, whole] = await Promise.all(
+    [`${path}&resourceVersion=${await currentVersion()}`, path].map(async (at) => (await api.watch(at)).finished),
+  );
+  expect(quiet?.text).toBe("");
+  const events = (whole?.text ?? "").trimEnd().split("\n");
+  expect(typesOf(events)).toEqual(["ADDED", "BOOKMARK"]);
 });
 
 test("W-10 streams a list, and marks its end by a bookmark", async () => {

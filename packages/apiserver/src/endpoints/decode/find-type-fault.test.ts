@@ -15,7 +15,10 @@ const schema: StructuralSchema = {
       type: "array",
       items: { type: "object", properties: { verbs: { type: "array", items: { type: "string" } } } },
     },
-    spec: { type: "object", properties: { replicas: { type: "integer", format: "int32" } } },
+    spec: {
+      type: "object",
+      properties: { replicas: { type: "integer", format: "int32" }, roleRef: { type: "object" } },
+    },
     port: { "x-kubernetes-int-or-string": true },
   },
 };
@@ -30,6 +33,10 @@ it.each<[JsonValue, string | undefined]>([
   [{ seconds: 1.5 }, inField("number 1.5", "seconds", "int32")],
   [{ rules: [{ verbs: "get" }] }, inField("string", "rules.verbs", "[]string", "PolicyRule")],
   [{ rules: [{ verbs: [true] }] }, inField("bool", "rules.verbs", "string", "PolicyRule")],
+  [{ rules: "x" }, inField("string", "rules", "[]v1.PolicyRule")],
+  [{ rules: ["x"] }, inField("string", "rules", "v1.PolicyRule")],
+  [{ spec: [] }, inField("array", "spec", "v1.ConfigMapSpec")],
+  [{ spec: { roleRef: "x" } }, inField("string", "spec.roleRef", "v1.RoleRef", "ConfigMapSpec")],
   [{ spec: { replicas: "x" } }, inField("string", "spec.replicas", "int32", "ConfigMapSpec")],
   [{ spec: { replicas: 2147483648 } }, inField("number 2147483648", "spec.replicas", "int32", "ConfigMapSpec")],
   [{ spec: { replicas: -2147483648 } }, undefined],

@@ -14,8 +14,9 @@ export function findTypeFault(
 ): string | undefined {
   if (value === null || schema.type === undefined || schema["x-kubernetes-int-or-string"] === true) return undefined;
   if (!fits(value, schema)) {
-    const field = path.length === 0 ? "" : `Go struct field ${structWith(path, structName)}.${path.join(".")} of type `;
-    return `json: cannot unmarshal ${describe(value, schema)} into ${field || "Go value of type "}${goTypeOf(schema, structName)}`;
+    const struct = structAt(path.slice(0, -1), structName);
+    const field = path.length === 0 ? "" : `Go struct field ${struct}.${path.join(".")} of type `;
+    return `json: cannot unmarshal ${describe(value, schema)} into ${field || "Go value of type "}${goTypeOf(schema, structAt(path, structName))}`;
   }
   if (isJsonArray(value)) {
     const { items } = schema;
@@ -31,16 +32,28 @@ export function findTypeFault(
   });
 }
 
-/** Lists whose items have a type that is not named after them. */
-const ITEM_TYPES: { readonly [list: string]: string } = { rules: "PolicyRule", subjects: "Subject" };
+/** Fields whose Go type, or that of their items, is not named after them. */
+const FIELD_TYPES: { readonly [field: string]: string } = {
+  metadata: "ObjectMeta",
+  rules: "PolicyRule",
+  subjects: "Subject",
+  clusterRoleSelectors: "LabelSelector",
+  matchExpressions: "LabelSelectorRequirement",
+  involvedObject: "ObjectReference",
+  related: "ObjectReference",
+  source: "EventSource",
+  series: "EventSeries",
+  fieldSelector: "FieldSelectorAttributes",
+  labelSelector: "LabelSelectorAttributes",
+};
 
-/** The Go type that has the last field of a path: Go names the innermost struct, and then the path from the outermost. */
-function structWith(path: readonly string[], structName: string): string {
-  const container = path.at(-2);
-  if (container === undefined) return structName;
-  const capitalized = `${container.slice(0, 1).toUpperCase()}${container.slice(1)}`;
-  const isPart = path.length === 2 && (container === "spec" || container === "status");
-  return isPart ? `${structName}${capitalized}` : (ITEM_TYPES[container] ?? capitalized);
+/** The Go type of what is at a path. In texts Go names the innermost struct, and then the path from the outermost. */
+function structAt(path: readonly string[], structName: string): string {
+  const name = path.at(-1);
+  if (name === undefined) return structName;
+  const capitalized = `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
+  const isPart = path.length === 1 && (name === "spec" || name === "status");
+  return isPart ? `${structName}${capitalized}` : (FIELD_TYPES[name] ?? capitalized);
 }
 
 /** The highest number of a type; the lowest is one further from zero. */

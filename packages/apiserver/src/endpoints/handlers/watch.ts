@@ -96,7 +96,8 @@ class WatchStream implements WatchEventObserver {
   }
 
   initialEventsEnd(resourceVersion: string): void {
-    this.#progress = resourceVersion;
+    // Nothing has passed yet that this bookmark does not tell.
+    this.#progress = "";
     if (this.#query.allowWatchBookmarks) this.#send(this.#encoder.bookmark(resourceVersion, true));
   }
 

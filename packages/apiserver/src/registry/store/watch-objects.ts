@@ -35,7 +35,8 @@ export async function watchObjects(
   }
   return store.view.subscribe(prefix, from, {
     events: (events) => deliver(events, matches, observer),
-    progress: (revision: Revision) => observer.progress(String(revision)),
+    // Where the watch begins its client knows.
+    progress: (revision: Revision) => revision > from && observer.progress(String(revision)),
     error: (error) => observer.error(error instanceof RevisionCompactedError ? tooOldError(from, error) : error),
   });
 }
