@@ -260,6 +260,21 @@ test("Z-07 lists and watches one object with rights to that one", async () => {
   );
 });
 
+test("Z-07 watches no other object than the one of the path, whatever the selector says", async () => {
+  await allow(api, "bob", {
+    apiGroups: [GROUP],
+    resources: ["ownedaccesskeys"],
+    verbs: ["watch"],
+    resourceNames: ["z07-path"],
+  });
+  await api.post(KEYS, key("z07-hidden"));
+  for (const selector of ["metadata.name%3Dz07-hidden", "metadata.name!%3Dnobody"]) {
+    const path = `${API}/watch/ownedaccesskeys/z07-path?timeoutSeconds=1&fieldSelector=${selector}`;
+    const { status, text } = await api.get(path, bob);
+    expect({ status, text }).toEqual({ status: 400, text: expect.not.stringContaining("z07-hidden") });
+  }
+});
+
 test("Z-08 needs the right to create for what an apply creates", async () => {
   const widgets = `${API}/namespaces/other/widgets`;
   await allow(api, "bob", { apiGroups: [GROUP], resources: ["widgets"], verbs: ["patch"] });

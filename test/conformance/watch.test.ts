@@ -1,7 +1,7 @@
 // Watches: where they begin, what a selection sees of a change, bookmarks, and how they end.
 
 import { expect, test } from "vitest";
-import { KEYS, key, MERGE_PATCH, parseEvents, TABLE, useServer } from "./testing/api.ts";
+import { API, KEYS, key, MERGE_PATCH, parseEvents, TABLE, useServer } from "./testing/api.ts";
 
 const api = useServer();
 const create = async (name: string, meta = {}) => (await api.post(KEYS, key(name, { user: "u" }, meta))).json;
@@ -230,3 +230,16 @@ test("R-12 watches under the older paths too", async () => {
   expect(typesOf(await watch.lines(1))).toEqual(["ADDED"]);
   watch.close();
 });
+
+test.each(["metadata.name%3Dother", "metadata.name!%3Dnobody", "spec.user%3Du"])(
+  "R-12 shows nothing but the object that the older path names: %s",
+  async (fieldSelector) => {
+    const path = `${API}/watch/ownedaccesskeys/r12-one?timeoutSeconds=1&fieldSelector=`;
+    expect((await api.get(`${path}${fieldSelector}`)).json).toMatchObject({
+      code: 400,
+      reason: "BadRequest",
+      message: "fieldSelector metadata.name doesn't match requested name",
+    });
+    expect((await api.get(`${path}metadata.name%3Dr12-one`)).status).toBe(200);
+  },
+);

@@ -62,7 +62,7 @@ function columnOf(column: JsonObject): PrinterColumn {
     type: (COLUMN_TYPES.has(type) ? type : "string") as PrinterColumn["type"],
     value: textAt(column, "jsonPath"),
     ...(isText(format) ? { format } : {}),
-    ...(isText(description) ? { description } : {}),
+    ...(isText(description) && description !== "" ? { description } : {}),
     ...(typeof priority === "number" ? { priority } : {}),
   };
 }

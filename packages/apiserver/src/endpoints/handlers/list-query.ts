@@ -1,7 +1,11 @@
 // Reads what a list, a watch or a deletecollection selects, and refuses combinations that make no sense.
 
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
-import { parseFieldSelector } from "@postern/apimachinery/selectors/field-selector";
+import {
+  compileFieldSelector,
+  type ParsedFieldSelector,
+  parseFieldSelector,
+} from "@postern/apimachinery/selectors/field-selector";
 import { parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { type ListOptions, validateListOptions } from "@postern/apimachinery/validation/list-options";
 import type { RequestContext } from "../../chain/handler.ts";
@@ -48,17 +52,28 @@ export function watchQueryOf(options: ListOptions, context: RequestContext): Wat
   };
 }
 
-/** A watch below a name (`/watch/<plural>/<name>`) sees that object alone. */
 function selectionOf({ labelSelector, fieldSelector }: ListOptions, { info }: RequestContext): Selection {
-  const byName = info.name === "" || fieldSelector?.includes("metadata.name") ? [] : [`metadata.name=${info.name}`];
-  const fields = [...(fieldSelector === undefined || fieldSelector === "" ? [] : [fieldSelector]), ...byName].join(",");
+  const fields = fieldsOf(fieldSelector, info.name);
   return {
     namespace: info.namespace,
     ...(labelSelector === undefined || labelSelector === ""
       ? {}
       : { labelSelector: parse(parseLabelSelector, labelSelector) }),
-    ...(fields === "" ? {} : { fieldSelector: parse(parseFieldSelector, fields) }),
+    ...(fields === undefined ? {} : { fieldSelector: fields }),
   };
+}
+
+/**
+ * A watch below a name (`/watch/<plural>/<name>`), and what selects one by `metadata.name`, is authorised for that object, and sees
+ * no other.
+ */
+function fieldsOf(fieldSelector: string | undefined, name: string): ParsedFieldSelector | undefined {
+  const fields = fieldSelector === undefined ? undefined : parse(parseFieldSelector, fieldSelector);
+  if (name === "") return fields;
+  if (fields === undefined || fields.empty)
+    return compileFieldSelector([{ field: "metadata.name", operator: "=", value: name }]);
+  if (fields.requiresExactMatch("metadata.name") === name) return fields;
+  throw badRequestError("fieldSelector metadata.name doesn't match requested name");
 }
 
 function parse<T>(parser: (text: string) => T, text: string): T {
