@@ -59,7 +59,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
 
 describe.each([
   ["zsh", ["-n"], "'serve:run the server'"],
-  ["fish", ["--no-execute"], "complete -c postern -n 'not __fish_seen_subcommand_from serve key"],
+  ["fish", ["--no-execute", "/dev/stdin"], "complete -c postern -n 'not __fish_seen_subcommand_from serve key"],
 ])("completion in %s", (shell, checkOnly, part) => {
   it("names every command and flag", async () => {
     const script = await scriptFor(shell);
@@ -72,5 +72,19 @@ describe.each([
       status: 0,
       stderr: "",
     });
+  });
+});
+
+describe.runIf(isInstalled("fish"))("completion in fish", () => {
+  it.each([
+    ["postern se", ["serve"]],
+    ["postern key ro", ["rotate"]],
+    ["postern kubeconfig demo --pro", ["--project"]],
+    ["postern serve --log-level w", ["warn"]],
+  ])("of %j", async (line, expected) => {
+    const input = `${await scriptFor("fish")}complete -C ${JSON.stringify(line)}\n`;
+    const { stdout, stderr } = spawnSync("fish", ["--no-config", "/dev/stdin"], { input, encoding: "utf8" });
+    // Each is followed by a tab and its description.
+    expect([stderr, stdout.split("\n").flatMap((row) => row.split("\t")[0] || [])]).toEqual(["", expected]);
   });
 });

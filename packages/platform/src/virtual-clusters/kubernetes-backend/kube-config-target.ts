@@ -20,7 +20,9 @@ const ORIGIN = "the kube config of the cluster";
  */
 export function targetOfKubeConfig(text: string, loopbackServer?: string): ProxyTarget {
   try {
-    const { cluster, user } = resolveContext(parseKubeConfig(text, ORIGIN));
+    const config = parseKubeConfig(text, ORIGIN);
+    if (config.currentContext === "") throw new KubeConfigError(`${ORIGIN}: it has no current-context`);
+    const { cluster, user } = resolveContext(config);
     const server = normalizedServer(cluster.server);
     const isLoopback = loopbackServer !== undefined && isLoopbackHost(new URL(server).hostname);
     return {
@@ -59,7 +61,7 @@ function credentialOf({
 }: KubeConfigUser): ProxyCredential {
   const [way] = unsupported;
   // A program named by the file would run with the platform's rights.
-  if (way !== undefined) throw new KubeConfigError(`${ORIGIN}: it signs in by ${way}, which is not supported`);
+  if (way !== undefined) throw new KubeConfigError(`${ORIGIN}: it signs in by ${way}, which is not supported: put a token or a client certificate in`);
   if (tokenFile !== undefined) throw new KubeConfigError(`${ORIGIN}: it names a file for the token: put the token in`);
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     throw new KubeConfigError(
