@@ -58,8 +58,8 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
 });
 
 describe.each([
-  ["zsh", ["-n"], "'serve:run the server'"],
-  ["fish", ["--no-execute", "/dev/stdin"], "complete -c postern -n 'not __fish_seen_subcommand_from serve key"],
+  ["zsh", ["-n", "-c"], "'serve:run the server'"],
+  ["fish", ["--no-execute", "-c"], "complete -c postern -n 'not __fish_seen_subcommand_from serve key"],
 ])("completion in %s", (shell, checkOnly, part) => {
   it("names every command and flag", async () => {
     const script = await scriptFor(shell);
@@ -68,7 +68,7 @@ describe.each([
   });
 
   it.runIf(isInstalled(shell))("is a script the shell can read", async () => {
-    expect(spawnSync(shell, checkOnly, { input: await scriptFor(shell), encoding: "utf8" })).toMatchObject({
+    expect(spawnSync(shell, [...checkOnly, await scriptFor(shell)], { encoding: "utf8" })).toMatchObject({
       status: 0,
       stderr: "",
     });
@@ -82,8 +82,8 @@ describe.runIf(isInstalled("fish"))("completion in fish", () => {
     ["postern kubeconfig demo --pro", ["--project"]],
     ["postern serve --log-level w", ["warn"]],
   ])("of %j", async (line, expected) => {
-    const input = `${await scriptFor("fish")}complete -C ${JSON.stringify(line)}\n`;
-    const { stdout, stderr } = spawnSync("fish", ["--no-config", "/dev/stdin"], { input, encoding: "utf8" });
+    const script = `${await scriptFor("fish")}complete -C ${JSON.stringify(line)}\n`;
+    const { stdout, stderr } = spawnSync("fish", ["--no-config", "-c", script], { encoding: "utf8" });
     // Each is followed by a tab and its description.
     expect([stderr, stdout.split("\n").flatMap((row) => row.split("\t")[0] || [])]).toEqual(["", expected]);
   });
