@@ -31,13 +31,10 @@ const ATTEMPTS = 3;
 export function createLastActivityWriter(options: LastActivityWriterOptions): PeriodicWriter {
   const { activity, scheduler, onError } = options;
   return createPeriodicWriter(scheduler, () =>
-    inBatches(activity.takeUnwritten(), async (uid) => {
-      try {
-        await writeActivity(uid, options);
-      } catch (error) {
-        activity.returnUnwritten(uid);
-        onError(error);
-      }
+    inBatches(activity.takeUnwritten(), {
+      write: (uid) => writeActivity(uid, options),
+      putBack: (uid) => activity.returnUnwritten(uid),
+      onError,
     }),
   );
 }

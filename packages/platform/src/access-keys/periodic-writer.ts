@@ -37,6 +37,22 @@ export function createPeriodicWriter(scheduler: Scheduler, writeAll: () => Promi
   };
 }
 
-export async function inBatches(uids: readonly string[], work: (uid: string) => Promise<void>): Promise<void> {
-  for (let at = 0; at < uids.length; at += BATCH) await Promise.all(uids.slice(at, at + BATCH).map(work));
+export type EachWrite = {
+  write(uid: string): Promise<void>;
+  /** Called for one that could not be written: it is to come again with the next batch. */
+  putBack(uid: string): void;
+  onError(error: unknown): void;
+};
+
+/** Never rejects. */
+export async function inBatches(uids: readonly string[], { write, putBack, onError }: EachWrite): Promise<void> {
+  const attempt = async (uid: string): Promise<void> => {
+    try {
+      await write(uid);
+    } catch (error) {
+      putBack(uid);
+      onError(error);
+    }
+  };
+  for (let at = 0; at < uids.length; at += BATCH) await Promise.all(uids.slice(at, at + BATCH).map(attempt));
 }

@@ -25,21 +25,15 @@ const ATTEMPTS = 3;
 export function createKeyUsageWriter(options: KeyUsageWriterOptions): PeriodicWriter {
   const { usage, scheduler, onError } = options;
   return createPeriodicWriter(scheduler, async () => {
-    await inBatches(usage.takeForgotten(), async (uid) => {
-      try {
-        await removeUsage(uid, options);
-      } catch (error) {
-        usage.forget(uid);
-        onError(error);
-      }
+    await inBatches(usage.takeForgotten(), {
+      write: (uid) => removeUsage(uid, options),
+      putBack: (uid) => usage.forget(uid),
+      onError,
     });
-    await inBatches(usage.takeUnwritten(), async (uid) => {
-      try {
-        await writeUsage(uid, options);
-      } catch (error) {
-        usage.returnUnwritten(uid);
-        onError(error);
-      }
+    await inBatches(usage.takeUnwritten(), {
+      write: (uid) => writeUsage(uid, options),
+      putBack: (uid) => usage.returnUnwritten(uid),
+      onError,
     });
   });
 }
