@@ -1,26 +1,7 @@
 // What happens when chance gives names that are taken.
 
-import { s } from "@postern/apimachinery/schema/builder";
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { mastersAuthorizer } from "../../authorization/masters-authorizer.ts";
-import { createWatchCache } from "../../cache/create-watch-cache.ts";
-import { systemRuntime } from "../../runtime/system-runtime.ts";
-import { createApiSurface } from "../../server/api-surface.ts";
-import { createMemoryStorage } from "../../storage/memory/memory-storage.ts";
-import type { ResourceDefinition } from "../resource-definition.ts";
-import { createSuiteClient, type SuiteClient } from "../testing/suite-client.ts";
-import { createContinueTokens } from "./continue-token.ts";
-
-const gadgets: ResourceDefinition = {
-  group: "example.com",
-  version: "v1",
-  kind: "Gadget",
-  plural: "gadgets",
-  singular: "gadget",
-  namespaced: false,
-  schema: kindSchema(s.object({ spec: s.anyObject() }).schema),
-};
+import { type Gadgets, gadget, serveGadgets } from "../testing/gadgets.ts";
 
 /** The same bytes again and again, and others once it was asked for them more than `changesAfter` times. */
 let changesAfter: number;
@@ -32,36 +13,15 @@ const random = {
   },
 };
 
-let close: () => Promise<void>;
-let client: SuiteClient;
+let gadgets: Gadgets;
 beforeEach(async () => {
   changesAfter = Number.POSITIVE_INFINITY;
   calls = 0;
-  const storage = createMemoryStorage();
-  const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
-  const surface = createApiSurface({
-    composition: "test",
-    storage,
-    cache,
-    runtime: { ...systemRuntime, random },
-    continueTokens: createContinueTokens(),
-    authorizer: mastersAuthorizer,
-    resources: [gadgets],
-    onHookError: (error) => {
-      throw error;
-    },
-  });
-  client = createSuiteClient(surface.route, gadgets, "");
-  close = async () => {
-    await cache[Symbol.asyncDispose]();
-    await storage[Symbol.asyncDispose]();
-  };
+  gadgets = await serveGadgets({ random });
 });
-afterEach(() => close());
+afterEach(() => gadgets[Symbol.asyncDispose]());
 
-const create = () =>
-  client.send("POST", "", { apiVersion: "example.com/v1", kind: "Gadget", metadata: { generateName: "g-" } });
+const create = () => gadgets.client.send("POST", "", gadget({ generateName: "g-" }));
 
 it("C-12 tries again with another name, and gives up with 409 that says when to come back", async () => {
   const first = await create();
