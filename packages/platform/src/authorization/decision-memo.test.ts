@@ -1,15 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { DecisionMemo } from "./decision-memo.ts";
 import type { PlatformRequest } from "./request-target.ts";
-import {
-  accessKey,
-  inner,
-  intoCluster,
-  intoVirtualCluster,
-  management,
-  path,
-  userInfo,
-} from "./testing/memory-world.ts";
+import { inner, intoCluster, intoVirtualCluster, management, path, userInfo } from "./testing/memory-world.ts";
 
 const alice = userInfo("alice");
 const key = accessKey();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
-import { accessKey, admin, memorySources, names, ruled, scoped, userInfo, world } from "./testing/memory-world.ts";
+import { admin, memorySources, names, ruled, scoped, userInfo, world } from "./testing/memory-world.ts";
 
 const sources = memorySources(
   world({

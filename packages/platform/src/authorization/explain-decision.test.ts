@@ -1,17 +1,9 @@
 // What a decision tells of itself: the code, the text for people, the annotations of the audit event, and every condition.
 
 import { describe, expect, it } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import {
-  accessKey,
-  management,
-  memorySources,
-  ruled,
-  scoped,
-  userInfo,
-  withKey,
-  world,
-} from "./testing/memory-world.ts";
+import { management, memorySources, ruled, scoped, userInfo, withKey, world } from "./testing/memory-world.ts";
 
 const alice = userInfo("alice");
 const own = management({ resource: "users", name: "alice" });

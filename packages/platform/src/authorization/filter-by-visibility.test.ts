@@ -12,13 +12,14 @@ import { createContinueTokens } from "@postern/apiserver/registry/store/continue
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { afterEach, describe, expect, test } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createRequestContext } from "../testing/request-context.ts";
 import { filterByVisibility } from "./filter-by-visibility.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
 import { createInstanceFacts } from "./instance-facts.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { createProjectFacts } from "./project-facts.ts";
-import { accessKey, admin, management, memorySources, names, scoped, userInfo, world } from "./testing/memory-world.ts";
+import { admin, management, memorySources, names, scoped, userInfo, world } from "./testing/memory-world.ts";
 import { createVisibility } from "./visibility.ts";
 
 afterEach(async () => {

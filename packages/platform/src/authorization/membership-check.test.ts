@@ -1,11 +1,11 @@
 import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
 import { describe, expect, test } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createRequestContext } from "../testing/request-context.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { createMembershipCheck } from "./membership-check.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import {
-  accessKey,
   admin,
   memorySources,
   names,

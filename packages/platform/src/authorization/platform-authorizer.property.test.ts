@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AccessKeyRestrictions } from "../access-keys/access-key-restrictions.ts";
 import { isWithin } from "../access-keys/is-within.ts";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { judgedKeys } from "../access-keys/testing/key-world.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
@@ -22,7 +23,6 @@ import {
 import { presentedKey } from "./testing/key-arbitraries.ts";
 import { isGoodKey } from "./testing/key-oracle.ts";
 import {
-  accessKey,
   cached,
   instanceObject,
   management,

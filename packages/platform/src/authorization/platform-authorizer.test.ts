@@ -1,9 +1,9 @@
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import { describe, expect, test } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import type { PlatformRequest } from "./request-target.ts";
 import {
-  accessKey,
   admin,
   type Instance,
   inner,

@@ -1,10 +1,10 @@
 // What of a kind a caller sees, and when that may have changed: each way of seeing by itself.
 
 import { describe, expect, it } from "vitest";
+import { accessKey } from "../access-keys/testing/access-key.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import {
-  accessKey,
   admin,
   cached,
   type Instance,

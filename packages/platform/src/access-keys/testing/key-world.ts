@@ -7,6 +7,7 @@ import { createKeyEnds, type KeyEnds } from "../key-ends.ts";
 import { createKeyRefusal, type RefusableKey } from "../key-refusal.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationMarks } from "../rotation/rotation-marks.ts";
+import { accessKey } from "./access-key.ts";
 
 export type KeyRecord = AccessKeyState & RefusableKey;
 
@@ -27,14 +28,7 @@ export type KeyWorld = {
 };
 
 export const keyRecord = (parts: Partial<KeyRecord> = {}): KeyRecord => ({
-  name: "key",
-  uid: "key-uid",
-  id: "k234567abc",
-  owner: { kind: "user", name: "alice" },
-  groups: [],
-  type: "",
-  restrictions: undefined,
-  disabled: false,
+  ...accessKey(),
   isTerminating: false,
   isLocked: false,
   ownerUid: undefined,
@@ -44,9 +38,6 @@ export const keyRecord = (parts: Partial<KeyRecord> = {}): KeyRecord => ({
   lastActivity: undefined,
   acceptedUntil: undefined,
   epoch: 0,
-  expiresAt: undefined,
-  parentUids: [],
-  revision: 1,
   ...parts,
 });
 

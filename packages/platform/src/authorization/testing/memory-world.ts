@@ -154,21 +154,6 @@ export const ruled = (...rules: readonly Partial<AccessKeyRule>[]): AccessKeyRes
   ruleSets: [rules.map((rule) => ({ ...openRule, ...rule }))],
 });
 
-export const accessKey = (parts: Partial<AccessKeyState> = {}): AccessKeyState => ({
-  name: "key",
-  uid: "key-uid",
-  id: "k234567abc",
-  owner: { kind: "user", name: "alice" },
-  groups: [],
-  type: "",
-  restrictions: undefined,
-  disabled: false,
-  expiresAt: undefined,
-  parentUids: [],
-  revision: 1,
-  ...parts,
-});
-
 export const withKey = (user: UserInfo, { id }: Pick<AccessKeyState, "id">): Subject => ({ user, credential: { id } });
 
 /** `get projects/a`, `create virtualclusterinstances/p-a/v1/kubeconfig`, `get /metrics`; the platform's group unless told. */
