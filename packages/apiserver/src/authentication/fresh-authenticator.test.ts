@@ -57,6 +57,11 @@ describe("an authenticator that has to be fresh", () => {
     expect(listeners.size).toBeLessThanOrEqual(2);
   });
 
+  it("says the same of what is said to be the same", async () => {
+    const { authenticator } = setUp({ user: jane, credential: { id: "k" } });
+    expect(await authenticator.authenticate(request)).toBe(await authenticator.authenticate(request));
+  });
+
   it.each([
     ["a good credential", { user: jane }],
     ["one that nobody knows here", unauthorizedError()],

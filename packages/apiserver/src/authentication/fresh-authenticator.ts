@@ -8,6 +8,15 @@ import { untilFirst } from "./credential-end.ts";
 /** Throws ApiError 503 for whoever proves, or tries to prove, who they are while that cannot be checked. */
 export function freshAuthenticator(authenticator: Authenticator, freshness: Freshness): Authenticator {
   if (freshness === ALWAYS_FRESH) return authenticator;
+  // An authenticator that remembers what it has said of a credential says it here as the same object, too.
+  const remembered = new WeakMap<Authentication, Authentication>();
+  const endingWithFreshness = (authentication: Authentication): Authentication => {
+    const known = remembered.get(authentication);
+    if (known !== undefined) return known;
+    const ending = endingWith(authentication, freshness);
+    remembered.set(authentication, ending);
+    return ending;
+  };
   return {
     async authenticate(request) {
       let authentication: Authentication | undefined;
@@ -20,7 +29,7 @@ export function freshAuthenticator(authenticator: Authenticator, freshness: Fres
       }
       if (authentication === undefined) return undefined;
       if (!freshness.isFresh()) throw cannotConfirm();
-      return endingWith(authentication, freshness);
+      return endingWithFreshness(authentication);
     },
   };
 }
