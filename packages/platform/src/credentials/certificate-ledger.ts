@@ -61,6 +61,8 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
     replace(objects) {
       bySerial.clear();
       for (const object of objects) put(object);
+      // Of those that are still there it stays known since when.
+      for (const serial of learnedIn.keys()) if (!bySerial.has(serial)) learnedIn.delete(serial);
     },
     put,
     delete(object) {
