@@ -57,7 +57,21 @@ function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEnt
   return isPerson && verb === "get" && subresource === "" ? { list: "roles", role: "platform-cli" } : undefined;
 }
 
-export const textOfEntry = (entry: ScopeEntry): string => JSON.stringify(entry);
+/** The same for the same entry alone: what is named stands in paths, between slashes. Made for every request. */
+export function textOfEntry(entry: ScopeEntry): string {
+  switch (entry.list) {
+    case "projects":
+      return `projects/${entry.project}`;
+    case "virtualClusters":
+      return `virtualClusters/${entry.project}/${entry.virtualCluster}`;
+    case "spaces":
+      return `spaces/${entry.project}/${entry.space}`;
+    case "clusters":
+      return `clusters/${entry.cluster}`;
+    case "roles":
+      return `roles/${entry.role}`;
+  }
+}
 
 /** `spec.scope` with these entries, without those that others among them cover. */
 export function scopeOf(entries: readonly ScopeEntry[]): JsonObject {
