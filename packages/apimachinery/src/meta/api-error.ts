@@ -2,10 +2,11 @@
 // Source: k8s.io/apimachinery/pkg/api/errors/errors.go
 
 import { quoteGo } from "../text/go-quote.ts";
+import { redactCredentials } from "../text/redact-credentials.ts";
 import type { FieldError } from "../validation/field-error.ts";
 import { type GroupKind, type GroupResource, qualifiedName } from "./group-version.ts";
 import type { ListMeta } from "./object-meta.ts";
-import type { Status, StatusDetails, StatusReason } from "./status.ts";
+import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
 
 type ApiErrorInit = {
   readonly code: number;
@@ -17,7 +18,10 @@ type ApiErrorInit = {
   readonly cause?: unknown;
 };
 
-/** A refusal with its HTTP code, reason and details. Thrown where it is known, turned into a Status at the edge. */
+/**
+ * A refusal with its HTTP code, reason and details. Thrown where it is known, turned into a Status at the edge. Whatever it quotes, it shows
+ * no credential.
+ */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: number;
@@ -26,10 +30,10 @@ export class ApiError extends Error {
   readonly metadata: ListMeta;
 
   constructor({ code, reason = "", message, details, metadata = {}, cause }: ApiErrorInit) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(redactCredentials(message), cause === undefined ? undefined : { cause });
     this.code = code;
     this.reason = reason;
-    this.details = details;
+    this.details = details === undefined ? undefined : safeDetails(details);
     this.metadata = metadata;
   }
 
@@ -47,6 +51,19 @@ export class ApiError extends Error {
     };
   }
 }
+
+/** The same members in the same order, which is the one of their texts. */
+const safeDetails = (details: StatusDetails): StatusDetails => ({
+  ...details,
+  ...(details.name === undefined ? {} : { name: redactCredentials(details.name) }),
+  ...(details.causes === undefined ? {} : { causes: details.causes.map(safeCause) }),
+});
+
+const safeCause = (cause: StatusCause): StatusCause => ({
+  ...cause,
+  ...(cause.message === undefined ? {} : { message: redactCredentials(cause.message) }),
+  ...(cause.field === undefined ? {} : { field: redactCredentials(cause.field) }),
+});
 
 export const isApiError = (error: unknown, reason?: StatusReason): error is ApiError =>
   error instanceof ApiError && (reason === undefined || error.reason === reason);

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { AuditEvent } from "./audit-event.ts";
 
 export type AuditChain = {
@@ -21,7 +22,8 @@ export function createAuditChain(head = CHAIN_START): AuditChain {
       let text = "";
       for (const event of events) {
         const annotations = { ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head };
-        const line = stringifyJson({ ...event, annotations });
+        // Bodies come without what is known to be secret; what clients put elsewhere goes by its form.
+        const line = redactCredentials(stringifyJson({ ...event, annotations }));
         head = sha256(line);
         text += `${line}\n`;
       }

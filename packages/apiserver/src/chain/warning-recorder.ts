@@ -1,6 +1,7 @@
 // Collects warnings for the client, and writes them as headers within the bounds of Kubernetes.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/apimachinery/pkg/util/net/http.go (NewWarningHeader)
 
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { WarningRecorder } from "./handler.ts";
 
 const MAX_TOTAL_RUNES = 4 * 1024;
@@ -17,8 +18,9 @@ export const createWarningRecorder = (): WarningRecorder => new WarningList();
 class WarningList implements WarningRecorder {
   #texts: string[] | undefined;
 
-  add(text: string): void {
-    if (text === "") return;
+  add(given: string): void {
+    if (given === "") return;
+    const text = redactCredentials(given);
     this.#texts ??= [];
     if (this.#texts.length < MAX_WARNINGS && !this.#texts.includes(text)) this.#texts.push(text);
   }

@@ -26,3 +26,14 @@ it("does not write a field that is an object where a text belongs", () => {
   const [line] = logged((logger) => logger.warn(fields as never, "odd"));
   expect(JSON.stringify(line)).not.toContain("s3cret");
 });
+
+it("writes no credential that stands in a text", () => {
+  const key = "pst_abcdefgh23_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2yZ3aB4cD5eF6";
+  const error = new Error(`no such name: ${key}`);
+  const [line] = logged((logger) => logger.error({ error, name: key, uri: `/x/${key}` }, "failed"));
+  expect(line).toMatchObject({
+    name: "pst_abcdefgh23_<redacted>",
+    error: { message: "no such name: pst_abcdefgh23_<redacted>" },
+  });
+  expect(JSON.stringify(line)).not.toContain(key.slice(15, 23));
+});

@@ -1,5 +1,6 @@
 // Writes the log as JSON lines, and of each line only the fields that are known to hold no secret.
 
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { type DestinationStream, pino, stdTimeFunctions } from "pino";
 import type { LogFields, Logger, LogLevel } from "./logger.ts";
 
@@ -50,7 +51,8 @@ function allowedFields(fields: object): { [field: string]: unknown } {
   for (const [field, value] of Object.entries(fields)) {
     if (!Object.hasOwn(ALLOWED, field)) continue;
     if (field === "error") allowed[field] = describeError(value, MAX_CAUSES);
-    else if (typeof value === "string" || typeof value === "number") allowed[field] = value;
+    else if (typeof value === "string") allowed[field] = redactCredentials(value);
+    else if (typeof value === "number") allowed[field] = value;
   }
   return allowed;
 }
@@ -60,8 +62,8 @@ function describeError(error: unknown, causes: number): object {
   if (!(error instanceof Error)) return { name: typeof error, message: "not an Error" };
   return {
     name: error.name,
-    message: error.message,
-    stack: error.stack,
+    message: redactCredentials(error.message),
+    ...(error.stack === undefined ? {} : { stack: redactCredentials(error.stack) }),
     ...(error.cause === undefined || causes === 0 ? {} : { cause: describeError(error.cause, causes - 1) }),
   };
 }

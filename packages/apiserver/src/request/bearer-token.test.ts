@@ -58,6 +58,8 @@ describe("presentedToken", () => {
   });
 });
 
+const KEY = "pst_abcdefgh23_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2yZ3aB4cD5eF6";
+
 describe("safeRequestUri", () => {
   it.each([
     ["/api/v1/pods", "/api/v1/pods"],
@@ -65,6 +67,8 @@ describe("safeRequestUri", () => {
     ["/x?access_token=s3cret&timeout=1s", "/x?access_token=REDACTED&timeout=1s"],
     ["/x?s3cret", "/x?REDACTED"],
     ["/x?%77atch=s3cret", "/x?%77atch=REDACTED"],
+    [`/keys/${KEY}`, "/keys/pst_abcdefgh23_<redacted>"],
+    [`/keys?labelSelector=a%3D${KEY}`, "/keys?labelSelector=a%3Dpst_abcdefgh23_<redacted>"],
   ])("shows %j as %j", (uri, expected) => {
     expect(safeRequestUri(uri)).toBe(expected);
   });

@@ -1,5 +1,7 @@
 // The request URI as logs, traces and audit events may hold it.
 
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+
 /** Parameters of the Kubernetes API, none of which carries a secret. The values of any others are left out. */
 const KNOWN: ReadonlySet<string> = new Set([
   "allowWatchBookmarks",
@@ -31,12 +33,15 @@ const KNOWN: ReadonlySet<string> = new Set([
   "watch",
 ]);
 
-/** The URI as sent, but for the values of parameters whose content is not known, which become `REDACTED`. */
+/**
+ * The URI as sent, but for credentials, wherever they stand, and for the values of parameters whose content is not known, which become
+ * `REDACTED`.
+ */
 export function safeRequestUri(uri: string): string {
   const at = uri.indexOf("?");
-  if (at < 0) return uri;
+  if (at < 0) return redactCredentials(uri);
   const parameters = uri.slice(at + 1).split("&");
-  return `${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`;
+  return redactCredentials(`${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`);
 }
 
 function safeParameter(parameter: string): string {

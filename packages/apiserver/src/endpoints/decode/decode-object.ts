@@ -145,10 +145,15 @@ export function unrecognizedError({ kind }: { readonly kind: string }, bytes: Ui
 
 const EXCERPT_LENGTH = 30;
 const OPENING_BRACE = 0x7b;
+/** Up to the value of a member that holds a secret, which nothing tells by its form: not even upstream's texts are to show that. */
+const UP_TO_SECRET =
+  /^.*?\b(?:key|token|accessKey|idToken|accessToken|refreshToken|connectorData|password)\\?["']?\s*[:=]/s;
 
 function excerpt(bytes: Uint8Array): string {
   if (bytes.length === 0) return "<empty>";
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const shown = buffer.subarray(0, EXCERPT_LENGTH).toString(buffer[0] === OPENING_BRACE ? "utf8" : "hex");
-  return bytes.length > EXCERPT_LENGTH ? `${shown} ...` : shown;
+  const first = buffer.subarray(0, EXCERPT_LENGTH);
+  const shownLength = UP_TO_SECRET.exec(first.toString("latin1"))?.[0].length ?? EXCERPT_LENGTH;
+  const shown = first.subarray(0, shownLength).toString(buffer[0] === OPENING_BRACE ? "utf8" : "hex");
+  return bytes.length > shownLength ? `${shown} ...` : shown;
 }

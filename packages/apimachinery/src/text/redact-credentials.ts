@@ -1,0 +1,28 @@
+// Takes credentials out of texts that quote what a client sent: whoever mistakes one field for another is not to find a key in a log.
+
+const REDACTED = "<redacted>";
+
+/** Of an access key, whatever its prefix; the rest of it may have been cut off. Its public handle stays. */
+const ACCESS_KEY = /([a-z0-9]{3}_[a-z2-7]{10}_)([0-9A-Za-z]{8,})/g;
+/** A JSON Web Token, of which the last part is the one that counts. */
+const WEB_TOKEN = /(eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.)[\w-]{8,}/g;
+const PRIVATE_KEY = /(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]{8,}/g;
+/** An access key again, where bytes are shown in hexadecimal. */
+const KEY_IN_HEXADECIMAL = /((?:[0-9a-f]{2}){3}5f(?:3[2-7]|6[1-9a-f]|7[0-9a]){10}5f)(?:[0-9a-f]{2}){8,}/g;
+/** What all of them contain: other texts, which are nearly all, cost one look. */
+const MAY_HOLD = /_[a-z2-7]{10}_|eyJ[\w-]{8,}\.eyJ|PRIVATE KEY|5f(?:3[2-7]|6[1-9a-f]|7[0-9a]){10}5f/;
+
+/** The text with `<redacted>` in place of what is secret in access keys, tokens and private keys, known by their form. */
+export function redactCredentials(text: string): string {
+  if (!MAY_HOLD.test(text)) return text;
+  return text
+    .replaceAll(ACCESS_KEY, (whole, handle: string, secret: string) =>
+      isOneWord(secret) ? whole : `${handle}${REDACTED}`,
+    )
+    .replaceAll(WEB_TOKEN, `$1${REDACTED}`)
+    .replaceAll(PRIVATE_KEY, `$1${REDACTED}`)
+    .replaceAll(KEY_IN_HEXADECIMAL, `$1${REDACTED}`);
+}
+
+/** Names such as `app_production_frankfurt` have the same form; what chance made has more than one kind of character. */
+const isOneWord = (text: string): boolean => /^([a-z]+|[A-Z]+|[0-9]+)$/.test(text);
