@@ -1,218 +1,149 @@
-// What a million access keys cost: loaded straight into the database, then served by the real server, beside the same server with a
-// thousand. Figures of both come from the same run.
-// Usage: npx tsx --conditions=@postern/source benchmarks/million-keys.ts [--keys 1000000] [--expiring 100000] [--seconds 5] [--life 600]
+// What a million access keys cost, beside fewer of them: loaded straight into databases, then served by the real server.
+// Usage: npx tsx --conditions=@postern/source benchmarks/million-keys.ts [--sizes 1000,100000,1000000] [--seconds 3]
+//   [--folder <directory> --part prepare|start|authentication|lists|reaping|turnover]
+// A folder keeps the databases, so that parts can be measured one by one while nothing else goes on.
 
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { LoadReport } from "./load/order.ts";
-import { runLoad } from "./load/run-load.ts";
+import { type Authenticated, askWith, compareAuthentication } from "./many-keys/authentication.ts";
+import { addKeys, type KeyFolder, prepareFolder, startOn } from "./many-keys/key-folders.ts";
+import { readAllPages } from "./many-keys/lists.ts";
+import { median } from "./many-keys/median.ts";
+import { reapAtOnce, turnOver } from "./many-keys/reaping.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
-import { GROUP } from "./servers/access-key-object.ts";
-import { askText } from "./servers/ask-text.ts";
-import { loadAccessKeys } from "./servers/load-access-keys.ts";
-import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
-import { type Postern, startPostern } from "./servers/start-postern.ts";
+import { residentMegabytes } from "./servers/measured-server.ts";
+import type { Postern } from "./servers/start-postern.ts";
 
-const KEYS = `/apis/${GROUP}/v1/ownedaccesskeys`;
-/** Keys that are used, of those that a run makes over the wire. */
-const USED = 16;
-const IN_FLIGHT_EACH = 2;
-const PAGE = 500;
 const PAGES_AT_EACH_END = 100;
-const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
-const HEAP = ["--max-old-space-size=12288"];
 
 const { values: options } = parseArgs({
   options: {
-    keys: { type: "string", default: "1000000" },
+    sizes: { type: "string", default: "1000,100000,1000000" },
+    seconds: { type: "string", default: "3" },
+    folder: { type: "string" },
+    part: { type: "string" },
+    /** Keys that end in one moment, and how long after they were written: when the server with a million has started. */
     expiring: { type: "string", default: "100000" },
-    few: { type: "string", default: "1000" },
-    seconds: { type: "string", default: "5" },
-    // From the load until the end of those that end: late enough that everything else has been measured.
-    life: { type: "string", default: "600" },
+    life: { type: "string", default: "90" },
+    "turnover-seconds": { type: "string", default: "60" },
   },
 });
-const [keys, expiring, few] = [Number(options.keys), Number(options.expiring), Number(options.few)];
-const [seconds, life] = [Number(options.seconds), Number(options.life)];
+const sizes = options.sizes.split(",").map(Number);
+const seconds = Number(options.seconds);
 
-const folder = mkdtempSync(join(tmpdir(), "postern-million-"));
 const rows: Row[] = [];
-const note = (what: string, value: string, fewValue = ""): void => {
-  rows.push({ figure: what, [`${few} keys`]: fewValue, [`${keys} keys`]: value });
-  process.stdout.write(`${what}: ${value}${fewValue === "" ? "" : ` (${few} keys: ${fewValue})`}\n`);
+const note = (figure: string, ...values: readonly string[]): void => {
+  rows.push(Object.fromEntries([["figure", figure], ...sizes.map((size, at) => [`${size} keys`, values[at] ?? ""])]));
+  process.stdout.write(`${figure}: ${values.join(", ")}\n`);
 };
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+/** Of the most keys alone. */
+const noteOfMost = (figure: string, value: string): void => note(figure, ...sizes.slice(1).map(() => ""), value);
+
+const PARTS = { start, authentication, lists, reaping, turnover };
+
+const kept = options.folder;
+const folder = kept ?? mkdtempSync(join(tmpdir(), "postern-million-"));
+mkdirSync(folder, { recursive: true, mode: 0o700 });
 try {
-  const small = await prepare(join(folder, "few"), few, 0);
-  const large = await prepare(join(folder, "many"), keys, expiring);
-  note("load into the database, keys per second", large.loadedPerSecond.toFixed(0), small.loadedPerSecond.toFixed(0));
-  note("database, MB", large.megabytes.toFixed(0), small.megabytes.toFixed(0));
-
-  await using smallServer = await startPostern(small.dataDir, MAIN, HEAP);
-  const smallMemory = residentMegabytes(smallServer) ?? Number.NaN;
-  await using largeServer = await startPostern(large.dataDir, MAIN, HEAP);
-  const largeMemory = residentMegabytes(largeServer) ?? Number.NaN;
-  note("start, ms", largeServer.startMilliseconds.toFixed(0), smallServer.startMilliseconds.toFixed(0));
-  note("memory just started, MB", largeMemory.toFixed(0), smallMemory.toFixed(0));
-  note("memory of one key, bytes", (((largeMemory - smallMemory) * 1e6) / (keys - few)).toFixed(0));
-
-  await compareAuthentication([smallServer, small.tokens], [largeServer, large.tokens]);
-  await measurePages(largeServer);
-  await measureReaping(largeServer, large.tokens, large.endsAt);
-  note("memory at the end, MB", (residentMegabytes(largeServer) ?? Number.NaN).toFixed(0));
-  process.stdout.write(`\n${renderTable(rows)}\n`);
-} finally {
-  rmSync(folder, { recursive: true });
-}
-
-type Prepared = {
-  readonly dataDir: string;
-  readonly tokens: readonly string[];
-  readonly loadedPerSecond: number;
-  readonly megabytes: number;
-  /** Milliseconds since the epoch. */
-  readonly endsAt: number;
-};
-
-/** A first start, a few keys as anybody makes them, and all others as copies of one of those. */
-async function prepare(dataDir: string, count: number, ending: number): Promise<Prepared> {
-  const tokens: string[] = [];
-  const server = await startPostern(dataDir, MAIN);
-  for (let number = 0; number < USED; number++) {
-    const body = JSON.stringify({ metadata: { name: `used-${number}` }, spec: { description: "x".repeat(200) } });
-    const answer = await askText(server.target, "POST", KEYS, body);
-    tokens.push(JSON.parse(answer).spec.key);
+  const folders: KeyFolder[] = [];
+  for (const size of sizes) folders.push(await prepareFolder(folder, size, say));
+  for (const [name, measure] of Object.entries(PARTS)) {
+    if (options.part === undefined || options.part === name) await measure(folders, mostOf(folders));
   }
-  await server[Symbol.asyncDispose]();
-  const path = join(dataDir, "postern.db");
-  const started = performance.now();
-  const endsAt = Date.now() + life * 1000;
-  await loadAccessKeys(path, { template: "used-0", count: count - USED, ending, lifeSeconds: life });
-  const loadedPerSecond = (count * 1000) / (performance.now() - started);
-  return {
-    dataDir,
-    tokens,
-    loadedPerSecond,
-    megabytes: statSync(path).size / 1e6,
-    endsAt,
-  };
+  if (rows.length > 0) say(`\n${renderTable(rows)}`);
+} finally {
+  if (kept === undefined) rmSync(folder, { recursive: true });
 }
 
-type Used = readonly [server: Postern, tokens: readonly string[]];
+function mostOf(folders: readonly KeyFolder[]): KeyFolder {
+  const most = folders.at(-1);
+  if (most === undefined) throw new Error("no --sizes are given");
+  return most;
+}
 
-/** Every lane has a key of its own. Rounds are interleaved, so that what else goes on hits both alike. */
-async function compareAuthentication(small: Used, large: Used): Promise<void> {
-  const measured: { small: Authenticated[]; large: Authenticated[] } = { small: [], large: [] };
-  for (let round = -1; round < 3; round++) {
-    const pair = [await authenticate(small), await authenticate(large)] as const;
-    // The first round warms up.
-    if (round < 0) continue;
-    measured.small.push(pair[0]);
-    measured.large.push(pair[1]);
+async function start(folders: readonly KeyFolder[]): Promise<void> {
+  const measured: { keys: number; milliseconds: number; megabytes: number }[] = [];
+  for (const each of folders) {
+    await using server = await startOn(each);
+    measured.push({
+      keys: each.keys,
+      milliseconds: server.startMilliseconds,
+      megabytes: residentMegabytes(server) ?? Number.NaN,
+    });
+  }
+  note("start, ms", ...measured.map(({ milliseconds }) => milliseconds.toFixed(0)));
+  note("memory just started, MB", ...measured.map(({ megabytes }) => megabytes.toFixed(0)));
+  const [fewest] = measured;
+  const ofOne = measured.map(({ keys, megabytes }) =>
+    fewest === undefined || keys === fewest.keys
+      ? ""
+      : (((megabytes - fewest.megabytes) * 1e6) / (keys - fewest.keys)).toFixed(0),
+  );
+  note("memory of one key, bytes", ...ofOne);
+}
+
+async function authentication(folders: readonly KeyFolder[]): Promise<void> {
+  const used: { server: Postern; tokens: readonly string[] }[] = [];
+  let measured: readonly Authenticated[];
+  try {
+    for (const each of folders) used.push({ server: await startOn(each), tokens: each.tokens });
+    measured = await compareAuthentication(used, seconds);
+  } finally {
+    for (const { server } of used) await server[Symbol.asyncDispose]();
   }
   const figure = (what: string, of: (one: Authenticated) => number, digits = 1): void => {
-    const [ofMany, ofFew] = [median(measured.large.map(of)), median(measured.small.map(of))];
-    note(`authentication, ${what}`, ofMany.toFixed(digits), ofFew.toFixed(digits));
-    rows.push({ figure: "  ratio", [`${few} keys`]: "1", [`${keys} keys`]: (ofMany / ofFew).toFixed(2) });
+    note(`authentication, ${what}`, ...measured.map((one) => of(one).toFixed(digits)));
+    const [fewest] = measured;
+    if (fewest !== undefined) note("  ratio", ...measured.map((one) => (of(one) / of(fewest)).toFixed(2)));
   };
   figure("requests per second", ({ perSecond }) => perSecond, 0);
-  figure("CPU µs of the server each", ({ cpu }) => cpu);
+  figure("CPU µs of the server for each", ({ cpu }) => cpu);
   figure("p50 ms", ({ p50 }) => p50, 2);
   figure("p99 ms", ({ p99 }) => p99, 2);
 }
 
-type Authenticated = { readonly perSecond: number; readonly cpu: number; readonly p50: number; readonly p99: number };
-
-async function authenticate([server, tokens]: Used): Promise<Authenticated> {
-  const before = cpuSeconds(server) ?? Number.NaN;
-  const reports = await Promise.all(tokens.map((token) => load(server, token, seconds)));
-  const count = reports.reduce((sum, report) => sum + report.count, 0);
-  return {
-    perSecond: count / seconds,
-    cpu: (((cpuSeconds(server) ?? Number.NaN) - before) * 1e6) / count,
-    p50: median(reports.map(({ latencies }) => latencies.p50)),
-    p99: median(reports.map(({ latencies }) => latencies.p99)),
-  };
-}
-
-async function load(server: MeasuredServer, token: string, forSeconds: number): Promise<LoadReport> {
-  const report = await runLoad(
-    {
-      kind: "load",
-      target: { ...server.target, token },
-      protocol: "h1",
-      inFlight: IN_FLIGHT_EACH,
-      seconds: forSeconds,
-      request: { method: "GET", path: "/version" },
-    },
-    () => {},
-  );
-  if (Object.keys(report.failures).length > 0) throw new Error(`refused: ${JSON.stringify(report.failures)}`);
-  return report;
-}
-
-/** The first pages, and as many after skipping to near the end by its own continue tokens. */
-async function measurePages(server: Postern): Promise<void> {
-  const times: number[] = [];
-  let next = "";
-  let seen = 0;
-  do {
-    const before = performance.now();
-    const text = await askText(server.target, "GET", `${KEYS}?limit=${PAGE}&continue=${encodeURIComponent(next)}`);
-    times.push(performance.now() - before);
-    const { metadata } = JSON.parse(text);
-    seen += PAGE;
-    next = metadata.continue ?? "";
-  } while (next !== "");
-  note(
-    `pages of ${PAGE}, all`,
-    `${times.length} in ${(times.reduce((sum, time) => sum + time, 0) / 1000).toFixed(1)} s`,
-  );
-  note("page, ms: median of the first hundred", median(times.slice(0, PAGES_AT_EACH_END)).toFixed(1));
-  note("page, ms: median of the last hundred", median(times.slice(-PAGES_AT_EACH_END)).toFixed(1));
-  note("page, ms: slowest", Math.max(...times).toFixed(1));
-  if (seen < keys) throw new Error(`only ${seen} keys were listed: where keys end meanwhile, give a longer --life`);
-}
-
-/** Waits until the life of many keys ends at once, and measures requests until the last of those is gone. */
-async function measureReaping(server: Postern, tokens: readonly string[], endsAt: number): Promise<void> {
-  if (expiring === 0) return;
-  const quiet = await load(server, tokens[0] ?? "", seconds);
-  const left = endsAt - Date.now();
-  if (left < 0) throw new Error("the keys have ended before everything else was measured: give a longer --life");
-  process.stdout.write(`waiting ${(left / 1000).toFixed(0)} s for ${expiring} keys to end\n`);
-  await new Promise((resolve) => setTimeout(resolve, left));
+async function lists(_: readonly KeyFolder[], most: KeyFolder): Promise<void> {
+  await using server = await startOn(most);
   const started = performance.now();
-  const latencies: { p50: number; p99: number; max: number }[] = [];
-  for (;;) {
-    const report = await load(server, tokens[0] ?? "", 1);
-    latencies.push(report.latencies);
-    // Names of keys that end stand before nearly all others.
-    const { items } = JSON.parse(await askText(server.target, "GET", `${KEYS}?limit=10`));
-    if (!items.some(({ metadata }: Named) => metadata.name.startsWith("ending-"))) break;
-  }
+  const { times, items, renewed } = await readAllPages(server);
   const took = (performance.now() - started) / 1000;
-  note(`reaping of ${expiring} keys that end at once, s`, took.toFixed(1));
-  note("reaping, keys per second", (expiring / took).toFixed(0));
-  note(
-    "requests meanwhile, p50 ms (quiet)",
-    `${median(latencies.map(({ p50 }) => p50)).toFixed(2)} (${quiet.latencies.p50.toFixed(2)})`,
-  );
-  note(
-    "requests meanwhile, p99 ms (quiet)",
-    `${median(latencies.map(({ p99 }) => p99)).toFixed(2)} (${quiet.latencies.p99.toFixed(2)})`,
-  );
-  note(
-    "requests meanwhile, slowest ms (quiet)",
-    `${Math.max(...latencies.map(({ max }) => max)).toFixed(1)} (${quiet.latencies.max.toFixed(1)})`,
-  );
+  if (items < most.keys) throw new Error(`only ${items} of ${most.keys} keys were listed`);
+  noteOfMost("pages of all keys", `${times.length} in ${took.toFixed(1)} s`);
+  noteOfMost("lists that went on without their snapshot", String(renewed));
+  noteOfMost("page, ms: median of the first hundred", median(times.slice(0, PAGES_AT_EACH_END)).toFixed(1));
+  noteOfMost("page, ms: median of the last hundred", median(times.slice(-PAGES_AT_EACH_END)).toFixed(1));
+  noteOfMost("page, ms: slowest", Math.max(...times).toFixed(1));
 }
 
-type Named = { readonly metadata: { readonly name: string } };
+async function reaping(_: readonly KeyFolder[], most: KeyFolder): Promise<void> {
+  const [ending, life] = [Number(options.expiring), Number(options.life)];
+  await addKeys(most, { count: ending, ending, lifeSeconds: life });
+  const endsAt = Date.now() + life * 1000;
+  await using server = await startOn(most);
+  if (Date.now() > endsAt) throw new Error("the keys ended before the server had started: give a longer --life");
+  const token = most.tokens[0] ?? "";
+  await askWith(server, token, seconds);
+  const quiet = (await askWith(server, token, seconds)).latencies;
+  const reaped = await reapAtOnce(server, token, endsAt);
+  noteOfMost(`${ending} keys that end at once are gone after, s`, reaped.seconds.toFixed(1));
+  noteOfMost("reaping, keys per second", (ending / reaped.seconds).toFixed(0));
+  const withQuiet = (during: number, before: number): string => `${during.toFixed(2)} (${before.toFixed(2)})`;
+  noteOfMost("requests meanwhile, p50 ms (before)", withQuiet(reaped.p50, quiet.p50));
+  noteOfMost("requests meanwhile, p99 ms (before)", withQuiet(reaped.p99, quiet.p99));
+  noteOfMost("requests meanwhile, slowest ms (before)", withQuiet(reaped.slowest, quiet.max));
+}
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+async function turnover(_: readonly KeyFolder[], most: KeyFolder): Promise<void> {
+  await using server = await startOn(most);
+  const measured = await turnOver(server, Number(options["turnover-seconds"]), say);
+  noteOfMost("keys that live for 5 s: made", String(measured.created));
+  noteOfMost("made per second", measured.createdPerSecond.toFixed(0));
+  noteOfMost("removed per second meanwhile", measured.removedPerSecond.toFixed(0));
+  noteOfMost("ended and not removed, most at a time", String(measured.mostEnded));
+  noteOfMost("ended and not removed when the last was made", String(measured.endedAtStop));
+  noteOfMost("all gone after the end of the last, s", measured.secondsUntilGone.toFixed(1));
 }

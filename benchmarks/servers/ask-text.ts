@@ -3,7 +3,19 @@
 import { request } from "node:https";
 import type { Target } from "../load/order.ts";
 
-/** Rejects where the answer is no success. */
+/** An answer that is no success. */
+export class RefusedError extends Error {
+  readonly status: number;
+  readonly body: string;
+
+  constructor(asked: string, status: number, body: string) {
+    super(`${asked}: ${status} ${body}`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** Rejects with a `RefusedError` where the answer is no success. */
 export function askText({ url, ca, token }: Target, method: string, path: string, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -20,7 +32,7 @@ export function askText({ url, ca, token }: Target, method: string, path: string
         const text = Buffer.concat(chunks).toString();
         const { statusCode = 0 } = response;
         if (statusCode >= 200 && statusCode < 300) resolve(text);
-        else reject(new Error(`${method} ${path}: ${statusCode} ${text}`));
+        else reject(new RefusedError(`${method} ${path}`, statusCode, text));
       });
     });
     asked.on("error", reject);

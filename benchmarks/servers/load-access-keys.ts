@@ -12,8 +12,8 @@ export type LoadOptions = {
   readonly template: string;
   readonly count: number;
   /** So many of them end `lifeSeconds` after now; their names begin with `ending-`, the others' with `many-`. */
-  readonly ending: number;
-  readonly lifeSeconds: number;
+  readonly ending?: number;
+  readonly lifeSeconds?: number;
 };
 
 const PREFIX = "/registry/management/management.postern/ownedaccesskeys/";
@@ -28,7 +28,7 @@ const random = { bytes: (count: number) => randomBytes(count) };
 /** The values of the copies are known to nobody. */
 export async function loadAccessKeys(
   path: string,
-  { template, count, ending, lifeSeconds }: LoadOptions,
+  { template, count, ending = 0, lifeSeconds = 0 }: LoadOptions,
 ): Promise<void> {
   await using storage = await openSqliteStorage({ path });
   const entry = await storage.get(`${PREFIX}${template}`);

@@ -1,0 +1,54 @@
+// The data directories with access keys that the measurements start servers on: made once, and kept for as long as somebody measures.
+
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+import { COLLECTION } from "../servers/access-key-object.ts";
+import { askText } from "../servers/ask-text.ts";
+import { type LoadOptions, loadAccessKeys } from "../servers/load-access-keys.ts";
+import { type Postern, startPostern } from "../servers/start-postern.ts";
+
+export type KeyFolder = {
+  readonly keys: number;
+  readonly dataDir: string;
+  /** Values of keys that were made over the wire, and that are used. */
+  readonly tokens: readonly string[];
+};
+
+const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+const HEAP = ["--max-old-space-size=12288"];
+const USED = 16;
+const TEMPLATE = "used-0";
+
+/** A first start, a few keys as anybody makes them, and all others as copies of one of those. What is there already is taken. */
+export async function prepareFolder(folder: string, keys: number, note: (text: string) => void): Promise<KeyFolder> {
+  const dataDir = join(folder, String(keys));
+  const tokensFile = join(folder, `${keys}.json`);
+  if (existsSync(tokensFile)) return { keys, dataDir, tokens: JSON.parse(readFileSync(tokensFile, "utf8")) };
+  const tokens: string[] = [];
+  const server = await startPostern(dataDir, MAIN);
+  for (let number = 0; number < USED; number++) {
+    const body = JSON.stringify({ metadata: { name: `used-${number}` }, spec: { description: "x".repeat(200) } });
+    const answer = await askText(server.target, "POST", COLLECTION, body);
+    tokens.push(JSON.parse(answer).spec.key);
+  }
+  await server[Symbol.asyncDispose]();
+  const started = performance.now();
+  await addKeys({ dataDir }, { count: keys - USED });
+  const seconds = (performance.now() - started) / 1000;
+  const megabytes = statSync(databaseOf(dataDir)).size / 1e6;
+  note(`${keys} keys: written in ${seconds.toFixed(0)} s, database of ${megabytes.toFixed(0)} MB`);
+  writeFileSync(tokensFile, JSON.stringify(tokens), { mode: 0o600 });
+  return { keys, dataDir, tokens };
+}
+
+/** Straight into the database of a server that does not run. */
+export const addKeys = (
+  { dataDir }: Pick<KeyFolder, "dataDir">,
+  options: Omit<LoadOptions, "template">,
+): Promise<void> => loadAccessKeys(databaseOf(dataDir), { ...options, template: TEMPLATE });
+
+export const startOn = ({ dataDir }: KeyFolder): Promise<Postern> => startPostern(dataDir, MAIN, HEAP);
+
+const databaseOf = (dataDir: string): string => join(dataDir, "postern.db");

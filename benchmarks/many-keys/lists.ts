@@ -1,0 +1,37 @@
+// All keys, page by page, as client-go's pager does it: where the snapshot of the list is gone it goes on with what is there now.
+// Source: k8s.io/client-go/tools/pager/pager.go
+
+import { performance } from "node:perf_hooks";
+import { COLLECTION } from "../servers/access-key-object.ts";
+import { askText, RefusedError } from "../servers/ask-text.ts";
+import type { Postern } from "../servers/start-postern.ts";
+
+const PAGE = 500;
+
+export type Pages = {
+  /** Milliseconds of each page. */
+  readonly times: readonly number[];
+  readonly items: number;
+  /** How often the snapshot was gone. */
+  readonly renewed: number;
+};
+
+export async function readAllPages({ target }: Postern): Promise<Pages> {
+  const times: number[] = [];
+  let [next, items, renewed] = ["", 0, 0];
+  do {
+    const before = performance.now();
+    try {
+      const query = `limit=${PAGE}&continue=${encodeURIComponent(next)}`;
+      const page = JSON.parse(await askText(target, "GET", `${COLLECTION}?${query}`));
+      times.push(performance.now() - before);
+      items += page.items.length;
+      next = page.metadata.continue ?? "";
+    } catch (error) {
+      if (!(error instanceof RefusedError) || error.status !== 410) throw error;
+      next = JSON.parse(error.body).metadata.continue;
+      renewed++;
+    }
+  } while (next !== "");
+  return { times, items, renewed };
+}
