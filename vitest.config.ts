@@ -36,7 +36,7 @@ export default defineConfig({
         },
       },
       // Beside their source, but too slow to be run with every change: they start clusters, and stop members of them.
-      { ...shared, test: { name: "etcd", include: ETCD_TESTS, ...patience } },
+      { ...shared, test: { ...secretScan, name: "etcd", include: ETCD_TESTS, ...patience } },
       {
         ...shared,
         test: {

@@ -17,10 +17,10 @@ export function secretsInText(text: string, from: string): readonly FoundSecret[
   const found: FoundSecret[] = [];
   for (const [value, id, secret, checksum] of text.matchAll(KEY)) {
     if (checksumOf(value.slice(0, -6)) !== checksum) continue;
-    found.push(secretOf(`access key ${id} (${from})`, Buffer.from(`${secret}${checksum}`), true));
+    found.push(secretOf("access key", `access key ${id} (${from})`, Buffer.from(`${secret}${checksum}`)));
   }
   for (const [, signature] of text.matchAll(TOKEN)) {
-    found.push(secretOf(`token (${from})`, Buffer.from(signature ?? ""), true));
+    found.push(secretOf("token", `token (${from})`, Buffer.from(signature ?? "")));
   }
   for (const [pem] of text.matchAll(PEM)) found.push(...secretsOfPem(pem.replaceAll("\\n", "\n"), from));
   for (const [encoded] of text.matchAll(PEM_IN_BASE64)) {
@@ -47,7 +47,8 @@ function secretsOfPem(pem: string, from: string): readonly FoundSecret[] {
   const first = Math.ceil((at * 4) / 3);
   const last = Math.floor(((at + bytes.length) * 4) / 3);
   const lines = at < 0 ? [] : linesWithin(pem, first, last);
-  return [secretOf(what, bytes, true), ...lines.map((line) => secretOf(what, Buffer.from(line), true))];
+  const whole = secretOf("private key", what, bytes);
+  return [whole, ...lines.map((line) => secretOf("private key", what, Buffer.from(line), whole.id))];
 }
 
 /** The pieces of lines that characters `first` to `last` of the content of a PEM file lie on. */
@@ -68,7 +69,7 @@ const MAX_PLACE_LENGTH = 300;
 export const safePlace = (place: string): string =>
   place
     .replaceAll(KEY, "<access key $1>")
-    .replaceAll(/\/\S*\/files\//g, "")
+    .replaceAll(/\/\S*\/files\/there\//g, "")
     .replaceAll(/\s+/g, " ")
     .slice(0, MAX_PLACE_LENGTH);
 
@@ -82,7 +83,7 @@ export function secretsInRequest(body: string, from: string): readonly FoundSecr
   const add = (field: string, value: unknown): void => {
     if (typeof value !== "string" || value.length < MIN_CHOSEN_LENGTH) return;
     if (secretsInText(value, from).length > 0) return;
-    found.push(secretOf(`${field} that was sent (${from})`, Buffer.from(value), false));
+    found.push(secretOf("chosen value", `${field} that was sent (${from})`, Buffer.from(value)));
   };
   const walk = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
@@ -109,12 +110,10 @@ export function secretsInRequest(body: string, from: string): readonly FoundSecr
   return found;
 }
 
-export const secretOf = (what: string, bytes: Uint8Array, random: boolean): FoundSecret => ({
-  what: safePlace(what),
-  bytes,
-  random,
-  id: Buffer.from(bytes).toString("base64"),
-});
+export function secretOf(kind: Secret["kind"], what: string, bytes: Uint8Array, credential?: string): FoundSecret {
+  const id = Buffer.from(bytes).toString("base64");
+  return { kind, what: safePlace(what), credential: credential ?? id, bytes, random: kind !== "chosen value", id };
+}
 
 /** As the product makes it; written again so that a fault there is no fault here. */
 function checksumOf(text: string): string {

@@ -6,7 +6,8 @@ import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-
 import { deriveServerKeys } from "@postern/platform/server/server-keys";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
-import { createRunFolders, createRunRecorder, filesFolder, type RunRecorder } from "./run-record.ts";
+import { PLANTED } from "./keep-files.ts";
+import { createRunFolders, createRunRecorder, type RunRecorder, temporaryFolder } from "./run-record.ts";
 
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const DEMO = "/apis/management.postern/v1/namespaces/p/virtualclusterinstances/demo";
@@ -16,7 +17,7 @@ const newKey = () => generate({ bytes: (count) => randomBytes(count) });
 let folder: string;
 let recorder: RunRecorder;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "postern-find-leaks-"));
+  folder = mkdtempSync(join(tmpdir(), PLANTED));
   createRunFolders(folder);
   recorder = createRunRecorder(folder);
 });
@@ -24,8 +25,11 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const answer = (place: string, content: unknown) =>
   recorder.write("answer", place, Buffer.from(typeof content === "string" ? content : JSON.stringify(content)));
-const file = (name: string, content: string | Uint8Array) => writeFileSync(join(filesFolder(folder), name), content);
+const file = (name: string, content: string | Uint8Array) =>
+  writeFileSync(join(temporaryFolder(folder), name), content);
 const leaks = () => findLeaks(folder).leaks;
+const places = () => leaks().map((leak) => leak.replace(/.* in /, ""));
+const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 describe("the record of a run", () => {
   it("shows an access key in the answer that hands it out, and nowhere else", () => {
@@ -52,11 +56,77 @@ describe("the record of a run", () => {
     ]);
   });
 
-  it("shows no second key beside the one that is handed out", () => {
+  it("shows no second key beside the one that is handed out, and that one only in its field", () => {
+    const [mine, other, third] = [newKey(), newKey(), newKey()];
+    answer(`POST ${KEYS} 201`, { spec: { key: mine.value }, status: { note: other.value } });
+    answer(`POST ${DEMO}/kubeconfig 201`, { status: { kubeConfig: `token: ${other.value}\ntoken: ${third.value}` } });
+    answer(`POST ${KEYS}/k/rotate 201`, { status: { note: third.value } });
+    expect(places()).toEqual([
+      `POST ${KEYS} 201`,
+      ...Array(2).fill(`POST ${DEMO}/kubeconfig 201`),
+      `POST ${KEYS}/k/rotate 201`,
+    ]);
+  });
+
+  it("hands no key out a second time, but where it is asked for again", () => {
+    const { value } = newKey();
+    answer(`POST ${KEYS} 201`, { spec: { key: value } });
+    answer(`GET ${DEMO}/accesskey 200`, { accessKey: value });
+    expect(leaks()).toEqual([]);
+    answer(`POST ${DEMO}/kubeconfig 201`, `status:\n  kubeConfig: "token: ${value}"\n`);
+    expect(places()).toEqual([`POST ${DEMO}/kubeconfig 201`]);
+  });
+
+  it("shows in a Secret what somebody has put into one, and no more", () => {
+    const [put, piped, other] = [newKey(), newKey(), newKey()];
+    for (const { value } of [put, piped, other]) answer(`POST ${KEYS} 201`, { spec: { key: value } });
+    const data = ({ value }: { value: string }) => ({ data: { token: Buffer.from(value).toString("base64") } });
+    recorder.write("request", "POST /api/v1/namespaces/a/secrets", Buffer.from(JSON.stringify(data(put))));
+    recorder.write("input", "kubectl create -f -", Buffer.from(JSON.stringify({ kind: "Secret", ...data(piped) })));
+    recorder.write("input", "kubectl apply -f -", Buffer.from(JSON.stringify({ kind: "ConfigMap", ...data(other) })));
+    answer("GET /api/v1/namespaces/a/secrets 200", { items: [data(put), data(piped)] });
+    expect(leaks()).toEqual([]);
+    answer("GET /api/v1/namespaces/a/configmaps 200", { items: [data(put)] });
+    answer("GET /api/v1/namespaces/a/secrets?watch=1 200", { items: [data(put), data(other)] });
+    expect(places()).toEqual([
+      "GET /api/v1/namespaces/a/configmaps 200",
+      "GET /api/v1/namespaces/a/secrets?watch=1 200",
+    ]);
+  });
+
+  it("shows in a review the token that was sent for one", () => {
+    const [sent, other] = [newKey(), newKey()];
+    const review = "POST /apis/authentication.k8s.io/v1/tokenreviews";
+    recorder.write("request", review, Buffer.from(JSON.stringify({ spec: { token: sent.value } })));
+    answer(`${review} 201`, { spec: { token: sent.value } });
+    expect(leaks()).toEqual([]);
+    answer(`${review} 201`, { status: { error: other.value } });
+    expect(leaks()).toHaveLength(1);
+  });
+
+  it("shows by kubectl what stands in the kube config that it is to show", () => {
     const [mine, other] = [newKey(), newKey()];
-    answer(`POST ${KEYS} 201`, other.value);
-    answer(`POST ${DEMO}/kubeconfig 201`, `${mine.value} ${other.value}`);
-    expect(leaks()).toHaveLength(2);
+    const command = "kubectl --kubeconfig /a/b.kubeconfig config view --raw";
+    recorder.write("input", command, Buffer.from(`token: ${mine.value}`));
+    recorder.write("output", command, Buffer.from(`token: ${mine.value}`));
+    expect(leaks()).toEqual([]);
+    recorder.write("output", `${command} (errors)`, Buffer.from(mine.value));
+    recorder.write("output", command, Buffer.from(`token: ${other.value}`));
+    expect(places()).toEqual([`${command} (errors)`, command]);
+  });
+
+  it("keeps in a file for one secret just that one, of its kind and in its place", () => {
+    const [mine, other] = [newKey(), newKey()];
+    const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+    file("good.key", pem);
+    file("good.kubeconfig", `users:\n- user:\n    token: ${mine.value}\n    client-key-data: ${base64(pem)}\n`);
+    expect(leaks()).toEqual([]);
+    file("bad.key", mine.value);
+    file("two.kubeconfig", `token: ${mine.value}${other.value}`);
+    file("noted.kubeconfig", `token: ${mine.value}\n# ${other.value}\n`);
+    expect(new Set(places())).toEqual(
+      new Set(["the file bad.key", "the file two.kubeconfig", "the file noted.kubeconfig"]),
+    );
   });
 
   it("shows no value that a client has chosen, wherever it stood in the request", () => {

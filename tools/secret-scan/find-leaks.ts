@@ -2,11 +2,12 @@
 
 import { hkdfSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { type FoundSecret, safePlace, secretOf, secretsInRequest, secretsInText } from "./collect-secrets.ts";
-import { isIssuing, isIssuingCommand, isSecretFile, isShowing } from "./places.ts";
-import { filesFolder, keptFiles, readFrames } from "./run-record.ts";
-import { createSecretScanner } from "./secret-scanner.ts";
+import { handoutOf, isHandoutCommand, isIssuingCommand, partedAt, RETURNS, showsItsInput } from "./places.ts";
+import { type Frame, type KeptFile, keptFiles, readFrames } from "./run-record.ts";
+import { partedFile } from "./secret-files.ts";
+import { createSecretScanner, type SecretScanner } from "./secret-scanner.ts";
 import type { Secret } from "./secret-shapes.ts";
 
 export type ScanReport = {
@@ -20,48 +21,115 @@ export type ScanReport = {
 
 /** What a server derives from the secret in its key file: as `deriveServerKeys` of the platform names it. */
 const PURPOSES = ["access keys", "internal records", "continue tokens", "backups"];
+/** Different ones that a secret made by chance has at least. */
+const MIN_DIGITS = 8;
 const MAX_TEXT_FILE_BYTES = 1 << 20;
 
 export function findLeaks(folder: string): ScanReport {
-  const secrets = collectSecrets(folder);
+  const files = keptFiles(folder);
+  const secrets = collectSecrets(folder, files);
   const scanner = createSecretScanner(secrets);
   const leaks = new Set<string>();
   let frames = 0;
   let bytes = 0;
+  const leaksOf = createFrameCheck(scanner, putInBy(folder, scanner));
   for (const frame of readFrames(folder)) {
-    if (frame.kind === "request") continue;
+    if (isPutIn(frame)) continue;
     frames++;
     bytes += frame.content.length;
-    const found = scanner.scan(frame.content);
-    if (found.size === 0 || isShowing(frame)) continue;
-    const mayShow = isIssuing(frame) || isIssuingCommand(frame);
-    if (mayShow && accessKeysAmong(found) <= 1) continue;
-    for (const { what } of found) leaks.add(`${what} in ${safePlace(frame.place)}`);
+    for (const { what } of leaksOf(frame)) leaks.add(`${what} in ${safePlace(frame.place)}`);
   }
-  const files = keptFiles(folder);
-  for (const name of files) {
-    const path = join(filesFolder(folder), name);
-    bytes += statSync(path).size;
-    if (isSecretFile(name)) continue;
-    for (const { what } of scanner.scanFile(path)) leaks.add(`${what} in the file ${name}`);
+  for (const file of files) {
+    bytes += statSync(file.path).size;
+    for (const { what } of leaksInFile(file, scanner)) leaks.add(`${what} in the file ${file.name}`);
   }
   return { secrets: secrets.length, frames, files: files.length, bytes, leaks: [...leaks] };
 }
 
-const accessKeysAmong = (found: ReadonlySet<Secret>): number =>
-  [...found].filter(({ what }) => what.startsWith("access key")).length;
+const isPutIn = ({ kind }: Frame): boolean => kind === "request" || kind === "input";
 
-function collectSecrets(folder: string): readonly FoundSecret[] {
+type PutIn = {
+  /** Of each of `RETURNS`. */
+  readonly returned: readonly ReadonlySet<Secret>[];
+  /** By the place of the input. */
+  readonly byPlace: ReadonlyMap<string, ReadonlySet<Secret>>;
+};
+
+/** What tests themselves have put where it comes out again. */
+function putInBy(folder: string, scanner: SecretScanner): PutIn {
+  const returned = RETURNS.map(() => new Set<Secret>());
+  const byPlace = new Map<string, ReadonlySet<Secret>>();
+  for (const frame of readFrames(folder)) {
+    if (!isPutIn(frame)) continue;
+    const found = scanner.scan(frame.content);
+    if (found.size === 0) continue;
+    for (const [at, { isPutIn: isOf }] of RETURNS.entries()) {
+      if (isOf(frame)) for (const secret of found) returned[at]?.add(secret);
+    }
+    if (frame.kind === "input") byPlace.set(frame.place, new Set([...(byPlace.get(frame.place) ?? []), ...found]));
+  }
+  return { returned, byPlace };
+}
+
+/** The secrets that stand in a frame and may not. */
+function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) => Iterable<Secret> {
+  /** Where each credential was handed out that is handed out once. */
+  const handedOut = new Map<string, Frame>();
+
+  const leaksInHandout = (frame: Frame, field: readonly string[] | undefined, again: boolean): Iterable<Secret> => {
+    const parted = partedAt(frame.content, field);
+    if (parted === undefined) return scanner.scan(frame.content);
+    const rest = scanner.scan(Buffer.from(parted.rest));
+    const shown = scanner.scan(Buffer.from(parted.shown));
+    const [credential, ...others] = new Set([...shown].map((secret) => secret.credential));
+    if (others.length > 0) return shown;
+    if (credential !== undefined && !again) {
+      if (handedOut.has(credential)) return shown;
+      handedOut.set(credential, frame);
+    }
+    return rest;
+  };
+
+  return (frame) => {
+    const found = scanner.scan(frame.content);
+    if (found.size === 0) return found;
+    const handout = handoutOf(frame);
+    if (handout !== undefined) return leaksInHandout(frame, handout.field, handout.again === true);
+    if (isHandoutCommand(frame)) return leaksInHandout(frame, undefined, true);
+    if (isIssuingCommand(frame)) return new Set([...found].map(({ credential }) => credential)).size > 1 ? found : [];
+    const allowed = new Set(showsItsInput(frame) ? putIn.byPlace.get(frame.place) : []);
+    for (const [at, { shows }] of RETURNS.entries()) {
+      if (shows(frame)) for (const secret of putIn.returned[at] ?? []) allowed.add(secret);
+    }
+    return [...found].filter((secret) => !allowed.has(secret));
+  };
+}
+
+function leaksInFile({ path, name }: KeptFile, scanner: SecretScanner): Iterable<Secret> {
+  const found = scanner.scanFile(path);
+  if (found.size === 0) return found;
+  const parted = partedFile(name, readFileSync(path, "latin1"));
+  if (parted === undefined) return found;
+  const inParts = parted.parts.flatMap(({ text, kinds }) => {
+    const inPart = [...scanner.scan(Buffer.from(text, "latin1"))];
+    const isOne = new Set(inPart.map(({ credential }) => credential)).size <= 1;
+    return isOne ? inPart.filter(({ kind }) => !kinds.includes(kind)) : inPart;
+  });
+  return [...inParts, ...scanner.scan(Buffer.from(parted.rest, "latin1"))];
+}
+
+function collectSecrets(folder: string, files: readonly KeptFile[]): readonly FoundSecret[] {
   const byId = new Map<string, FoundSecret>();
   const add = (found: readonly FoundSecret[]): void => {
     for (const secret of found) if (!byId.has(secret.id)) byId.set(secret.id, secret);
   };
   for (const { kind, place, content } of readFrames(folder)) {
     const text = content.toString("latin1");
-    add(kind === "request" ? secretsInRequest(content.toString(), place) : secretsInText(text, place));
+    const isOfKeys =
+      kind === "request" ? !/\/secrets/.test(place) : kind === "input" && text.includes("OwnedAccessKey");
+    add(isOfKeys ? secretsInRequest(content.toString(), place) : secretsInText(text, place));
   }
-  for (const name of keptFiles(folder)) {
-    const path = join(filesFolder(folder), name);
+  for (const { path, name } of files) {
     if (statSync(path).size > MAX_TEXT_FILE_BYTES) continue;
     const content = readFileSync(path);
     add(secretsInText(content.toString("latin1"), name));
@@ -71,14 +139,15 @@ function collectSecrets(folder: string): readonly FoundSecret[] {
 }
 
 function serverSecrets(text: string, from: string): readonly FoundSecret[] {
-  if (!/^[0-9a-f]{64}$/.test(text)) return [];
+  // One that a test made of the same byte over and over stands everywhere.
+  if (!/^[0-9a-f]{64}$/.test(text) || new Set(text).size < MIN_DIGITS) return [];
   const secret = Buffer.from(text, "hex");
   const derived = PURPOSES.map((purpose) =>
     secretOf(
+      "secret of a server",
       `key of the server for ${purpose} (${from})`,
       Buffer.from(hkdfSync("sha256", secret, "", `postern ${purpose}`, 32)),
-      true,
     ),
   );
-  return [secretOf(`secret of the server (${from})`, secret, true), ...derived];
+  return [secretOf("secret of a server", `secret of the server (${from})`, secret), ...derived];
 }

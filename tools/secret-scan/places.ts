@@ -1,54 +1,125 @@
-// Where a secret may stand: in the answer that hands it out, and in files that are there to hold it.
+// Where a secret may stand: in the field of the answer that hands it out, where a test itself has put it, and in files that are there to
+// hold it.
 
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import type { Frame } from "./run-record.ts";
 
-/** Answers that show a credential: those that make one, and reviews of one, which come back with what was sent. */
-const ISSUING_REQUESTS: readonly RegExp[] = [
-  /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/,
-  // An apply that creates.
-  /^PATCH \S*\/ownedaccesskeys\/[^/\s?]+\?\S*fieldManager=\S* 201$/,
-  /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/,
-  /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/,
-  /^(GET|POST) \S*\/(virtualclusterinstances|clusters)\/[^/\s]+\/accesskey(\?\S*)? 20[01]$/,
-  /^POST \S*\/serviceaccounts\/[^/\s]+\/token(\?\S*)? 20[01]$/,
-  /^POST \S*\/tokenreviews(\?\S*)? 20[01]$/,
-];
+type Handout = {
+  readonly place: RegExp;
+  /** Where in the object the credential stands; nowhere else in the answer may one. */
+  readonly field: readonly string[];
+  /** Shows one that is there already, if it has been asked for before; all others make a new one each time. */
+  readonly again?: true;
+};
 
-/** Whoever may read a Secret is shown what is in it. */
-const SHOWING_REQUESTS: readonly RegExp[] = [/^(GET|POST|PUT|PATCH) \S*\/secrets(\/[^/\s?]+)?(\?\S*)? 20[01]$/];
+/** Answers that hand out a credential, each in its one field. */
+const HANDOUTS: readonly Handout[] = [
+  { place: /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/, field: ["spec", "key"] },
+  // An apply that creates.
+  { place: /^PATCH \S*\/ownedaccesskeys\/[^/\s?]+\?\S*fieldManager=\S* 201$/, field: ["spec", "key"] },
+  { place: /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/, field: ["status", "key"] },
+  { place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/, field: ["status", "kubeConfig"] },
+  {
+    place: /^GET \S*\/(virtualclusterinstances|clusters)\/[^/\s]+\/accesskey(\?\S*)? 200$/,
+    field: ["accessKey"],
+    again: true,
+  },
+  { place: /^POST \S*\/serviceaccounts\/[^/\s]+\/token(\?\S*)? 20[01]$/, field: ["status", "token"] },
+];
 
 /** What nothing comes of shows nothing. */
 const DRY_RUN = /[?&]dryRun=/;
 
-export const isIssuing = ({ kind, place }: Frame): boolean =>
-  kind === "answer" && !DRY_RUN.test(place) && ISSUING_REQUESTS.some((pattern) => pattern.test(place));
+/** The one that an answer is, if it is one that hands out a credential. */
+export const handoutOf = ({ kind, place }: Frame): Handout | undefined =>
+  kind === "answer" && !DRY_RUN.test(place) ? HANDOUTS.find((handout) => handout.place.test(place)) : undefined;
 
 /** Any version of it, wherever it lies, with variables set for it or not. */
 const KUBECTL = "^(env (\\w+=\\S* )+)?(\\S*/)?kubectl[\\w.-]* ";
 
+/** Commands whose output is such an answer. */
+const HANDOUT_COMMANDS: readonly RegExp[] = [
+  new RegExp(`${KUBECTL}.*create (--raw |(-o json )?-f )`),
+  /^curl .*\/(kubeconfig|rotate|accesskey)$/s,
+];
+
+/** By the kind of the object that they print. */
+const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } = {
+  OwnedAccessKey: ["spec", "key"],
+  OwnedAccessKeyRotation: ["status", "key"],
+  VirtualClusterInstanceKubeConfig: ["status", "kubeConfig"],
+  VirtualClusterInstanceAccessKey: ["accessKey"],
+  ClusterAccessKey: ["accessKey"],
+  TokenRequest: ["status", "token"],
+};
+
 /** Commands that print a credential, and nothing else of that kind. */
 const ISSUING_COMMANDS: readonly RegExp[] = [
-  new RegExp(`${KUBECTL}.*create (token |--raw |(-o json )?-f )`),
-  /^curl .*\/(kubeconfig|rotate|accesskey)$/s,
+  new RegExp(`${KUBECTL}.*create token `),
   /^node \S*main\.js (key (create|rotate)|kube-?config) /,
 ];
 
-/** kubectl prints what stands in a kube config when it is asked to. */
-const SHOWING_COMMANDS: readonly RegExp[] = [new RegExp(`${KUBECTL}.*config view .*--raw`)];
+/** What a command prints that is no error. */
+const isPrinted = ({ kind, place }: Frame): boolean => kind === "output" && !place.endsWith(" (errors)");
 
-export const isIssuingCommand = ({ kind, place }: Frame): boolean =>
-  kind === "output" && ISSUING_COMMANDS.some((pattern) => pattern.test(place));
+export const isHandoutCommand = (frame: Frame): boolean =>
+  isPrinted(frame) && HANDOUT_COMMANDS.some((pattern) => pattern.test(frame.place));
 
-/** Where whatever somebody has put in comes out again, however many credentials that are. */
-export const isShowing = ({ kind, place }: Frame): boolean =>
-  (kind === "answer" ? SHOWING_REQUESTS : SHOWING_COMMANDS).some((pattern) => pattern.test(place));
+export const isIssuingCommand = (frame: Frame): boolean =>
+  isPrinted(frame) && ISSUING_COMMANDS.some((pattern) => pattern.test(frame.place));
 
-/** Files that hold secrets for whoever may read them: those of the server, and kube configs of it and of the tests. */
-const SECRET_FILES: readonly RegExp[] = [
-  /(^|\/)[\w.-]+\.key$/,
-  /kubeconfig[\w.-]*$/,
-  /^[\w-]+\/[\w.-]+\.yaml$/,
-  /\/access-key$/,
+export type Parted = { readonly shown: string; readonly rest: string };
+
+/** What an answer shows in the field where it may, and all the rest of it; undefined where there is nothing in that field. */
+export function partedAt(content: Buffer, field: readonly string[] | undefined): Parted | undefined {
+  const object = objectOf(content);
+  const path = field ?? FIELD_OF_KIND[String(object?.["kind"])];
+  if (object === undefined || path === undefined) return undefined;
+  const last = path.at(-1) ?? "";
+  const holder = path.slice(0, -1).reduce<unknown>((value, name) => memberOf(value, name), object);
+  const shown = memberOf(holder, last);
+  if (typeof shown !== "string" || typeof holder !== "object" || holder === null) return undefined;
+  Reflect.deleteProperty(holder, last);
+  return { shown, rest: JSON.stringify(object) };
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+
+function objectOf(content: Buffer): Record<string, unknown> | undefined {
+  try {
+    const { value } = decodeYaml(content.toString());
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where whatever somebody has put in comes out again. */
+type Return = {
+  readonly shows: (frame: Frame) => boolean;
+  readonly isPutIn: (frame: Frame) => boolean;
+};
+
+const SECRETS = /\/secrets(\/[^/\s?]+)?(\?\S*)?( |$)/;
+const IS_SECRET = /\bkind"?: *"?Secret\b/;
+const TOKEN_REVIEWS = /^POST \S*\/tokenreviews(\?\S*)?( 20[01])?$/;
+
+export const RETURNS: readonly Return[] = [
+  // Whoever may read a Secret is shown what is in it.
+  {
+    shows: ({ kind, place }) => kind === "answer" && SECRETS.test(place) && / 20[01]$/.test(place),
+    isPutIn: ({ kind, place, content }) =>
+      kind === "input" ? IS_SECRET.test(content.toString("latin1")) : kind === "request" && SECRETS.test(place),
+  },
+  // A review comes back with the token that was sent.
+  {
+    shows: ({ kind, place }) => kind === "answer" && TOKEN_REVIEWS.test(place),
+    isPutIn: ({ kind, place }) => kind === "request" && TOKEN_REVIEWS.test(place),
+  },
 ];
 
-export const isSecretFile = (name: string): boolean => SECRET_FILES.some((pattern) => pattern.test(name));
+/** kubectl prints what stands in the kube configs that it is given when it is asked to. */
+const SHOWING_COMMAND = new RegExp(`${KUBECTL}.*config view .*--raw`);
+
+export const showsItsInput = (frame: Frame): boolean => isPrinted(frame) && SHOWING_COMMAND.test(frame.place);

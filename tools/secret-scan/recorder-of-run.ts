@@ -13,7 +13,13 @@ export function setRunRecorder(recorder: RunRecorder): void {
   (globalThis as WithRecorder)[RECORDER] = recorder;
 }
 
-/** `place` says what printed it. */
-export function recordOutput(place: string, text: string): void {
-  if (text !== "") runRecorder()?.write("output", place, Buffer.from(text));
+/** `place` says what printed it; what it printed as an error shows nothing that it may print otherwise. */
+export function recordOutput(place: string, printed: string, errors = ""): void {
+  if (printed !== "") runRecorder()?.write("output", place, Buffer.from(printed));
+  if (errors !== "") runRecorder()?.write("output", `${place} (errors)`, Buffer.from(errors));
+}
+
+/** What a test gives a tool to read. */
+export function recordInput(place: string, text: string): void {
+  if (text !== "") runRecorder()?.write("input", place, Buffer.from(text));
 }

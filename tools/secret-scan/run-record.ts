@@ -4,7 +4,8 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-type FrameKind = "request" | "answer" | "output";
+/** Requests and inputs are what tests put in; answers and outputs are looked through. */
+export type FrameKind = "request" | "input" | "answer" | "output";
 export type Frame = { readonly kind: FrameKind; readonly place: string; readonly content: Buffer };
 
 export type RunRecorder = {
@@ -15,13 +16,17 @@ export type RunRecorder = {
 const MAX_FILE_BYTES = 32 << 20;
 const LINE_BREAK = 0x0a;
 
-/** Below it lie temporary directories of tests that are kept until the end of the run. */
-export const filesFolder = (folder: string): string => join(folder, "files");
+/** Where tests make their temporary directories. */
+export const temporaryFolder = (folder: string): string => join(folder, "files", "there");
+/** Where those directories lie, each in a numbered one, that tests have removed. */
+export const removedFolder = (folder: string): string => join(folder, "files", "removed");
+const filesFolder = (folder: string): string => join(folder, "files");
 const framesFolder = (folder: string): string => join(folder, "frames");
 
 export function createRunFolders(folder: string): void {
   mkdirSync(framesFolder(folder), { recursive: true, mode: 0o700 });
-  mkdirSync(filesFolder(folder), { recursive: true, mode: 0o700 });
+  mkdirSync(temporaryFolder(folder), { recursive: true, mode: 0o700 });
+  mkdirSync(removedFolder(folder), { recursive: true, mode: 0o700 });
 }
 
 /** Written at once: a worker may be ended at any time. */
@@ -54,8 +59,16 @@ export function* readFrames(folder: string): Generator<Frame> {
   }
 }
 
-/** Paths below the folder of files, of regular files alone. */
-export const keptFiles = (folder: string): readonly string[] =>
-  readdirSync(filesFolder(folder), { recursive: true, encoding: "utf8" }).filter((name) =>
-    statSync(join(filesFolder(folder), name), { throwIfNoEntry: false })?.isFile(),
-  );
+export type KeptFile = {
+  readonly path: string;
+  /** Below the folder for temporary directories, as the test knew it. */
+  readonly name: string;
+};
+
+/** All regular files of the run, whether tests have removed them or not. */
+export const keptFiles = (folder: string): readonly KeptFile[] =>
+  readdirSync(filesFolder(folder), { recursive: true, encoding: "utf8" }).flatMap((found) => {
+    const path = join(filesFolder(folder), found);
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return [];
+    return [{ path, name: found.replace(/^(there|removed\/\d+-\d+)\//, "") }];
+  });

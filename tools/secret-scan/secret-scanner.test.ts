@@ -8,8 +8,9 @@ import { createSecretScanner } from "./secret-scanner.ts";
 import type { Secret } from "./secret-shapes.ts";
 
 const VALUE = "kN4vR8sT2wX6zB0dF3hJ7mQ1pU5yC9eG";
-const random = (text: string): Secret => ({ what: "made", bytes: Buffer.from(text), random: true });
-const chosen = (text: string): Secret => ({ what: "chosen", bytes: Buffer.from(text), random: false });
+const made = (bytes: Uint8Array): Secret => ({ kind: "token", what: "made", credential: "", bytes, random: true });
+const random = (text: string): Secret => made(Buffer.from(text));
+const chosen = (text: string): Secret => ({ ...random(text), kind: "chosen value", what: "chosen", random: false });
 const unicodeEscape = (character: string) => `\\u00${Buffer.from(character).toString("hex")}`;
 const finds = (secret: Secret, text: string | Uint8Array): boolean =>
   createSecretScanner([random("aaaaaaaaaaaaaaaaaaaaaaaa"), secret])
@@ -48,7 +49,7 @@ describe("the scanner", () => {
 
   it("finds bytes that are no text", () => {
     const bytes = Buffer.from([0, 0, 255, 0, 1, 2, 3, 200, 199, 198, 0, 0, 17, 18, 250, 9]);
-    const secret: Secret = { what: "key", bytes, random: true };
+    const secret = made(bytes);
     for (const shape of [bytes, bytes.toString("hex"), Buffer.concat([Buffer.from("x"), bytes]).toString("base64")]) {
       expect(finds(secret, shape)).toBe(true);
     }

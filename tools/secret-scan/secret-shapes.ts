@@ -1,13 +1,14 @@
 // The byte sequences by which a secret is known again, however it was written down.
 
 export type Secret = {
+  readonly kind: "access key" | "token" | "private key" | "secret of a server" | "chosen value";
   /** What it is and where it came up, for reports; the secret itself is never printed. */
   readonly what: string;
+  /** The same for all that is known of one credential, such as the lines of one private key. */
+  readonly credential: string;
   readonly bytes: Uint8Array;
   /** Made by chance alone, so that any part of it gives it away; otherwise only the whole does. */
   readonly random: boolean;
-  /** Tells the places where it may stand, beside those where every secret may. */
-  readonly mayStandIn?: ((place: string) => boolean) | undefined;
 };
 
 /** Parts of this length are looked for: 71 bits of a base62 text, which never come up by themselves. */

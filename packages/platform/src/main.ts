@@ -75,25 +75,40 @@ export type RunningServer = {
   close(): Promise<void>;
 };
 
+export type ServerSurroundings = {
+  /** Is given each line of the log. Default: standard error. */
+  readonly logDestination?: { write(line: string): void };
+};
+
 /**
  * Resolves when the server is ready. Rejects with ConfigurationError, or with the error of a port that cannot be listened on; then nothing is
  * left running.
  */
-export async function startServer(configuration: Configuration): Promise<RunningServer> {
+export async function startServer(
+  configuration: Configuration,
+  surroundings: ServerSurroundings = {},
+): Promise<RunningServer> {
   const teardown = createTeardown();
   try {
-    return await compose(configuration, teardown);
+    return await compose(configuration, surroundings, teardown);
   } catch (error) {
     await teardown.run();
     throw error;
   }
 }
 
-async function compose(configuration: Configuration, teardown: Teardown): Promise<RunningServer> {
+async function compose(
+  configuration: Configuration,
+  { logDestination }: ServerSurroundings,
+  teardown: Teardown,
+): Promise<RunningServer> {
   const runtime = systemRuntime;
   const { clock, scheduler, random } = runtime;
   const lifetime = new AbortController();
-  const logger = createLogger({ level: configuration.log.level });
+  const logger = createLogger({
+    level: configuration.log.level,
+    ...(logDestination === undefined ? {} : { destination: logDestination }),
+  });
   const metrics = createServerMetrics({ withProcessMetrics: true });
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));

@@ -1,11 +1,11 @@
 // Runs the real server as a process of its own, and the real tools against it.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { copyFile } from "node:fs/promises";
+import { copyFile, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { recordOutput } from "../../../tools/secret-scan/recorder-of-run.ts";
+import { recordInput, recordOutput } from "../../../tools/secret-scan/recorder-of-run.ts";
 import { defaultStoreFlags } from "./stores.ts";
 
 export { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
@@ -109,9 +109,18 @@ export type Outcome = { readonly code: number; readonly stdout: string; readonly
 
 /** Runs a tool to its end. A failure is an outcome, too. */
 export async function tool(command: string, args: readonly string[], input?: string): Promise<Outcome> {
+  const place = [basename(command), ...args].join(" ");
+  recordInput(place, input ?? "");
+  await recordKubeConfigs(place);
   const outcome = await runTool(command, args, input);
-  recordOutput([basename(command), ...args].join(" "), `${outcome.stdout}\n${outcome.stderr}`);
+  recordOutput(place, outcome.stdout, outcome.stderr);
   return outcome;
+}
+
+/** What a tool is told to show may be what it is given. */
+async function recordKubeConfigs(place: string): Promise<void> {
+  const paths = [...place.matchAll(/(?:--kubeconfig |KUBECONFIG=)(\S+)/g)].flatMap(([, list = ""]) => list.split(":"));
+  for (const path of paths) recordInput(place, await readFile(path, "utf8").catch(() => ""));
 }
 
 async function runTool(command: string, args: readonly string[], input?: string): Promise<Outcome> {

@@ -3,6 +3,7 @@
 import type { TestProject } from "vitest/node";
 // What runs before the tests is resolved as by Node, which finds no sources by the names of packages.
 import { startEtcd, whyNoEtcd } from "../../../packages/stores/src/etcd/testing/start-etcd.ts";
+import { keepDirectory } from "../../../tools/secret-scan/keep-files.ts";
 import { storeNames } from "./store-names.ts";
 
 declare module "vitest" {
@@ -19,5 +20,9 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
   const cluster = await startEtcd();
   project.provide("etcdEndpoint", cluster.endpoints[0]);
   project.provide("etcdFolder", cluster.folder);
-  return () => cluster[Symbol.asyncDispose]();
+  return async () => {
+    for (const member of cluster.members) await member.kill();
+    keepDirectory(project.getProvidedContext().runFolder, cluster.folder);
+    await cluster[Symbol.asyncDispose]();
+  };
 }

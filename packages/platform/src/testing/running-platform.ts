@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { type Configuration, loadConfiguration } from "../config/configuration.ts";
 import type { RawValue } from "../config/option.ts";
 import { startServer } from "../main.ts";
+import { logToFile } from "./log-to-file.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 export type PlatformCall = {
@@ -44,11 +45,11 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
   const directory = temporary.path;
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
-      Object.entries({ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "silent", ...flags }),
+      Object.entries({ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "debug", ...flags }),
     ),
     workingDirectory: directory,
   });
-  const server = await startServer(configuration);
+  const server = await startServer(configuration, logToFile(directory));
   const ca = await readFile(server.caPath);
   const kubeConfig = parse(await readFile(server.adminKubeConfigPath, "utf8"));
   const adminKey: string = kubeConfig.users[0].user.token;

@@ -1,11 +1,8 @@
-// Directories of servers under test: gone when the test is over, unless the whole test run looks through them at its end.
+// Directories of servers under test: gone when the test is over.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-/** Environment variable by which a test run says that it removes the directories itself. */
-export const KEEP_FILES = "TEST_RUN_KEEPS_FILES";
 
 export type TemporaryDirectory = AsyncDisposable & { readonly path: string };
 
@@ -14,7 +11,7 @@ export async function temporaryDirectory(prefix = "postern-"): Promise<Temporary
   return {
     path,
     async [Symbol.asyncDispose]() {
-      if (process.env[KEEP_FILES] === undefined) await rm(path, { recursive: true, force: true });
+      await rm(path, { recursive: true, force: true });
     },
   };
 }

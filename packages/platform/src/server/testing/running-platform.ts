@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { http1, type TestResponse } from "@postern/apiserver/transport/testing/test-clients";
 import { loadConfiguration } from "../../config/configuration.ts";
 import { startServer } from "../../main.ts";
+import { logToFile } from "../../testing/log-to-file.ts";
 import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 
 export const GROUP = "management.postern";
@@ -28,12 +29,12 @@ export async function startPlatform(flags: { readonly [flag: string]: string } =
   const options = {
     store: "memory",
     "secure-port": "0",
-    "log-level": "silent",
+    "log-level": "debug",
     "shutdown-drain-seconds": "0",
     ...flags,
   };
   const configuration = await loadConfiguration({ flags: new Map(Object.entries(options)), workingDirectory });
-  const server = await startServer(configuration);
+  const server = await startServer(configuration, logToFile(workingDirectory));
   const port = Number(new URL(server.url).port);
   const adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeConfigPath, "utf8"))?.[1] ?? "";
 

@@ -1,0 +1,18 @@
+// The log of a server that runs in the process of its test: all there is to log, in a file among its others.
+
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ServerSurroundings } from "../main.ts";
+
+/** What it logs after its directory has gone goes nowhere. */
+export const logToFile = (directory: string): ServerSurroundings => ({
+  logDestination: {
+    write(line) {
+      try {
+        appendFileSync(join(directory, "server.log"), line, { mode: 0o600 });
+      } catch {
+        // As said.
+      }
+    },
+  },
+});

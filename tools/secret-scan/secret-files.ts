@@ -1,0 +1,42 @@
+// Files that are there to hold a secret: which one, and where in them.
+
+import type { Secret } from "./secret-shapes.ts";
+
+type SecretFile = {
+  readonly name: RegExp;
+  /** What of the text may hold it; absent: all. */
+  readonly part?: RegExp;
+  readonly kinds: readonly Secret["kind"][];
+};
+
+/** One credential in each field of a user of a kube config, whatever the tests call the file. */
+const KUBE_CONFIG_FIELD = /("?(?:token|client-key-data)"?: *"?)([^\s"]+)/g;
+
+const SECRET_FILES: readonly SecretFile[] = [
+  { name: /(^|\/)server\.key$/, kinds: ["secret of a server"] },
+  { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
+  { name: /\/access-key$/, kinds: ["access key"] },
+  {
+    name: /(kubeconfig[\w.-]*|\/[\w.-]+\.yaml)$/,
+    part: KUBE_CONFIG_FIELD,
+    kinds: ["access key", "token", "private key"],
+  },
+];
+
+export type FilePart = { readonly text: string; readonly kinds: readonly Secret["kind"][] };
+
+export type PartedFile = {
+  /** Each may hold one credential of one of those kinds. */
+  readonly parts: readonly FilePart[];
+  readonly rest: string;
+};
+
+/** Undefined for a file that may hold nothing. */
+export function partedFile(name: string, text: string): PartedFile | undefined {
+  const file = SECRET_FILES.find((each) => each.name.test(name));
+  if (file === undefined) return undefined;
+  const { part, kinds } = file;
+  if (part === undefined) return { parts: [{ text, kinds }], rest: "" };
+  const parts = [...text.matchAll(part)].map(([, , value = ""]) => ({ text: value, kinds }));
+  return { parts, rest: text.replaceAll(part, "$1") };
+}
