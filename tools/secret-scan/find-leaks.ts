@@ -95,8 +95,8 @@ function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) 
     if (found.size === 0) return found;
     const handout = handoutOf(frame);
     if (handout !== undefined) return leaksInHandout(frame, handout.field, handout.again === true);
-    if (isHandoutCommand(frame)) return leaksInHandout(frame, undefined, true);
     if (isIssuingCommand(frame)) return new Set([...found].map(({ credential }) => credential)).size > 1 ? found : [];
+    if (isHandoutCommand(frame)) return leaksInHandout(frame, undefined, true);
     const allowed = new Set(showsItsInput(frame) ? putIn.byPlace.get(frame.place) : []);
     for (const [at, { shows }] of RETURNS.entries()) {
       if (shows(frame)) for (const secret of putIn.returned[at] ?? []) allowed.add(secret);

@@ -56,6 +56,7 @@ const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } 
 /** Commands that print a credential, and nothing else of that kind. */
 const ISSUING_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create token `),
+  new RegExp(`${KUBECTL}.*create .*-o jsonpath={\\.(spec\\.key|status\\.kubeConfig|status\\.token)}$`),
   /^node \S*main\.js (key (create|rotate)|kube-?config) /,
 ];
 
@@ -86,9 +87,12 @@ export function partedAt(content: Buffer, field: readonly string[] | undefined):
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 
+/** That curl prints behind the answer when it is told to. */
+const STATUS_CODE = /(?<=[}\n])\d{3}\s*$/;
+
 function objectOf(content: Buffer): Record<string, unknown> | undefined {
   try {
-    const { value } = decodeYaml(content.toString());
+    const { value } = decodeYaml(content.toString().replace(STATUS_CODE, ""));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
     return undefined;

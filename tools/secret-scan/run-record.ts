@@ -5,7 +5,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync } from "
 import { join } from "node:path";
 
 /** Requests and inputs are what tests put in; answers and outputs are looked through. */
-export type FrameKind = "request" | "input" | "answer" | "output";
+type FrameKind = "request" | "input" | "answer" | "output";
 export type Frame = { readonly kind: FrameKind; readonly place: string; readonly content: Buffer };
 
 export type RunRecorder = {

@@ -23,7 +23,7 @@ const SECRET_FILES: readonly SecretFile[] = [
   },
 ];
 
-export type FilePart = { readonly text: string; readonly kinds: readonly Secret["kind"][] };
+type FilePart = { readonly text: string; readonly kinds: readonly Secret["kind"][] };
 
 export type PartedFile = {
   /** Each may hold one credential of one of those kinds. */

@@ -3,7 +3,6 @@
 import { hash } from "node:crypto";
 import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { AuditEvent } from "./audit-event.ts";
 
 export type AuditChain = {
@@ -22,8 +21,7 @@ export function createAuditChain(head = CHAIN_START): AuditChain {
       let text = "";
       for (const event of events) {
         const annotations = { ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head };
-        // Bodies come without what is known to be secret; what clients put elsewhere goes by its form.
-        const line = redactCredentials(stringifyJson({ ...event, annotations }));
+        const line = stringifyJson({ ...event, annotations });
         head = sha256(line);
         text += `${line}\n`;
       }

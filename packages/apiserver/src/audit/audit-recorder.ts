@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Status } from "@postern/apimachinery/meta/status";
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { RequestInfo } from "../request/request-info.ts";
@@ -149,7 +150,8 @@ class RequestRecorder implements AuditRecorder {
     const metadata = isJsonObject(object) ? object["metadata"] : undefined;
     const { info } = this.#audited;
     if (!isJsonObject(metadata) || !info.isResourceRequest) return;
-    const said = (name: string): string => (typeof metadata[name] === "string" ? metadata[name] : "");
+    const said = (name: string): string =>
+      typeof metadata[name] === "string" ? redactCredentials(metadata[name]) : "";
     const { name = "", namespace = "" } = this.#objectRef ?? info;
     const ref: Mutable<AuditObjectReference> = {};
     if (name === "" && said("name") !== "") ref.name = said("name");
@@ -168,7 +170,7 @@ class RequestRecorder implements AuditRecorder {
   /** Every request has one: they are all of one shape, whatever is in them. */
   #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
     const { request, info, receivedAt } = this.#audited;
-    const userAgent = headerOf(request, "user-agent").slice(0, MAX_USER_AGENT);
+    const userAgent = redactCredentials(headerOf(request, "user-agent").slice(0, MAX_USER_AGENT));
     return {
       kind: "Event",
       apiVersion: "audit.k8s.io/v1",
@@ -197,7 +199,7 @@ function objectRefOf(info: RequestInfo): AuditObjectReference | undefined {
   if (!info.isResourceRequest) return undefined;
   const ref: Mutable<AuditObjectReference> = { resource: info.resource };
   if (info.namespace !== "") ref.namespace = info.namespace;
-  if (info.name !== "") ref.name = info.name;
+  if (info.name !== "") ref.name = redactCredentials(info.name);
   if (info.apiGroup !== "") ref.apiGroup = info.apiGroup;
   ref.apiVersion = info.apiVersion;
   if (info.subresource !== "") ref.subresource = info.subresource;

@@ -51,6 +51,17 @@ describe("audit", () => {
     ]);
   });
 
+  it("records no credential that stands where a name or a client belongs", async () => {
+    const { events, port } = await record(fine);
+    const key = "pst_abcdefgh23_0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2yZ3aB4cD5eF6";
+    await http1({ port, path: `${PODS}/${key}`, headers: { ...as("admin"), "User-Agent": `curl ${key}` } });
+    const shown = "pst_abcdefgh23_<redacted>";
+    expect(events).toMatchObject([
+      { requestURI: `${PODS}/${shown}`, userAgent: `curl ${shown}`, objectRef: { name: shown } },
+    ]);
+    expect(JSON.stringify(events)).not.toContain(key.slice(15, 23));
+  });
+
   it("records requests without a user, and panics", async () => {
     const { events, port } = await record(() => Promise.reject(new Error("x")));
     await http1({ port, path: PODS, headers: { authorization: "Bearer wrong" } });
