@@ -28,8 +28,6 @@ export type EtcdMember = {
 export type EtcdCluster = {
   [Symbol.asyncDispose](): Promise<void>;
   readonly members: readonly EtcdMember[];
-  /** Where they keep their data, one directory each. */
-  readonly folder: string;
   readonly endpoints: readonly string[];
   /** Where the members keep what they have, a folder each. */
   readonly folder: string;
@@ -97,7 +95,6 @@ export async function startEtcd(options: StartEtcdOptions = {}): Promise<EtcdClu
   );
   return {
     members,
-    folder,
     endpoints: members.map(({ endpoint }) => endpoint),
     folder,
     async [Symbol.asyncDispose]() {
