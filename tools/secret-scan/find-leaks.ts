@@ -83,7 +83,9 @@ function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) 
     const shown = scanner.scan(Buffer.from(parted.shown));
     const [credential, ...others] = new Set([...shown].map((secret) => secret.credential));
     if (others.length > 0) return shown;
-    if (credential !== undefined && !again) {
+    // What clients choose they may choose again.
+    const isMade = [...shown].some(({ random }) => random);
+    if (credential !== undefined && isMade && !again) {
       if (handedOut.has(credential)) return shown;
       handedOut.set(credential, frame);
     }
