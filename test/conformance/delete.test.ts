@@ -73,6 +73,16 @@ test.each<[JsonObject | string, number, string]>([
   expect(json).toMatchObject({ code, message: expect.stringContaining(text) });
 });
 
+test("D-04 does not hear who asks to delete what cannot be read", async () => {
+  await create("d04b");
+  const unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential";
+  expect((await api.delete(`${KEYS}/d04b?${unsafe}=true&dryRun=All`)).status).toBe(200);
+  expect((await api.delete(`${KEYS}/d04b`, { [unsafe]: true, dryRun: ["All"] })).status).toBe(200);
+  expect((await api.delete(`${KEYS}/d04b`, { [unsafe]: "x" })).json.message).toBe(
+    `json: cannot unmarshal string into Go struct field DeleteOptions.${unsafe} of type bool`,
+  );
+});
+
 test("D-05 refuses unknown policies, and two ways to say the same", async () => {
   await create("d05");
   expect((await api.delete(`${KEYS}/d05`, { propagationPolicy: "Bogus" })).json.message).toBe(

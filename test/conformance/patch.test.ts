@@ -19,6 +19,16 @@ test.each(["application/json", "application/strategic-merge-patch+json", "text/p
   },
 );
 
+test.each([
+  ["application/merge-patch+json; charset=utf-8", 200],
+  ["application/merge-patch+json;x", 200],
+  ["Application/Merge-Patch+JSON", 415],
+  ["application/merge-patch+json ;charset=utf-8", 415],
+])("P-01 takes the type of a patch as it is written: %s", async (contentType, status) => {
+  await create("p01b");
+  expect((await api.patch(`${KEYS}/p01b`, contentType, {})).status).toBe(status);
+});
+
 test("P-02 answers 404 for an object that is not there", async () => {
   expect((await api.patch(`${KEYS}/p02`, MERGE_PATCH, {})).status).toBe(404);
   expect((await api.patch(`${KEYS}/p02`, JSON_PATCH, [])).status).toBe(404);

@@ -39,7 +39,9 @@ export async function readDeleteOptions(
   const bytes = await context.request.body(endpoint.limits.bodyBytes);
   const submitted = bytes.length === 0 ? deleteOptionsOf(context.request.query) : decodeOptions(bytes, context.request);
   if (bytes.length > 0) context.audit.setRequestObject(() => auditedOptions(submitted));
-  const errors = validateDeleteOptions(submitted);
+  // Deleting what cannot be read is a feature that is off, as it is by default upstream: who asks for it is not heard.
+  const { ignoreStoreReadErrorWithClusterBreakingPotential: _, ...heard } = submitted;
+  const errors = validateDeleteOptions(heard);
   if (errors.length > 0) throw invalidObjectError(DELETE_OPTIONS, "", errors);
   const { preconditions, gracePeriodSeconds, dryRun = [], orphanDependents } = submitted;
   const propagationPolicy = policyOf(submitted);
@@ -100,6 +102,7 @@ function optionsFrom(value: JsonObject): SubmittedOptions {
   const propagationPolicy = member(value, "propagationPolicy", "string", "v1.DeletionPropagation") as
     | string
     | undefined;
+  member(value, "ignoreStoreReadErrorWithClusterBreakingPotential", "boolean", "bool");
   const { preconditions, dryRun } = value;
   if (dryRun !== undefined && dryRun !== null) {
     if (!isJsonArray(dryRun)) throw wrongType(dryRun, ".dryRun", "[]string");

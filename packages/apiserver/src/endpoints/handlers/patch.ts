@@ -14,7 +14,6 @@ import { patchOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { parseBody } from "../decode/parse-body.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
-import { mediaTypeOf } from "../negotiation/negotiate-input.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 import { applyRequest } from "./apply.ts";
@@ -79,7 +78,9 @@ export function negotiatePatchType(
     ...(strategicMergePatch === true ? [STRATEGIC_MERGE_PATCH] : []),
     APPLY_PATCH,
   ];
-  const mediaType = mediaTypeOf(contentType);
+  // Unlike other media types it is compared as it is sent, and its parameters need not even be well-formed.
+  const semicolon = contentType.indexOf(";");
+  const mediaType = semicolon > 0 ? contentType.slice(0, semicolon) : contentType;
   const patchType = accepted.find((type) => type === mediaType);
   if (patchType === undefined) throw unsupportedMediaTypeError(accepted);
   return patchType;

@@ -17,7 +17,7 @@ const MEDIA_TYPE = new RegExp(
 );
 
 /** The media type in lower case without its parameters; undefined when the header does not parse. */
-export function mediaTypeOf(contentType: string): string | undefined {
+function mediaTypeOf(contentType: string): string | undefined {
   return MEDIA_TYPE.exec(contentType)?.[1]?.toLowerCase();
 }
 
