@@ -1,7 +1,7 @@
 // JSON patches and merge patches: what they make of an object, and how they fail.
 
 import { expect, test } from "vitest";
-import { JSON_PATCH, KEYS, key, MERGE_PATCH, useServer } from "./testing/api.ts";
+import { APPLY_PATCH, JSON_PATCH, KEYS, key, MERGE_PATCH, useServer, WIDGETS } from "./testing/api.ts";
 
 const api = useServer();
 const create = async (name: string) => (await api.post(KEYS, key(name, { user: "u1" }))).json;
@@ -32,6 +32,38 @@ test.each([
 test("P-02 answers 404 for an object that is not there", async () => {
   expect((await api.patch(`${KEYS}/p02`, MERGE_PATCH, {})).status).toBe(404);
   expect((await api.patch(`${KEYS}/p02`, JSON_PATCH, [])).status).toBe(404);
+});
+
+test.each([
+  [MERGE_PATCH, KEYS, ""],
+  [JSON_PATCH, KEYS, ""],
+  [MERGE_PATCH, WIDGETS, "/scale"],
+  [APPLY_PATCH, KEYS, "/status"],
+])("P-02 misses an object before it reads a patch of the type %s below %s/x%s", async (type, path, subresource) => {
+  const { json } = await api.patch(`${path}/p02${subresource}?fieldManager=m`, type, "{");
+  expect(json).toMatchObject({ code: 404, reason: "NotFound" });
+});
+
+test.each([
+  [JSON_PATCH, "{", 400, "unexpected end of JSON input"],
+  [JSON_PATCH, "{}", 400, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"],
+  [JSON_PATCH, "[1]", 400, "json: cannot unmarshal number into Go value of type jsonpatch.Operation"],
+  [JSON_PATCH, '[{"op":1}]', 422, "the server rejected our request due to an error in our request"],
+  [JSON_PATCH, '[{"op":"add","path":1}]', 422, "the server rejected our request due to an error in our request"],
+  [MERGE_PATCH, "{", 400, "Invalid JSON Patch"],
+  [MERGE_PATCH, '"x"', 400, "Invalid JSON Patch"],
+  [MERGE_PATCH, "null", 400, "Invalid JSON Patch"],
+])("P-04 answers for %s of %j in other words where strict faults are ignored", async (type, patch, code, message) => {
+  await create("p04-loose");
+  const { json } = await api.patch(`${KEYS}/p04-loose?fieldValidation=Ignore`, type, patch);
+  expect(json).toMatchObject({ code, message });
+});
+
+test("P-04 lets a merge patch that is a list replace the object, where strict faults are ignored", async () => {
+  await create("p04-list");
+  const { json } = await api.patch(`${KEYS}/p04-list?fieldValidation=Ignore`, MERGE_PATCH, '[{"a":null}]');
+  expect(json).toMatchObject({ code: 422, details: { causes: [{ field: "patch" }] } });
+  expect(json.message).toContain('patch: Invalid value: "[{}]": couldn\'t get version/kind');
 });
 
 test.each([

@@ -31,7 +31,10 @@ export type DecodedJsonPatch = {
 
 const OPERATION_MEMBERS = new Set(["op", "path", "from", "value"]);
 
-/** @throws PatchDecodeError `error decoding patch: …` */
+/**
+ * @throws PatchDecodeError `error decoding patch: …`, since a strict reader comes first: see `decodeJsonPatchLoosely` for what is left
+ * without one.
+ */
 export function decodeJsonPatch(text: string): DecodedJsonPatch {
   const document = parsePatch(text);
   const steps = document === null ? [] : document;
@@ -48,18 +51,36 @@ export function decodeJsonPatch(text: string): DecodedJsonPatch {
   return { operations, strictErrors };
 }
 
+/**
+ * What is read where nobody asks for unknown and duplicate fields: a member that is no text is one that is not there.
+ * @throws PatchDecodeError in the words of the library that applies the patch
+ */
+export function decodeJsonPatchLoosely(text: string): readonly JsonPatchOperation[] {
+  const document = parsePatch(text, "");
+  const steps = document === null ? [] : document;
+  if (!isJsonArray(steps)) throw cannotUnmarshal(steps, "value of type jsonpatch.Patch", "");
+  return steps.map((step) => {
+    if (step === null) return {};
+    if (!isJsonObject(step)) throw cannotUnmarshal(step, "value of type jsonpatch.Operation", "");
+    const texts = Object.entries(step).filter(([name, member]) => name === "value" || typeof member === "string");
+    return toOperation(Object.fromEntries(texts));
+  });
+}
+
+const DECODING = "error decoding patch: ";
+
 /** Parses the body of any JSON patch type. */
-export function parsePatch(text: string): JsonValue {
+export function parsePatch(text: string, prefix = DECODING): JsonValue {
   try {
     return parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    throw new PatchDecodeError(`error decoding patch: ${error.message}`, { cause: error });
+    throw new PatchDecodeError(`${prefix}${error.message}`, { cause: error });
   }
 }
 
-export function cannotUnmarshal(value: JsonValue, target: string): PatchDecodeError {
-  return new PatchDecodeError(`error decoding patch: json: cannot unmarshal ${goKindOf(value)} into Go ${target}`);
+export function cannotUnmarshal(value: JsonValue, target: string, prefix = DECODING): PatchDecodeError {
+  return new PatchDecodeError(`${prefix}json: cannot unmarshal ${goKindOf(value)} into Go ${target}`);
 }
 
 function toOperation(step: JsonObject): JsonPatchOperation {

@@ -12,10 +12,41 @@ import { PatchDecodeError } from "./patch-errors.ts";
  */
 export function decodeMergePatch(text: string): JsonObject {
   const patch = parsePatch(text);
-  if (patch === null) throw new PatchDecodeError("Invalid JSON Patch");
+  if (patch === null) throw new PatchDecodeError(BAD_PATCH);
   if (!isJsonObject(patch)) throw cannotUnmarshal(patch, "value of type map[string]interface {}");
   return patch;
 }
+
+/**
+ * Reads the body of a strategic merge patch: an object, or null for one that changes nothing.
+ * @throws PatchDecodeError
+ */
+export function decodeStrategicMergePatch(text: string): JsonObject {
+  const patch = parsePatch(text, "") ?? {};
+  if (!isJsonObject(patch)) throw cannotUnmarshal(patch, "value of type map[string]interface {}", "");
+  return patch;
+}
+
+/**
+ * What is read where nobody asks for unknown and duplicate fields: an array, too, takes the place of the document.
+ * @throws PatchDecodeError
+ */
+export function decodeMergePatchLoosely(text: string): JsonValue {
+  const patch = parsedOrNothing(text);
+  if (isJsonObject(patch) || isJsonArray(patch)) return patch;
+  throw new PatchDecodeError(BAD_PATCH);
+}
+
+function parsedOrNothing(text: string): JsonValue | undefined {
+  try {
+    return parsePatch(text);
+  } catch (error) {
+    if (error instanceof PatchDecodeError) return undefined;
+    throw error;
+  }
+}
+
+const BAD_PATCH = "Invalid JSON Patch";
 
 /**
  * The merged document; the inputs stay as they are. A null in the patch removes a member, an array replaces an array

@@ -27,15 +27,20 @@ export function applyRequest(
   const { context, resource } = input;
   const { group, plural } = resource.definition;
   const { subresource, name } = context.info;
-  const configuration = readConfiguration(input);
+  // A status that is not there is missed before anybody looks at the configuration.
+  let configuration: Configuration | undefined;
+  const apply = (live: KubeObject | undefined): KubeObject => {
+    configuration ??= readConfiguration(input);
+    return applyTo(live, configuration, input);
+  };
   return {
     keepsManagedFields: true,
-    transform: (live) => applyTo(live, configuration, input),
+    transform: apply,
     async createWhenAbsent() {
       const groupResource = { group, resource: plural };
       if (subresource !== "") throw notFoundError(groupResource, name);
       await authorizeCreation(context, endpoint);
-      const created = applyTo(undefined, configuration, input);
+      const created = apply(undefined);
       const { resourceVersion: _, uid = "", ...metadata } = created.metadata;
       if (uid !== "") throw conflictError(groupResource, name, absentUid(uid));
       return { ...created, metadata };

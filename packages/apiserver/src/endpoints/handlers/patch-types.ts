@@ -15,8 +15,17 @@ import {
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
-import { decodeJsonPatch, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
-import { applyMergePatch, decodeMergePatch } from "@postern/apimachinery/patch/merge-patch";
+import {
+  decodeJsonPatch,
+  decodeJsonPatchLoosely,
+  MAX_JSON_PATCH_OPERATIONS,
+} from "@postern/apimachinery/patch/decode-json-patch";
+import {
+  applyMergePatch,
+  decodeMergePatch,
+  decodeMergePatchLoosely,
+  decodeStrategicMergePatch,
+} from "@postern/apimachinery/patch/merge-patch";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
 import { StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-patch-directives";
@@ -64,9 +73,11 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   const { context, resource, manager, now } = input;
   const { definition, fieldManager } = resource;
   const { subresource } = context.info;
-  const patch = readPatch(input, definition.schema);
+  // An object that is not there is missed before anybody looks at the patch.
+  let patch: Patch | undefined;
   return {
     transform(current) {
+      patch ??= readPatch(input, definition.schema);
       const next = asObject(patch.apply(current), definition, input, patch.strictErrors, current);
       addDeprecationWarnings(resource, next, context.warnings);
       checkNameOfPath(next, context);
@@ -81,13 +92,16 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
  * @throws ApiError 400 or 413; applying it throws 422 where it does not fit the document
  */
 export function readPatch(
-  { patchType, bytes }: Pick<PatchInput, "patchType" | "bytes">,
+  { patchType, bytes, fieldValidation }: Pick<PatchInput, "patchType" | "bytes" | "fieldValidation">,
   schema: StructuralSchema,
 ): Patch {
   const text = utf8.decode(bytes);
+  // Who ignores strict faults leaves the reading to the libraries that apply the patch, whose words differ.
+  const isLoose = fieldValidation === "Ignore";
   try {
-    if (patchType === JSON_PATCH) return readJsonPatch(text);
-    const patch = decodeMergePatch(text);
+    if (patchType === JSON_PATCH) return readJsonPatch(text, isLoose);
+    if (patchType === MERGE_PATCH && isLoose) return looseMergePatch(decodeMergePatchLoosely(text));
+    const patch = patchType === MERGE_PATCH ? decodeMergePatch(text) : decodeStrategicMergePatch(text);
     const strictErrors = findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`);
     if (patchType === MERGE_PATCH) return { apply: (document) => applyMergePatch(document, patch), strictErrors };
     return { apply: (document) => strategicMerge(document, patch, schema), strictErrors };
@@ -106,8 +120,15 @@ function strategicMerge(document: JsonObject, patch: JsonObject, schema: Structu
   }
 }
 
-function readJsonPatch(text: string): Patch {
-  const { operations, strictErrors } = decodeJsonPatch(text);
+const looseMergePatch = (patch: JsonValue): Patch => ({
+  apply: (document) => applyMergePatch(document, patch),
+  strictErrors: [],
+});
+
+function readJsonPatch(text: string, isLoose: boolean): Patch {
+  const { operations, strictErrors } = isLoose
+    ? { operations: decodeJsonPatchLoosely(text), strictErrors: [] }
+    : decodeJsonPatch(text);
   if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
     throw requestEntityTooLargeError(
       `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${operations.length}`,

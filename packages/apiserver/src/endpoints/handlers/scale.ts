@@ -30,7 +30,7 @@ import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.t
 import { objectResponse } from "../negotiation/object-response.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
 import { auditedPatch, negotiatePatchType } from "./patch.ts";
-import { APPLY_PATCH, asObject, readPatch } from "./patch-types.ts";
+import { APPLY_PATCH, asObject, type Patch, readPatch } from "./patch-types.ts";
 
 const scaleKind: BodyKind = {
   group: "autoscaling",
@@ -105,13 +105,23 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "PatchOptions" }, "", errors);
   const bytes = await request.body(endpoint.limits.bodyBytes);
   context.audit.setRequestObject(() => auditedPatch(patchType, bytes));
-  if (patchType === APPLY_PATCH) return readConfiguration(input, bytes, options.force ?? false);
-  const patch = readPatch({ patchType, bytes }, scaleKind.schema);
+  if (patchType === APPLY_PATCH) return applyOf(input, bytes, options.force ?? false);
   const { fieldValidation } = options;
+  // An object that is not there is missed before anybody looks at the patch.
+  let patch: Patch | undefined;
   return (current) => {
+    patch ??= readPatch({ patchType, bytes, fieldValidation }, scaleKind.schema);
     const scaled = scaleOf(current, scale);
     const patched = asObject(patch.apply(scaled), scaleKind, { context, fieldValidation }, patch.strictErrors, scaled);
     return updated(current, patched, input);
+  };
+}
+
+function applyOf(input: EditInput, bytes: Uint8Array, force: boolean): ScaleEdit {
+  let edit: ScaleEdit | undefined;
+  return (live) => {
+    edit ??= readConfiguration(input, bytes, force);
+    return edit(live);
   };
 }
 
