@@ -63,7 +63,7 @@ test("P-04 lets a merge patch that is a list replace the object, where strict fa
   await create("p04-list");
   const { json } = await api.patch(`${KEYS}/p04-list?fieldValidation=Ignore`, MERGE_PATCH, '[{"a":null}]');
   expect(json).toMatchObject({ code: 422, details: { causes: [{ field: "patch" }] } });
-  expect(json.message).toContain('patch: Invalid value: "[{}]": couldn\'t get version/kind');
+  expect(json.message).toContain(`patch: Invalid value: "[{}]": couldn't get version/kind`);
 });
 
 test.each([

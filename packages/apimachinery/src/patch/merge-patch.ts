@@ -52,14 +52,18 @@ const BAD_PATCH = "Invalid JSON Patch";
  * The merged document; the inputs stay as they are. A null in the patch removes a member, an array replaces an array
  * whole, and what is new loses its null members, at any depth.
  */
-export function applyMergePatch(document: JsonValue | undefined, patch: JsonValue): JsonValue {
+export const applyMergePatch = (document: JsonValue, patch: JsonValue): JsonValue =>
+  isJsonObject(patch) ? merge(document, patch) : pruneNulls(patch);
+
+/** What takes the place of an object below the top keeps its null members. */
+function merge(document: JsonValue | undefined, patch: JsonValue): JsonValue {
   if (!isJsonObject(patch)) return isJsonObject(document) ? patch : pruneNulls(patch);
   if (!isJsonObject(document)) return pruneNulls(patch);
   const merged: MutableJsonObject = { ...document };
   for (const [name, change] of Object.entries(patch)) {
     if (change === undefined) continue;
     if (change === null) delete merged[name];
-    else setMember(merged, name, applyMergePatch(getMember(document, name) ?? undefined, change));
+    else setMember(merged, name, merge(getMember(document, name) ?? undefined, change));
   }
   return merged;
 }
