@@ -76,7 +76,7 @@ export const SECURITY_BOOK: readonly BookChapter[] = [
     entry(49, "TLS handshakes are bounded, and odd certificates harm nothing"),
     entry(50, "Bodies, headers, waiting and connections are bounded, also for who has not said who they are"),
     entry(51, "Expressions of users are run within a budget"),
-    entry(52, "Nobody cancels what somebody else has begun", "there are no logins yet that could be cancelled"),
+    entry(52, "Nobody cancels what somebody else has begun"),
     entry(53, "A request that fails, or is a dry run, leaves nothing behind"),
     entry(54, "An owner has a bounded number of keys, and those that are over go"),
   ] },

@@ -87,7 +87,7 @@ function leaks(text: string, except: ReadonlySet<string> = new Set()): readonly 
   );
 }
 
-describe("secrets", () => {
+describe("security book 38, 41: secrets", () => {
   it("come up in a run of everything that handles them", async () => {
     await newKey("plain", {});
     await newKey("scoped", { scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] }, ttl: 3600 });

@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it } from "vitest";
 import { createFixedKeyRing } from "../encryption/key-ring.ts";
@@ -20,10 +22,44 @@ describe("createAccessKeyFormat", () => {
   const format = createAccessKeyFormat("postern");
 
   it("security book 24: makes keys that are all different and tells their ids", () => {
-    const keys = Array.from({ length: 5_000 }, () => format.generate(random));
-    expect(new Set(keys.map(({ value }) => value)).size).toBe(keys.length);
+    const keys = Array.from({ length: 20_000 }, () => format.generate(random));
+    expect(new Set(keys.map(({ value }) => value.slice(15, 58))).size).toBe(keys.length);
+    // Of 2^50 handles, two that are alike come once in a million runs of this.
     expect(new Set(keys.map(({ id }) => id)).size).toBe(keys.length);
     for (const { id, value } of keys) expect(format.idOf(value)).toBe(id);
+  });
+
+  it("security book 24: makes each character as often as any other, wherever it stands", () => {
+    const keys = Array.from({ length: 31_000 }, () => format.generate(random));
+    const spreadAt = (texts: readonly string[], at: number, letters: number): number => {
+      const counts = new Map<string, number>();
+      for (const text of texts) counts.set(text.charAt(at), (counts.get(text.charAt(at)) ?? 0) + 1);
+      const expected = texts.length / letters;
+      const seen = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+      return seen + (letters - counts.size) * expected;
+    };
+    const ids = keys.map(({ id }) => id);
+    const secrets = keys.map(({ value }) => value.slice(15, 58));
+    // Chi-squared with 31 and 61 degrees of freedom: beyond these once in 10^9 positions.
+    for (let at = 0; at < 10; at++) expect(spreadAt(ids, at, 32)).toBeLessThan(107);
+    // The first digits of 256 bits in base 62 are not all as likely: 62^43 is a little more than 2^256.
+    for (let at = 2; at < 43; at++) expect(spreadAt(secrets, at, 62)).toBeLessThan(155);
+  });
+
+  it("security book 24: takes chance from the system's generator, here and everywhere", () => {
+    const root = fileURLToPath(new URL("../../../", import.meta.url));
+    const sources = readdirSync(root).flatMap((name) =>
+      existsSync(`${root}${name}/src`)
+        ? readdirSync(`${root}${name}/src`, { recursive: true, encoding: "utf8" })
+            .filter((path) => /\.tsx?$/.test(path) && !/\.test\.ts$|(^|\/)testing\//.test(path))
+            .map((path) => `${name}/src/${path}`)
+        : [],
+    );
+    expect(sources.length).toBeGreaterThan(500);
+    const weak = sources.filter((path) =>
+      /\bMath\s*(\?\.|\.|\[)\s*["'`]?random\b/.test(readFileSync(root + path, "utf8")),
+    );
+    expect(weak).toEqual([]);
   });
 
   it("refuses a value in which any character is another", () => {

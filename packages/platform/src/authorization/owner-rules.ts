@@ -2,7 +2,7 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { isInTeam, isListed, isOwner, isUser } from "./caller.ts";
+import { isListed, isOwner } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
 import type { InstanceFact } from "./instance-facts.ts";
 import { clusterRoleRules, type OwnerRightsSources, projectRolesOf } from "./owner-rights.ts";
@@ -18,8 +18,8 @@ const OWNER_SUBRESOURCES = ["kubeconfig", "accesskey", "credentials"];
 /** May tell less than decisions allow, never more. */
 export function ownerRules(user: UserInfo, namespace: string, sources: RulesSources): readonly PolicyRule[] {
   const { names, projects, instances } = sources;
-  const project = names.projectOf(namespace);
-  const inProject = project === undefined ? [] : memberRules(user, project, sources);
+  // There is no project without a name.
+  const inProject = memberRules(user, names.projectOf(namespace) ?? "", sources);
   const onInstances = INSTANCES.flatMap((resource) =>
     [...instances.entries(resource, namespace)].flatMap(([name, fact]) =>
       instanceRules(user, resource, name, fact, sources),
@@ -73,13 +73,13 @@ function instanceRules(
 
 /** The caller's own user and teams, as far as its groups name them. */
 function ownRules(user: UserInfo, { names }: RulesSources): readonly PolicyRule[] {
-  const ownNames = (groupOf: (name: string) => string, isOwn: (name: string) => boolean): readonly string[] =>
+  const ownNames = (prefix: string): readonly string[] =>
     user.groups
-      .filter((group) => group.startsWith(groupOf("")))
-      .map((group) => group.slice(groupOf("").length))
-      .filter(isOwn);
-  const users = ownNames(names.userGroup, (name) => isUser(user, name, names));
-  const teams = ownNames(names.teamGroup, (name) => isInTeam(user, name, names));
+      .filter((group) => group.startsWith(prefix))
+      .map((group) => group.slice(prefix.length))
+      .filter((name) => name !== "");
+  const users = ownNames(names.userGroup(""));
+  const teams = ownNames(names.teamGroup(""));
   return [
     ...users.map((name) =>
       managed(names.managementGroup, ["get"], ["users", "users/accesskeys", "users/credentials"], name),

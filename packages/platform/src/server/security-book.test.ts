@@ -84,6 +84,45 @@ describe("over the whole server", () => {
     expect(review.body.status.authenticated).not.toBe(true);
   });
 
+  it("security book 52: nobody but administrators begins or takes over a change of the key ring", async () => {
+    const ring = async () => (await platform.send({ path: "/keyring" })).body.keys.map(({ id }: any) => id);
+    const rotate = (key: string) =>
+      platform.send({ method: "POST", path: "/keyring", key, body: { action: "rotate" } });
+    const before = await ring();
+    const ofEve = (await create("eves-own", { user: "eve" })).body.spec.key;
+    const narrowed = (await create("narrowed", { user: "admin", scope: { projects: [{ project: "*" }] } })).body.spec
+      .key;
+    const reading = (await create("reading", { user: "admin", rules: [{ verbs: ["get"] }] })).body.spec.key;
+    for (const key of ["", "x", ofEve, narrowed, reading]) expect([401, 403]).toContain((await rotate(key)).status);
+    expect(await ring()).toEqual(before);
+    expect((await rotate(platform.adminKey)).status).toBe(200);
+    const begun = await ring();
+    expect(begun).toHaveLength(before.length + 1);
+    for (const key of ["", ofEve, narrowed, reading]) expect([401, 403]).toContain((await rotate(key)).status);
+    expect(await ring()).toEqual(begun);
+  });
+
+  it("security book 52: nobody but who may have a key ends the grace period of its rotation", async () => {
+    const first = (await create("in-grace", { user: "admin" })).body.spec.key;
+    const ofEve = (await create("eves-other", { user: "eve" })).body.spec.key;
+    const rotate = (nonce: string, key?: string) => {
+      const body = { spec: { nonce, gracePeriodSeconds: nonce === "mine" ? 3600 : 0 } };
+      return platform.send({ method: "POST", path: "ownedaccesskeys/in-grace/rotate", key, body });
+    };
+    expect((await rotate("mine")).status).toBe(201);
+    const attempts: readonly PlatformCall[] = [
+      { method: "PATCH", path: "ownedaccesskeys/in-grace", body: { spec: { key: "x".repeat(40) } } },
+      { method: "PATCH", path: "ownedaccesskeys/in-grace", body: { spec: { disabled: true } } },
+      { method: "DELETE", path: "ownedaccesskeys/in-grace" },
+    ];
+    for (const key of ["", ofEve]) {
+      expect([401, 403, 404]).toContain((await rotate("theirs", key)).status);
+      for (const attempt of attempts)
+        expect([401, 403, 404]).toContain((await platform.send({ ...attempt, key })).status);
+    }
+    expect((await platform.send({ path: "projects", key: first })).status).toBe(200);
+  });
+
   it("security book 39: what is wrong in a body is not repeated to its sender", async () => {
     const secret = "canary-value-of-more-than-32-characters";
     await create("plain", {});
