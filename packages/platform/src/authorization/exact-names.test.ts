@@ -1,7 +1,7 @@
 // Names that look alike, or are alike to a program that is kind about them, are different names: wherever one gives a right.
 
 import { describe, expect, it } from "vitest";
-import type { AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRule, AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
 import { insideClusterRole } from "./inside-groups.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { inScope } from "./scope.ts";
@@ -139,7 +139,7 @@ describe("security book 7, 8: a key opens the exact name", () => {
     expect(ALIKE.filter(opens)).toEqual([]);
   });
 
-  it.each<[what: string, rule: Parameters<typeof ruled>[0], asked: (name: string) => object]>([
+  it.each<[what: string, rule: Partial<AccessKeyRule>, asked: (name: string) => object]>([
     ["verb", { verbs: [NAME] }, (verb) => ({ verb })],
     ["namespace", { namespaces: [NAME] }, (namespace) => ({ namespace })],
     ["resource", { resources: [{ group: "g", resources: [NAME], resourceNames: [] }] }, (resource) => ({ resource })],
@@ -148,7 +148,7 @@ describe("security book 7, 8: a key opens the exact name", () => {
   ])("of a %s in its rules", (_what, rule, asked) => {
     const opens = (name: string): boolean => {
       const request = inner({ apiGroup: "g", resource: "r", namespace: "n", name: "x", ...asked(name) });
-      return inScope(ruled(rule ?? {}), { target: "Management", inner: request }, facts).open;
+      return inScope(ruled(rule), { target: "Management", inner: request }, facts).open;
     };
     expect(opens(NAME)).toBe(true);
     expect(ALIKE.filter(opens)).toEqual([]);

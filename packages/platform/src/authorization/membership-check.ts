@@ -22,8 +22,8 @@ export type MembershipCheckOptions = {
 
 export function createMembershipCheck({ names, escalation }: MembershipCheckOptions): MembershipCheck {
   return async (project, old, context) => {
-    const before = new Set(old === undefined ? [] : grantsOf(old, names).map(grantText));
-    const given = grantsOf(project, names).filter((grant) => !before.has(grantText(grant)));
+    const before = old && new Set(grantsOf(old, names).map(grantText));
+    const given = grantsOf(project, names).filter((grant) => !before?.has(grantText(grant)));
     for (const clusterRole of new Set(given.map((grant) => grant.clusterRole))) {
       await escalation.binding(asBinding(clusterRole, project, names), undefined, context);
     }
