@@ -184,6 +184,8 @@ async function readSnapshot(
     const { entries, remaining } = await store.storage
       .list(prefix, {
         revision,
+        // To count what follows takes a store longer than to read the page.
+        remaining: "any",
         signal,
         ...(after === "" ? {} : { startAfter: after }),
         ...(wanted === undefined ? {} : { limit: wanted }),
@@ -194,7 +196,10 @@ async function readSnapshot(
     }
     after = entries.at(-1)?.key ?? after;
     if (remaining === 0 || entries.length === 0) return { items, revision, remaining: 0, lastKey: undefined };
-    if (matches === undefined) return { items, revision, remaining, lastKey: after };
+    if (matches === undefined) {
+      // As many as there are now: clients are told not to take it for exact.
+      return { items, revision, remaining: Math.max(1, store.view.count(prefix, after)), lastKey: after };
+    }
   }
 }
 

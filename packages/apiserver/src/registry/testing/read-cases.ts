@@ -43,6 +43,9 @@ export function describeReads(suite: ResourceSuiteContext): void {
     expect(first.items).toHaveLength(1);
     const { json: rest } = await suite.client.send("GET", `?continue=${first.metadata.continue}`);
     expect(rest.items).toHaveLength(first.metadata.remainingItemCount);
+    const { json: next } = await suite.client.send("GET", `?limit=1&continue=${first.metadata.continue}`);
+    expect(next.items).toEqual(rest.items.slice(0, 1));
+    expect(next.metadata.remainingItemCount ?? 0).toBeGreaterThanOrEqual(rest.items.length - 1);
     expect(rest.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
   });
 
