@@ -143,7 +143,7 @@ async function turnover(_: readonly KeyFolder[], most: KeyFolder): Promise<void>
   noteOfMost("keys that live for 5 s: made", String(measured.created));
   noteOfMost("made per second", measured.createdPerSecond.toFixed(0));
   noteOfMost("removed per second meanwhile", measured.removedPerSecond.toFixed(0));
-  noteOfMost("ended and not removed, most at a time", String(measured.mostEnded));
-  noteOfMost("ended and not removed when the last was made", String(measured.endedAtStop));
+  noteOfMost("ended and still there, s: median of the oldest", measured.medianSeconds.toFixed(1));
+  noteOfMost("ended and still there, s: longest", measured.longestSeconds.toFixed(1));
   noteOfMost("all gone after the end of the last, s", measured.secondsUntilGone.toFixed(1));
 }

@@ -39,64 +39,70 @@ export async function reapAtOnce(server: Postern, token: string, endsAt: number)
 export type Turnover = {
   readonly created: number;
   readonly createdPerSecond: number;
+  /** While keys were made; the first of them had to end before. */
   readonly removedPerSecond: number;
-  /** Keys whose life was over and that were still there, at the worst moment, and when the last one was made. */
-  readonly mostEnded: number;
-  readonly endedAtStop: number;
+  /** How long after its end a key was still there, at most and in the median of the samples. */
+  readonly longestSeconds: number;
+  readonly medianSeconds: number;
   /** From the end of the last key's life until none is left. */
   readonly secondsUntilGone: number;
 };
 
 const TTL_SECONDS = 5;
 const IN_FLIGHT = 64;
+/** So that names stand in the order of their creation. */
+const FIRST_NUMBER = 1_000_000_000;
 
-/** Keys that live for five seconds, made as fast as they can be for `seconds`: no slower than that may they go. */
+/** Keys that live for five seconds, made as fast as they can be: no slower than that may they go. */
 export async function turnOver(server: Postern, seconds: number, sample: (text: string) => void): Promise<Turnover> {
   const body = JSON.stringify({ metadata: { name: "brief-{n}" }, spec: { ttl: TTL_SECONDS } });
-  const before = await countKeys(server);
-  const created: number[] = [];
-  let [mostEnded, endedAtStop] = [0, 0];
-  const startedAt = performance.now();
-  let total = 0;
-  // Second by second, so that it is known how many have ended.
-  while (performance.now() - startedAt < seconds * 1000) {
-    const { count, failures } = await runLoad(
-      {
-        kind: "load",
-        target: server.target,
-        protocol: "h1",
-        inFlight: IN_FLIGHT,
-        seconds: 1,
-        request: { method: "POST", path: COLLECTION, body, firstNumber: total },
-      },
-      () => {},
-    );
-    if (Object.keys(failures).length > 0) throw new Error(`refused: ${JSON.stringify(failures)}`);
-    created.push(count);
-    total += count;
-    const living = created.slice(-TTL_SECONDS).reduce((sum, each) => sum + each, 0);
-    endedAtStop = Math.max(0, (await countKeys(server)) - before - living);
-    mostEnded = Math.max(mostEnded, endedAtStop);
-    sample(`${created.length} s: ${count} made, ${endedAtStop} have ended and are there`);
+  const before = (await lookAt(server)).keys;
+  const waits: number[] = [];
+  let isLoading = true;
+  const load = runLoad(
+    {
+      kind: "load",
+      target: server.target,
+      protocol: "h1",
+      inFlight: IN_FLIGHT,
+      seconds,
+      request: { method: "POST", path: COLLECTION, body, firstNumber: FIRST_NUMBER },
+    },
+    () => {},
+  ).finally(() => {
+    isLoading = false;
+  });
+  while (isLoading) {
+    const { keys, oldestMs } = await lookAt(server);
+    const wait = Math.max(0, (oldestMs ?? 0) / 1000 - TTL_SECONDS);
+    waits.push(wait);
+    sample(`${keys - before} are there, the oldest has ended ${wait.toFixed(1)} s ago`);
+    await waitMilliseconds(1000);
   }
-  const tookSeconds = (performance.now() - startedAt) / 1000;
-  const removedMeanwhile = total - ((await countKeys(server)) - before);
+  const { count, failures } = await load;
+  if (Object.keys(failures).length > 0) throw new Error(`refused: ${JSON.stringify(failures)}`);
+  const removed = count - ((await lookAt(server)).keys - before);
   await waitMilliseconds(TTL_SECONDS * 1000);
   const ended = performance.now();
-  while ((await countKeys(server)) > before) await waitMilliseconds(200);
+  while ((await lookAt(server)).keys > before) await waitMilliseconds(200);
   return {
-    created: total,
-    createdPerSecond: total / tookSeconds,
-    removedPerSecond: removedMeanwhile / (tookSeconds - TTL_SECONDS),
-    mostEnded,
-    endedAtStop,
+    created: count,
+    createdPerSecond: count / seconds,
+    removedPerSecond: removed / (seconds - TTL_SECONDS),
+    longestSeconds: Math.max(...waits),
+    medianSeconds: median(waits),
     secondsUntilGone: (performance.now() - ended) / 1000,
   };
 }
 
-async function countKeys({ target }: Postern): Promise<number> {
-  const { items, metadata } = JSON.parse(await askText(target, "GET", `${COLLECTION}?limit=1`));
-  return items.length + (metadata.remainingItemCount ?? 0);
+/** How many keys there are, and the age of the oldest one that was made for this. */
+async function lookAt({ target }: Postern): Promise<{ readonly keys: number; readonly oldestMs: number | undefined }> {
+  const { items, metadata } = JSON.parse(await askText(target, "GET", `${COLLECTION}?limit=5`));
+  const brief = items.find((item: Named) => item.metadata.name.startsWith("brief-"))?.metadata.creationTimestamp;
+  return {
+    keys: items.length + (metadata.remainingItemCount ?? 0),
+    oldestMs: brief === undefined ? undefined : Date.now() - Date.parse(brief),
+  };
 }
 
 type Named = { readonly metadata: { readonly name: string } };
