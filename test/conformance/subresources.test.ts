@@ -144,6 +144,15 @@ test("B-03 holds a Scale against the uid, the name and the namespace of its obje
   });
 });
 
+test("T-01 prints a scale as what is wanted and what there is", async () => {
+  await api.post(WIDGETS, widget("t01-scale", { size: 1, replicas: 3 }));
+  const { json } = await api.get(`${WIDGETS}/t01-scale/scale`, { headers: { Accept: TABLE } });
+  const names = json.columnDefinitions.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(["Name", "Desired", "Available", "Age"]);
+  expect(json.rows[0].cells).toEqual(["t01-scale", 3, 0, expect.stringMatching(/^\d+s$/)]);
+  expect(json.rows[0].object).toMatchObject({ kind: "PartialObjectMetadata", metadata: { name: "t01-scale" } });
+});
+
 test("B-04 answers 404 for the object where the subresource is unknown, also when the object is there", async () => {
   await api.post(WIDGETS, widget("b04"));
   for (const name of ["absent", "b04"]) {

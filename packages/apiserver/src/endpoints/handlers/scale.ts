@@ -26,8 +26,9 @@ import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
 import { checkNameOfPath, inNamespaceOfPath, readBody } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
-import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
+import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
+import { AGE_COLUMN, type ResourceColumns } from "../table/table-cells.ts";
 import { fieldManagerOf } from "./field-manager-name.ts";
 import { auditedPatch, negotiatePatchType } from "./patch.ts";
 import { APPLY_PATCH, asObject, type Patch, readPatch } from "./patch-types.ts";
@@ -50,19 +51,28 @@ const scaleKind: BodyKind = {
   ),
 };
 
+/** What `kubectl get --subresource=scale` prints. Source: k8s.io/apiextensions-apiserver/pkg/apiserver/helpers.go */
+const scaleColumns: ResourceColumns = {
+  columns: [
+    { name: "Desired", type: "integer", description: "Number of desired replicas", value: ".spec.replicas" },
+    { name: "Available", type: "integer", description: "Number of actual replicas", value: ".status.replicas" },
+    AGE_COLUMN,
+  ],
+};
+
 /** What a request makes of the object whose scale it is. */
 type ScaleEdit = (current: KubeObject) => KubeObject;
 
 export const handleScale: VerbHandler = async (context, resource, endpoint) => {
-  const { definition, storage } = resource;
+  const { storage } = resource;
   const { verb, namespace, name } = context.info;
-  const { scale } = definition;
+  const { scale } = resource.definition;
   if (scale === undefined || storage.get === undefined || storage.update === undefined)
     throw unsupported(resource, verb);
-  const output = negotiateOutput(context.request, PLAIN_OUTPUT);
+  const output = negotiateOutput(context.request);
   if (verb === "get") {
     const object = await storage.get(context, namespace, name, { resourceVersion: "" });
-    return await objectResponse(context, 200, scaleOf(object.decode(), scale), definition, output);
+    return await objectResponse(context, 200, scaleOf(object.decode(), scale), scaleColumns, output);
   }
   if (verb !== "update" && verb !== "patch") throw unsupported(resource, verb);
   const options = updateOptionsOf(context.request.query);
@@ -70,7 +80,7 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   const request = verb === "update" ? await readReplacement(edit) : { transform: await readPatchOfScale(edit) };
   const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
   const outcome = await storage.update(context, namespace, name, { subresource: "scale", ...request }, { dryRun });
-  return await objectResponse(context, 200, scaleOf(outcome.object.decode(), scale), definition, output);
+  return await objectResponse(context, 200, scaleOf(outcome.object.decode(), scale), scaleColumns, output);
 };
 
 const unsupported = ({ definition }: InstalledResource, verb: string) =>

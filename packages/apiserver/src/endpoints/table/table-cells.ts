@@ -41,23 +41,22 @@ const NAME_COLUMN: TableColumnDefinition = {
   priority: 0,
 };
 
-const DEFAULT_COLUMNS: readonly PrinterColumn[] = [
-  {
-    name: "Age",
-    type: "date",
-    description:
-      "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set " +
-      "in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and " +
-      "is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: " +
-      "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-    value: ".metadata.creationTimestamp",
-  },
-];
+/** The age of an object whose kind says nothing else about it. */
+export const AGE_COLUMN: PrinterColumn = {
+  name: "Age",
+  type: "date",
+  description:
+    "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set " +
+    "in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and " +
+    "is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: " +
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+  value: ".metadata.creationTimestamp",
+};
 
 type Cell = (object: KubeObject, now: number) => JsonValue;
 
 /** The name first, then the resource's own columns, or the age when it has none. */
-export function tableColumns({ columns = DEFAULT_COLUMNS, hasOwnNameColumn = false }: ResourceColumns): TableColumns {
+export function tableColumns({ columns = [AGE_COLUMN], hasOwnNameColumn = false }: ResourceColumns): TableColumns {
   const own = columns.map(cellOf);
   return {
     definitions: [...(hasOwnNameColumn ? [] : [NAME_COLUMN]), ...columns.map(definitionOf)],
