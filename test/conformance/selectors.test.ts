@@ -106,3 +106,17 @@ test("Q-08 holds objects to both selectors, in lists, watches and deletions", as
   expect(deleted.json.items.map((item: any) => item.metadata.name)).toEqual(["q-1"]);
   expect((await api.delete(`${KEYS}?labelSelector=%3D`)).status).toBe(400);
 });
+
+test.each([
+  ["labelSelector=%3D&fieldSelector=x", "found '=', expected: !, identifier, or 'end of string'"],
+  ["labelSelector=%3D&resourceVersionMatch=Bogus", "found '=', expected: !, identifier, or 'end of string'"],
+  ["fieldSelector=x&resourceVersionMatch=Bogus", "invalid selector: 'x'; can't understand 'x'"],
+  ["labelSelector=%3D&limit=x", 'strconv.ParseInt: parsing "x": invalid syntax'],
+])("Q-03 tells of what it cannot read first: %s", async (query, message) => {
+  expect((await api.get(`${KEYS}?${query}`)).json).toMatchObject({ code: 400, message });
+});
+
+test("Q-06 tells of options that make no sense before an unknown field", async () => {
+  const { json } = await api.get(`${KEYS}?fieldSelector=bogus%3D1&resourceVersionMatch=Exact`);
+  expect(json).toMatchObject({ code: 422, reason: "Invalid" });
+});

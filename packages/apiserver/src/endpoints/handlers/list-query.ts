@@ -6,7 +6,7 @@ import {
   type ParsedFieldSelector,
   parseFieldSelector,
 } from "@postern/apimachinery/selectors/field-selector";
-import { parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { type ParsedLabelSelector, parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { type ListOptions, validateListOptions } from "@postern/apimachinery/validation/list-options";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ListQuery, Selection, WatchQuery } from "../../registry/resource-storage.ts";
@@ -18,8 +18,11 @@ const LIST_OPTIONS = { group: "meta.k8s.io", kind: "ListOptions" };
 export function readListOptions({ request, info }: RequestContext): ListOptions {
   const options = withWatchDefaults({ ...listOptionsOf(request.query), watch: info.verb === "watch" });
   const errors = validateListOptions(options);
-  if (errors.length > 0) throw invalidObjectError(LIST_OPTIONS, "", errors);
-  return options;
+  if (errors.length === 0) return options;
+  // What cannot be read is told of before what makes no sense.
+  labelsOf(options.labelSelector);
+  parsedFields(options.fieldSelector);
+  throw invalidObjectError(LIST_OPTIONS, "", errors);
 }
 
 /**
@@ -53,22 +56,27 @@ export function watchQueryOf(options: ListOptions, context: RequestContext): Wat
 }
 
 function selectionOf({ labelSelector, fieldSelector }: ListOptions, { info }: RequestContext): Selection {
+  const labels = labelsOf(labelSelector);
   const fields = fieldsOf(fieldSelector, info.name);
   return {
     namespace: info.namespace,
-    ...(labelSelector === undefined || labelSelector === ""
-      ? {}
-      : { labelSelector: parse(parseLabelSelector, labelSelector) }),
+    ...(labels === undefined ? {} : { labelSelector: labels }),
     ...(fields === undefined ? {} : { fieldSelector: fields }),
   };
 }
+
+const labelsOf = (labelSelector = ""): ParsedLabelSelector | undefined =>
+  labelSelector === "" ? undefined : parse(parseLabelSelector, labelSelector);
+
+const parsedFields = (fieldSelector = ""): ParsedFieldSelector | undefined =>
+  fieldSelector === "" ? undefined : parse(parseFieldSelector, fieldSelector);
 
 /**
  * A watch below a name (`/watch/<plural>/<name>`), and what selects one by `metadata.name`, is authorised for that object, and sees
  * no other.
  */
 function fieldsOf(fieldSelector: string | undefined, name: string): ParsedFieldSelector | undefined {
-  const fields = fieldSelector === undefined ? undefined : parse(parseFieldSelector, fieldSelector);
+  const fields = parsedFields(fieldSelector);
   if (name === "") return fields;
   if (fields === undefined || fields.empty)
     return compileFieldSelector([{ field: "metadata.name", operator: "=", value: name }]);
