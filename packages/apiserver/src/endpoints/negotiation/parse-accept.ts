@@ -9,16 +9,22 @@ export type AcceptClause = {
   readonly parameters: ReadonlyMap<string, string>;
 };
 
-/** Clauses without a subtype are dropped. Higher `q` first, then exact types before wildcards, then as they came. */
+/**
+ * Clauses without a subtype are dropped. Each clause moves in front of those before it that it goes before, as upstream inserts
+ * them: its order is none that a sort could keep, since an exact type goes before a wildcard of a higher `q` that it came behind.
+ */
 export function parseAccept(header: string): readonly AcceptClause[] {
-  const clauses = header.split(",").map(parseClause);
-  return clauses.filter((clause) => clause !== undefined).sort(byPreference);
+  const sorted: AcceptClause[] = [];
+  for (const clause of header.split(",").map(parseClause)) {
+    if (clause === undefined) continue;
+    const before = sorted.findLastIndex((other) => !goesBefore(clause, other));
+    sorted.splice(before + 1, 0, clause);
+  }
+  return sorted;
 }
 
-const wildcards = ({ type, subtype }: AcceptClause): number => (type === "*" ? 2 : 0) + (subtype === "*" ? 1 : 0);
-
-// Array.prototype.sort is stable, so that ties keep the order of the header.
-const byPreference = (a: AcceptClause, b: AcceptClause): number => b.q - a.q || wildcards(a) - wildcards(b);
+const goesBefore = (a: AcceptClause, b: AcceptClause): boolean =>
+  a.q > b.q || (a.type !== "*" && b.type === "*") || (a.subtype !== "*" && b.subtype === "*");
 
 function parseClause(text: string): AcceptClause | undefined {
   const [range = "", ...pairs] = text.split(";");
