@@ -147,7 +147,7 @@ describe("a data directory", () => {
     [
       "a server key that is none",
       (path) => writeFile(join(path, "server.key"), "garbage\n"),
-      /server\.key does not hold the server key.*restore it from a backup/,
+      /server\.key does not hold the server key.*put back the copy/,
     ],
     [
       "an authority that is no certificate",

@@ -182,7 +182,7 @@ describe("a secret file", () => {
 
   it.each(["", "short", "x".repeat(64), "a".repeat(65)])("is refused and left alone when it holds %j", async (text) => {
     const path = workspace.write("server.key", text);
-    await expect(loadSecret()).rejects.toThrow(/server\.key does not hold the server key.*restore it from a backup/);
+    await expect(loadSecret()).rejects.toThrow(/server\.key does not hold the server key.*put back the copy/);
     expect(readFileSync(path, "utf8")).toBe(text);
   });
 
