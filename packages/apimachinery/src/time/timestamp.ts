@@ -3,8 +3,12 @@
 
 import type { Timestamp } from "../meta/object-meta.ts";
 
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/;
+/** What stands behind the whole seconds. */
+const FRACTION_AND_OFFSET = /^(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/;
+const SECONDS_LENGTH = "2026-01-02T15:04:05".length;
 const MS_PER_MINUTE = 60_000;
+/** The calendar repeats after them. */
+const [YEARS_OF_CYCLE, MS_OF_CYCLE] = [400, 146_097 * 24 * 3600_000];
 
 /** `2026-01-02T15:04:05Z`; parts of a second are cut off. `milliseconds` since the epoch, years 0 to 9999. */
 export function formatTimestamp(milliseconds: number): Timestamp {
@@ -30,18 +34,32 @@ function secondText(second: number): string {
 
 /** Milliseconds since the epoch, or undefined for what is not an RFC 3339 date-time. Any offset is taken. */
 export function parseTimestamp(text: string): number | undefined {
-  const match = RFC_3339.exec(text);
-  if (match === null) return undefined;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number);
-  if (year === undefined || month === undefined || day === undefined) return undefined;
-  if (hour === undefined || minute === undefined || second === undefined) return undefined;
-  const offset = parseOffset(match[8] ?? "Z");
-  if (offset === undefined || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined;
-  if (hour > 23 || minute > 59 || second > 59) return undefined;
-  const time = new Date(0);
-  time.setUTCFullYear(year, month - 1, day);
-  time.setUTCHours(hour, minute, second);
-  return time.getTime() + Number(`0.${match[7] ?? "0"}`) * 1000 - offset * MS_PER_MINUTE;
+  const year = numberAt(text, 0) * 100 + numberAt(text, 2);
+  const month = numberAt(text, 5);
+  const day = numberAt(text, 8);
+  const hour = numberAt(text, 11);
+  const minute = numberAt(text, 14);
+  const second = numberAt(text, 17);
+  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":") return undefined;
+  // Written so that it is false for NaN, which is no number at its place.
+  const isDay = year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month);
+  if (!isDay || !(hour <= 23 && minute <= 59 && second <= 59)) return undefined;
+  // A cycle later and back: Date.UTC takes years below 100 for those of the 20th century.
+  const time = Date.UTC(year + YEARS_OF_CYCLE, month - 1, day, hour, minute, second) - MS_OF_CYCLE;
+  if (text.length === SECONDS_LENGTH + 1 && text[SECONDS_LENGTH] === "Z") return time;
+  const match = FRACTION_AND_OFFSET.exec(text.slice(SECONDS_LENGTH));
+  const offset = match === null ? undefined : parseOffset(match[2] ?? "Z");
+  return offset === undefined ? undefined : time + Number(`0.${match?.[1] ?? "0"}`) * 1000 - offset * MS_PER_MINUTE;
+}
+
+/** Two digits, or NaN. */
+function numberAt(text: string, at: number): number {
+  return digitAt(text, at) * 10 + digitAt(text, at + 1);
+}
+
+function digitAt(text: string, at: number): number {
+  const digit = text.charCodeAt(at) - 0x30;
+  return digit >= 0 && digit <= 9 ? digit : Number.NaN;
 }
 
 /** Minutes east of Greenwich. */

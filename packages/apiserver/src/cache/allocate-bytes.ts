@@ -1,9 +1,12 @@
 // Where the bytes of cached objects lie.
 
-export type AllocateBytes = (length: number) => Buffer;
+/** Memory from `start` on. It is written once and never changes afterwards. */
+export type Place = { readonly memory: Buffer; readonly start: number };
+
+export type AllocateBytes = (length: number) => Place;
 
 /** Memory of its own for each: it is free again as soon as the object is. For objects that come one by one. */
-export const allocateAlone: AllocateBytes = (length) => Buffer.allocUnsafeSlow(length);
+export const allocateAlone: AllocateBytes = (length) => ({ memory: Buffer.allocUnsafeSlow(length), start: 0 });
 
 const SLAB_BYTES = 64 << 10;
 
@@ -12,16 +15,17 @@ const SLAB_BYTES = 64 << 10;
  * of a slab are. For many objects that come at once.
  */
 export function createSlabAllocator(): AllocateBytes {
-  let slab = Buffer.alloc(0);
+  let memory = Buffer.alloc(0);
   let used = 0;
   return (length) => {
     if (length > SLAB_BYTES >> 2) return allocateAlone(length);
-    if (used + length > slab.length) {
-      slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+    if (used + length > memory.length) {
+      memory = Buffer.allocUnsafeSlow(SLAB_BYTES);
       used = 0;
     }
+    const start = used;
     used += length;
-    return slab.subarray(used - length, used);
+    return { memory, start };
   };
 }
 

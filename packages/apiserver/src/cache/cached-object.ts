@@ -5,7 +5,8 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision, StoredEntry } from "../storage/storage.ts";
-import { type AllocateBytes, allocateAlone, asBuffer } from "./allocate-bytes.ts";
+import { type AllocateBytes, allocateAlone, asBuffer, type Place } from "./allocate-bytes.ts";
+import type { MemberReader } from "./read-members.ts";
 
 /*
  * A stored value is the object's JSON without its resourceVersion (that is the revision of the write, known only afterwards),
@@ -29,55 +30,77 @@ export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint
 export class CachedObject {
   readonly key: string;
   readonly revision: Revision;
-  /** The object's JSON with its resourceVersion in it, without a trailing newline. */
-  readonly bytes: Uint8Array;
-  /** Ends with what is sealed; before that stands what was served when it was stored. */
-  readonly #stored: Buffer;
-  readonly #sealedLength: number;
+  /** Where its JSON lies. Views of it are made when they are asked for: kept, they would take more memory than small objects do. */
+  readonly #memory: Buffer;
+  readonly #start: number;
+  readonly #end: number;
+  /** What is sealed lies in the memory of this one, behind the newline that follows its JSON. */
+  readonly #stored: CachedObject;
+  /** Where what is sealed ends, or else the JSON. */
+  readonly #storedEnd: number;
   #labels: { readonly [key: string]: string } | undefined;
 
   private constructor(
     key: string,
     revision: Revision,
-    bytes: Uint8Array,
-    sealed: { readonly stored: Buffer; readonly length: number },
+    { memory, start }: Place,
+    end: number,
+    storedEnd = end,
+    stored?: CachedObject,
   ) {
     this.key = key;
     this.revision = revision;
-    this.bytes = bytes;
-    this.#stored = sealed.stored;
-    this.#sealedLength = sealed.length;
+    this.#memory = memory;
+    this.#start = start;
+    this.#end = end;
+    this.#stored = stored ?? this;
+    this.#storedEnd = storedEnd;
   }
 
   static fromEntry({ key, value, revision }: StoredEntry, allocate: AllocateBytes = allocateAlone): CachedObject {
     const source = asBuffer(value);
     const member = revisionMember(revision);
     // A copy: the entry's value may be a view into the buffer of a whole page of entries.
-    const stored = splice(source, source.indexOf(METADATA) + METADATA.length, 0, member, allocate);
+    const place = allocate(source.length + member.length);
+    insert(source, behindMetadata(source), member, place);
     const newline = source.indexOf(NEWLINE);
-    if (newline < 0) return new CachedObject(key, revision, stored, { stored, length: 0 });
-    const length = source.length - newline - 1;
-    return new CachedObject(key, revision, stored.subarray(0, newline + member.length), { stored, length });
+    const end = place.start + member.length;
+    return new CachedObject(key, revision, place, end + (newline < 0 ? source.length : newline), end + source.length);
   }
 
   /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */
   static fromObject(key: string, object: KubeObject): CachedObject {
     const revision = Number(object.metadata.resourceVersion ?? 0);
-    const bytes = Buffer.from(stringifyJson(object));
-    return new CachedObject(key, revision, bytes, { stored: bytes, length: 0 });
+    const memory = Buffer.from(stringifyJson(object));
+    return new CachedObject(key, revision, { memory, start: 0 }, memory.length);
+  }
+
+  /** The object's JSON with its resourceVersion in it, without a trailing newline: a new view of the same memory on every call. */
+  get bytes(): Uint8Array {
+    return this.#memory.subarray(this.#start, this.#end);
+  }
+
+  /** That of `bytes`. */
+  get byteLength(): number {
+    return this.#end - this.#start;
   }
 
   /** The same object under another revision: what a DELETED event shows. */
   atRevision(revision: Revision): CachedObject {
-    const bytes = asBuffer(this.bytes);
-    const at = bytes.indexOf(METADATA) + METADATA.length;
-    const old = revisionMember(this.revision).length;
-    return this.#with(revision, splice(bytes, at, old, revisionMember(revision), allocateAlone));
+    const source = asBuffer(this.bytes);
+    const at = behindMetadata(source);
+    const member = revisionMember(revision);
+    const others = Buffer.concat([source.subarray(0, at), source.subarray(at + revisionMember(this.revision).length)]);
+    const place = allocateAlone(others.length + member.length);
+    insert(others, at, member, place);
+    const end = place.memory.length;
+    return new CachedObject(this.key, revision, place, end, end, this.#stored);
   }
 
   /** The same object with another encoding of what is served. */
   withBytes(bytes: Uint8Array): CachedObject {
-    return this.#with(this.revision, bytes);
+    const place = { memory: asBuffer(bytes), start: 0 };
+    return new CachedObject(this.key, this.revision, place, bytes.length, bytes.length, this.#stored);
   }
 
   /** Parsed anew on every call: keep the result where it is needed twice. */
@@ -86,10 +109,22 @@ export class CachedObject {
     return parseJson(this.bytes, TRUSTED) as KubeObject;
   }
 
+  /** Members of what `decode` gives. */
+  read(reader: MemberReader): JsonObject {
+    return reader(this.#memory, this.#start, this.#end);
+  }
+
+  /** Members of what `decodeSealed` gives; none where nothing is sealed. */
+  readSealed(reader: MemberReader): JsonObject {
+    const { start, end } = this.#sealed;
+    return start >= end ? {} : reader(this.#stored.#memory, start, end);
+  }
+
   /** What `encodeStoredValue` was given as `sealed`. */
   decodeSealed(): JsonObject | undefined {
-    if (this.#sealedLength === 0) return undefined;
-    const sealed = parseJson(this.#stored.subarray(this.#stored.length - this.#sealedLength));
+    const { start, end } = this.#sealed;
+    if (start >= end) return undefined;
+    const sealed = parseJson(this.#stored.#memory.subarray(start, end));
     return isJsonObject(sealed) ? sealed : undefined;
   }
 
@@ -99,8 +134,8 @@ export class CachedObject {
     return this.#labels;
   }
 
-  #with(revision: Revision, bytes: Uint8Array): CachedObject {
-    return new CachedObject(this.key, revision, bytes, { stored: this.#stored, length: this.#sealedLength });
+  get #sealed(): { readonly start: number; readonly end: number } {
+    return { start: this.#stored.#end + 1, end: this.#stored.#storedEnd };
   }
 }
 
@@ -108,11 +143,23 @@ function revisionMember(revision: Revision): string {
   return `"resourceVersion":"${revision}",`;
 }
 
-/** `source` with `text`, which is ASCII, in place of the `removed` bytes at `at`. */
-function splice(source: Buffer, at: number, removed: number, text: string, allocate: AllocateBytes): Buffer {
-  const bytes = allocate(source.length - removed + text.length);
-  source.copy(bytes, 0, 0, at);
-  bytes.write(text, at, "latin1");
-  source.copy(bytes, at + text.length, at + removed);
-  return bytes;
+/**
+ * Where the first member of `metadata` begins, or 0 in what is no object. Found step by step, since it is near: a call into Node costs
+ * more than the way there.
+ */
+function behindMetadata(source: Buffer): number {
+  for (let at = 0; at < source.length; at++) {
+    let matching = 0;
+    while (matching < METADATA.length && source[at + matching] === METADATA[matching]) matching++;
+    if (matching === METADATA.length) return at + matching;
+  }
+  return 0;
+}
+
+/** Writes `source` to `place`, with `text`, which is ASCII, in between at `at`. */
+function insert(source: Buffer, at: number, text: string, { memory, start }: Place): void {
+  // All of it where its end belongs, in one call, and then the little before over again: part of a buffer costs another view of it.
+  memory.set(source, start + text.length);
+  for (let index = 0; index < at; index++) memory[start + index] = source[index] ?? 0;
+  for (let index = 0; index < text.length; index++) memory[start + at + index] = text.charCodeAt(index);
 }

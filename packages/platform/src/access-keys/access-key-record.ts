@@ -1,35 +1,21 @@
 // A stored access key as the index keeps it: the state that others see, and what tells when it ends.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
-import { acceptedUntil, type RetiredValue, readSealedAccessKey, type SealedAccessKey } from "./sealed-access-key.ts";
+import { acceptedUntil, type RetiredValue } from "./sealed-access-key.ts";
+import type { StoredAccessKey } from "./stored-access-key.ts";
 
 /** Tells when a record ends, by what only the index knows: use that is not written yet, ancestors, the settings. */
 export type Expiry = (record: AccessKeyRecord) => number | undefined;
 
 const NOBODY: AccessKeyOwner = { kind: "subject", name: "" };
 const NONE: readonly string[] = [];
-
-/** A key's object taken apart once, for its record and those of its retired values. */
-export type StoredAccessKey = {
-  readonly revision: number;
-  readonly object: KubeObject;
-  readonly sealed: SealedAccessKey;
-};
-
-export const readStoredAccessKey = (cached: CachedObject): StoredAccessKey => ({
-  revision: cached.revision,
-  object: cached.decode(),
-  sealed: readSealedAccessKey(cached.decodeSealed()),
-});
 
 export class AccessKeyRecord implements AccessKeyState {
   readonly name: string;
@@ -73,17 +59,15 @@ export class AccessKeyRecord implements AccessKeyState {
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
   constructor(
-    { revision, object, sealed }: StoredAccessKey,
+    { revision, metadata, spec, status, sealed }: StoredAccessKey,
     names: RestrictionNames,
     expiry: Expiry,
     epoch: ClockEpoch,
     previous?: AccessKeyRecord,
     retired?: RetiredValue,
   ) {
-    const { metadata, ...rest } = object;
-    const spec = objectOf(rest["spec"]);
-    this.name = metadata.name ?? "";
-    this.uid = metadata.uid ?? "";
+    this.name = textOf(metadata.name);
+    this.uid = textOf(metadata.uid);
     const value: KeptAccessKey | undefined = retired ?? sealed.key;
     this.id = value?.id ?? "";
     this.isLocked = sealed.lockedAt !== undefined;
@@ -91,10 +75,10 @@ export class AccessKeyRecord implements AccessKeyState {
     this.isRetiredValue = retired !== undefined;
     this.acceptedUntil = retired === undefined ? undefined : acceptedUntil(retired);
     this.owner = ownerOf(spec) ?? NOBODY;
-    this.groups = textsOf(spec["groups"]);
-    this.type = typeof spec["type"] === "string" ? spec["type"] : "";
+    this.groups = textsOf(spec.groups);
+    this.type = textOf(spec.type);
     this.restrictions = restrictionsOf(spec, names);
-    this.disabled = spec["disabled"] === true;
+    this.disabled = spec.disabled === true;
     this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
     this.parentUids = sealed.parents;
     this.digest = value?.digest ?? "";
@@ -102,9 +86,9 @@ export class AccessKeyRecord implements AccessKeyState {
     this.structured = value?.structured ?? false;
     this.ownerUid = sealed.owner?.uid;
     this.createdAt = timeOf(metadata.creationTimestamp) ?? 0;
-    this.ttl = spec["ttl"] === undefined ? (sealed.defaultTTL ?? 0) : Number(spec["ttl"]);
-    this.countsFromActivity = spec["ttlAfterLastActivity"] === true;
-    this.lastActivity = timeOf(objectOf(rest["status"])["lastActivity"]);
+    this.ttl = spec.ttl === undefined ? (sealed.defaultTTL ?? 0) : Number(spec.ttl);
+    this.countsFromActivity = spec.ttlAfterLastActivity === true;
+    this.lastActivity = timeOf(status.lastActivity);
     this.#expiry = expiry;
     this.epoch = epoch;
     this.writtenRevision = revision;
@@ -148,7 +132,7 @@ export function sameRights(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   return equalJson(rights(a), rights(b));
 }
 
-const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 
 const timeOf = (value: JsonValue | undefined): number | undefined =>
   typeof value === "string" ? parseTimestamp(value) : undefined;

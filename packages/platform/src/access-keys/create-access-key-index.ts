@@ -7,7 +7,7 @@ import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-e
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { AccessKeyRecord, readStoredAccessKey } from "./access-key-record.ts";
+import { AccessKeyRecord } from "./access-key-record.ts";
 import type { RestrictionNames } from "./access-key-restrictions.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
@@ -18,6 +18,7 @@ import type { LastActivity } from "./last-activity.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
 import { createRotationMarks, type RotationMarks } from "./rotation/rotation-marks.ts";
 import type { RetiredValue } from "./sealed-access-key.ts";
+import { createStoredAccessKeyReader } from "./stored-access-key.ts";
 
 export type AccessKeyIndexOptions = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
@@ -55,6 +56,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     options;
   const { rotationMarks = createRotationMarks() } = options;
   const table = new AccessKeyTable();
+  const readStored = createStoredAccessKeyReader();
   let isCurrent = false;
 
   const ends = createKeyEnds({ byUid: (uid) => table.byUid(uid), activity, epochs, maxTTLSeconds });
@@ -82,11 +84,11 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   };
 
   const add = (object: CachedObject, known?: AccessKeyRecord): AccessKeyRecord => {
-    const stored = readStoredAccessKey(object);
+    const stored = readStored(object);
     const epochAfter = (previous: AccessKeyRecord | undefined): ClockEpoch => previous?.epoch ?? epochs.current();
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
       new AccessKeyRecord(stored, restrictionNames, ends.endWithAncestors, epochAfter(previous), known, value);
-    const isSame = known !== undefined && stored.object.metadata.uid === known.uid;
+    const isSame = known !== undefined && stored.metadata.uid === known.uid;
     const record = make(isSame ? known : undefined);
     const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
     const retired = record.retired.map((value) =>

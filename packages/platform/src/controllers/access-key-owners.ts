@@ -9,6 +9,7 @@ import {
   type ControllerPort,
   contextOf,
 } from "@postern/apiserver/controllers/controller-port";
+import { inSlices } from "@postern/apiserver/controllers/in-slices";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
@@ -61,14 +62,26 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
     }
   };
 
+  const stop = new AbortController();
+  let looking = Promise.resolve();
+
+  /** Many keys have the same owner, who is read once. */
+  const lookAtAll = (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
+    const uids = new Map<string, string | undefined>();
+    const uidOf = (name: string): string | undefined => {
+      if (!uids.has(name)) uids.set(name, resource.view.get(resource.keys.of("", name))?.decode().metadata.uid);
+      return uids.get(name);
+    };
+    const look = ({ name, owner, ownerUid }: AccessKeyRecord): void => {
+      if (owner.kind === kind && uidOf(owner.name) !== ownerUid) queue.add(name);
+    };
+    return inSlices(keys.all(), look, stop.signal);
+  };
+
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
       replace() {
-        for (const { name, owner, ownerUid } of keys.all()) {
-          if (owner.kind !== kind) continue;
-          const known = resource.view.get(resource.keys.of("", owner.name));
-          if (known?.decode().metadata.uid !== ownerUid) queue.add(name);
-        }
+        looking = Promise.all([looking, lookAtAll(resource, kind)]).then(() => {});
       },
       put() {},
       delete({ key }) {
@@ -78,5 +91,15 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
     });
   const followers = [follow(users, "user"), follow(teams, "team")];
 
-  return createQueueController(queue, followers);
+  const work = {
+    async idle() {
+      await looking;
+      await queue.idle();
+    },
+    [Symbol.dispose]() {
+      stop.abort();
+      queue[Symbol.dispose]();
+    },
+  };
+  return createQueueController(work, followers);
 }

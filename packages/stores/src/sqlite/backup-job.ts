@@ -3,10 +3,12 @@
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { outOfRange } from "./out-of-range.ts";
 import type { ReadJob, ReadStep } from "./read-jobs.ts";
-import type { RevisionTable, Row } from "./revision-table.ts";
+import type { Page, RevisionTable } from "./revision-table.ts";
 import type { SqliteDatabase } from "./sqlite-driver.ts";
 import { createStoreDatabase } from "./sqlite-schema.ts";
 import type { ReadRequest } from "./worker-protocol.ts";
+
+const ROWS_PER_STEP = 512;
 
 export class BackupJob implements ReadJob {
   readonly id: number;
@@ -28,16 +30,11 @@ export class BackupJob implements ReadJob {
       return outOfRange(this.id, revision, table);
     }
     this.#copy ??= createStoreDatabase(this.#path);
-    const rows: Row[] = [];
-    let bytes = 0;
-    table.list({ prefix: "", startAfter: this.#startAfter, revision }, (row) => {
-      rows.push(row);
-      bytes += row.value.byteLength;
-      return bytes < byteLimit;
-    });
-    this.#startAfter = rows.at(-1)?.key;
-    insert(this.#copy, rows);
-    if (rows.length > 0) return { done: false, message: { type: "backingUp", id: this.id } };
+    const range = { prefix: "", startAfter: this.#startAfter, revision };
+    const page = table.page(range, { rows: ROWS_PER_STEP, bytes: byteLimit });
+    this.#startAfter = page.keys.at(-1);
+    insert(this.#copy, page);
+    if (page.keys.length > 0) return { done: false, message: { type: "backingUp", id: this.id } };
     // Nothing before it can be read in the copy: that is what compaction leaves behind.
     this.#copy.prepare("UPDATE compaction SET compacted = ?, swept = ?").run(revision, revision);
     this.end();
@@ -50,11 +47,17 @@ export class BackupJob implements ReadJob {
   }
 }
 
-function insert(copy: SqliteDatabase, rows: readonly Row[]): void {
+function insert(copy: SqliteDatabase, { keys, revisions, lengths, bytes }: Page): void {
   const statement = copy.prepare(
     "INSERT INTO revisions (revision, key, previous, deleted, value) VALUES (?, ?, 0, 0, ?)",
   );
   copy.exec("BEGIN");
-  for (const { key, revision, value } of rows) statement.run(revision, key, value);
+  let start = 0;
+  for (let index = 0; index < keys.length; index++) {
+    // The columns have the same length.
+    const [key = "", revision = 0, length = 0] = [keys[index], revisions[index], lengths[index]];
+    statement.run(revision, key, bytes.subarray(start, start + length));
+    start += length;
+  }
   copy.exec("COMMIT");
 }

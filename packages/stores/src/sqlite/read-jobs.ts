@@ -4,8 +4,8 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 import { BackupJob } from "./backup-job.ts";
 import { BytePacker } from "./byte-packer.ts";
 import { outOfRange } from "./out-of-range.ts";
-import { EntriesPacker, packEvent, packRow } from "./pack-rows.ts";
-import type { RevisionTable } from "./revision-table.ts";
+import { packEvent, packRow } from "./pack-rows.ts";
+import type { Page, RevisionTable } from "./revision-table.ts";
 import type { FromWorker, PackedEvent, ReadRequest } from "./worker-protocol.ts";
 
 export type ReadStep = { readonly message: FromWorker; readonly done: boolean };
@@ -68,12 +68,23 @@ function events({ id, prefix, after }: Request<"events">, table: RevisionTable, 
   };
 }
 
+/** How many rows the first page of a list asks for; the size of its values tells how many the next ones do. */
+const FIRST_PAGE_ROWS = 256;
+const MAX_PAGE_ROWS = 4_096;
+
+/** How many rows like those of `page` fill `byteLimit`. */
+function rowsForNext({ keys, bytes }: Page, byteLimit: number): number {
+  const rows = Math.ceil((keys.length / Math.max(bytes.byteLength, 1)) * byteLimit);
+  return Math.min(Math.max(rows, 1), MAX_PAGE_ROWS);
+}
+
 class ListJob implements ReadJob {
   readonly id: number;
   readonly #request: Request<"list">;
   #revision: Revision | undefined;
   #startAfter: string | undefined;
   #left: number;
+  #pageRows = FIRST_PAGE_ROWS;
   /** Undefined until all entries have been sent. */
   #counted: number | undefined;
 
@@ -95,17 +106,12 @@ class ListJob implements ReadJob {
   }
 
   #entries(table: RevisionTable, revision: Revision, byteLimit: number): ReadStep {
-    const packer = new EntriesPacker();
-    const { keys } = packer;
-    let more = false;
     const range = { prefix: this.#request.prefix, startAfter: this.#startAfter, revision };
-    table.list(range, (row) => {
-      more = keys.length >= this.#left || packer.byteLength >= byteLimit;
-      if (!more) packer.add(row);
-      return !more;
-    });
+    const page = table.page(range, { rows: Math.min(this.#left, this.#pageRows), bytes: byteLimit });
+    const { keys, revisions, lengths, more } = page;
     this.#left -= keys.length;
     this.#startAfter = keys.at(-1) ?? this.#startAfter;
+    this.#pageRows = rowsForNext(page, byteLimit);
     const cutOff = more && this.#left === 0;
     const remaining = cutOff ? 1 : 0;
     // Without a key to go on from (a limit of zero) there is nothing to count after: the prefix itself stands for it.
@@ -116,7 +122,8 @@ class ListJob implements ReadJob {
       message: {
         type: "entries",
         id: this.id,
-        ...packer.take(),
+        entries: { keys, revisions, lengths },
+        bytes: copied(page.bytes),
         ...(done && { end: { revision, remaining } }),
       },
     };
@@ -138,9 +145,17 @@ class ListJob implements ReadJob {
       message: {
         type: "entries",
         id: this.id,
-        ...new EntriesPacker().take(),
+        entries: { keys: [], revisions: [], lengths: [] },
+        bytes: new ArrayBuffer(0),
         ...(done && { end: { revision, remaining } }),
       },
     };
   }
+}
+
+/** In memory of its own, which can be handed over: what the driver gives may be part of more. */
+function copied(bytes: Uint8Array): ArrayBuffer {
+  const packer = new BytePacker();
+  packer.add(bytes);
+  return packer.take();
 }

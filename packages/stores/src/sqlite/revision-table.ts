@@ -36,8 +36,22 @@ export type Range = {
   readonly revision: Revision;
 };
 
-/** Reading stops when `take` returns false. */
-export type Take<Item> = (item: Item) => boolean;
+export type PageLimits = {
+  readonly rows: number;
+  /** The value that goes beyond it is the last one of the page. */
+  readonly bytes: number;
+};
+
+/** Rows as columns, in the order of keys. */
+export type Page = {
+  readonly keys: readonly string[];
+  readonly revisions: readonly Revision[];
+  readonly lengths: readonly number[];
+  /** The values, one behind the other. */
+  readonly bytes: Uint8Array;
+  /** Whether there are rows behind it. */
+  readonly more: boolean;
+};
 
 const HIGHEST_KEY = "\u{10ffff}";
 
@@ -51,8 +65,9 @@ export class RevisionTable {
   readonly #usage: SqliteStatement;
   readonly #newest: SqliteStatement;
   readonly #insert: SqliteStatement;
-  readonly #listFrom: SqliteStatement;
-  readonly #listAfter: SqliteStatement;
+  readonly #headsFrom: SqliteStatement;
+  readonly #headsAfter: SqliteStatement;
+  readonly #values: SqliteStatement;
   readonly #countAfter: SqliteStatement;
   readonly #history: SqliteStatement;
   readonly #sweepable: SqliteStatement;
@@ -78,10 +93,19 @@ export class RevisionTable {
     this.#insert = database.prepare(
       "INSERT INTO revisions (revision, key, previous, deleted, value) VALUES (?, ?, ?, ?, ?)",
     );
-    const list = (from: string) =>
-      `SELECT r.key, r.revision, r.value FROM revisions AS r WHERE ${from} AND ${ALIVE} ORDER BY r.key`;
-    this.#listFrom = database.prepare(list("r.key >= ?1"));
-    this.#listAfter = database.prepare(list("r.key > ?1"));
+    // A page is two rows of the driver, one with the columns and one with all values: a row for each entry costs more than SQLite's
+    // own work. The lengths come first since they are known without reading the values, which may be large.
+    const heads = (from: string) =>
+      `SELECT json_group_array(key) AS keys, json_group_array(revision) AS revisions, json_group_array(bytes) AS lengths
+       FROM (SELECT r.key, r.revision, length(r.value) AS bytes FROM revisions AS r
+             WHERE ${from} AND ${ALIVE} ORDER BY r.key LIMIT ?4)`;
+    this.#headsFrom = database.prepare(heads("r.key >= ?1"));
+    this.#headsAfter = database.prepare(heads("r.key > ?1"));
+    // CROSS JOIN keeps the order of the list. Bytes are joined as they are, whatever they are: only their type is text.
+    this.#values = database.prepare(
+      `SELECT CAST(group_concat(r.value, '') AS BLOB) AS bytes
+       FROM json_each(?) AS wanted CROSS JOIN revisions AS r ON r.revision = wanted.value`,
+    );
     this.#countAfter = database.prepare(
       `SELECT count(*) AS count, max(key) AS last
        FROM (SELECT r.key FROM revisions AS r WHERE r.key > ?1 AND ${ALIVE} ORDER BY r.key LIMIT ?4)`,
@@ -142,14 +166,22 @@ export class RevisionTable {
     return row === undefined || row["deleted"] === 1 ? undefined : toRow(row);
   }
 
-  /** The state at a revision, in the order of keys. */
-  list({ prefix, startAfter, revision }: Range, take: Take<Row>): void {
+  /** Part of the state at a revision. */
+  page({ prefix, startAfter, revision }: Range, limits: PageLimits): Page {
     const end = prefixEnd(prefix) ?? HIGHEST_KEY;
-    const rows =
-      startAfter === undefined || compareKeys(startAfter, prefix) < 0
-        ? this.#listFrom.iterate(prefix, end, revision)
-        : this.#listAfter.iterate(startAfter, end, revision);
-    for (const row of rows) if (!take(toRow(row))) return;
+    const isAfter = startAfter !== undefined && compareKeys(startAfter, prefix) >= 0;
+    const statement = isAfter ? this.#headsAfter : this.#headsFrom;
+    const heads = statement.get(isAfter ? startAfter : prefix, end, revision, limits.rows + 1);
+    const lengths = numbers(heads?.["lengths"]);
+    const count = fitting(lengths, limits);
+    const revisions = numbers(heads?.["revisions"]).slice(0, count);
+    return {
+      keys: jsonArray(heads?.["keys"]).slice(0, count).map(String),
+      revisions,
+      lengths: lengths.slice(0, count),
+      bytes: toBytes(this.#values.get(JSON.stringify(revisions))?.["bytes"]),
+      more: lengths.length > count,
+    };
   }
 
   /** Counts at most `limit` keys; `last` is where to go on, undefined at the end. */
@@ -160,8 +192,8 @@ export class RevisionTable {
     return { count, last: count === limit && typeof last === "string" ? last : undefined };
   }
 
-  /** What happened under `prefix` after one revision and up to another, in order. */
-  history(prefix: string, after: Revision, upTo: Revision, take: Take<HistoryRow>): void {
+  /** What happened under `prefix` after one revision and up to another, in order, until `take` returns false. */
+  history(prefix: string, after: Revision, upTo: Revision, take: (row: HistoryRow) => boolean): void {
     const rows = this.#history.iterate(after, upTo, prefix, prefixEnd(prefix) ?? HIGHEST_KEY);
     for (const row of rows) if (!take(toHistoryRow(row))) return;
   }
@@ -236,6 +268,21 @@ export class RevisionTable {
     }
   }
 }
+
+/** How many rows make a page: one at least, where there is one and rows are asked for. */
+function fitting(lengths: readonly number[], { rows, bytes }: PageLimits): number {
+  let total = 0;
+  let count = 0;
+  while (count < lengths.length && count < rows && total < bytes) total += lengths[count++] ?? 0;
+  return count;
+}
+
+function jsonArray(text: SqliteRow[string] | undefined): readonly unknown[] {
+  const values: unknown = typeof text === "string" ? JSON.parse(text) : undefined;
+  return Array.isArray(values) ? values : [];
+}
+
+const numbers = (text: SqliteRow[string] | undefined): readonly number[] => jsonArray(text).map(Number);
 
 function toRow(row: SqliteRow): Row {
   return { key: String(row["key"]), revision: Number(row["revision"]), value: toBytes(row["value"]) };

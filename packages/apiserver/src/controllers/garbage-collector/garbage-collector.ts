@@ -1,13 +1,16 @@
 // Deletes objects whose owners are all gone, and lets owners wait for their dependents or leave them behind.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
 
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
-import { asBuffer } from "../../cache/allocate-bytes.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
+import { createMemberReader } from "../../cache/read-members.ts";
+import type { CacheView } from "../../cache/watch-cache.ts";
 import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
 import { createEventRecorder } from "../event-recorder.ts";
+import { inSlices } from "../in-slices.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { classifyOwners } from "./classify-owners.ts";
@@ -39,9 +42,14 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
     }),
   );
   const followed = new Map<string, Disposable>();
+  const scans = new Set<Promise<void>>();
   const queue = new WorkQueue(port, {
     name: "garbage_collector",
-    process: (key, signal) => collect({ access, graph, reports, enqueue }, key, signal),
+    async process(key, signal) {
+      // An owner is not let go while it may have dependents that nobody has seen yet.
+      while (scans.size > 0) await Promise.all(scans);
+      if (!signal.aborted) await collect({ access, graph, reports, enqueue }, key, signal);
+    },
   });
   const enqueue = (keys: Iterable<string>): void => {
     for (const key of keys) queue.add(key);
@@ -52,18 +60,32 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
     enqueue(graph.remove(key, uid));
   };
 
-  const follow = ({ view, keys }: ControlledResource): Disposable =>
-    followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {
+  const mayMatter = createLinkCheck();
+
+  const scan = async (view: CacheView, objects: readonly CachedObject[], signal: AbortSignal): Promise<void> => {
+    const look = (object: CachedObject): void => {
+      // What has changed since then was told as a change.
+      if (view.get(object.key) !== object) return;
+      try {
+        if (mayMatter(object)) enqueue(graph.set(object.key, object.decode()));
+      } catch (error) {
+        port.onError(error, object.key);
+      }
+    };
+    await inSlices(objects, look, signal);
+    // Owners may have gone unseen.
+    enqueue(graph.allDependents);
+  };
+
+  const follow = ({ view, keys }: ControlledResource): Disposable => {
+    const stop = new AbortController();
+    const following = followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {
       replace(objects) {
-        const present = new Set(objects.map(({ key }) => key));
         for (const key of [...graph.allDependents]) {
-          if (key.startsWith(keys.prefix) && !present.has(key)) forget(key, "");
+          if (key.startsWith(keys.prefix) && view.get(key) === undefined) forget(key, "");
         }
-        for (const object of objects) {
-          if (mayMatter(object)) enqueue(graph.set(object.key, object.decode()));
-        }
-        // Owners may have gone unseen.
-        enqueue(graph.allDependents);
+        const scanning = scan(view, objects, stop.signal).finally(() => scans.delete(scanning));
+        scans.add(scanning);
       },
       put(object, previous) {
         if (mayMatter(object) || (previous !== undefined && mayMatter(previous))) {
@@ -72,6 +94,13 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
       },
       delete: (object) => forget(object.key, object.decode().metadata.uid ?? ""),
     });
+    return {
+      [Symbol.dispose]() {
+        stop.abort();
+        following[Symbol.dispose]();
+      },
+    };
+  };
 
   const refresh = (): void => {
     const resources = new Map(withoutViews(port.resources()).map((resource) => [resource.keys.prefix, resource]));
@@ -94,16 +123,23 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
       for (const handle of followed.values()) handle[Symbol.dispose]();
     },
   };
-  return { refresh, ...createQueueController(queue, [following]) };
+  const work = {
+    async idle() {
+      await Promise.all(scans);
+      await queue.idle();
+    },
+    [Symbol.dispose]: () => queue[Symbol.dispose](),
+  };
+  return { refresh, ...createQueueController(work, [following]) };
 }
 
-const OWNER_REFERENCES = Buffer.from('"ownerReferences":');
-const DELETION_TIMESTAMP = Buffer.from('"deletionTimestamp":');
-
 /** False for the many objects that have neither owners nor are being deleted, told without parsing them. */
-function mayMatter({ bytes }: CachedObject): boolean {
-  const buffer = asBuffer(bytes);
-  return buffer.includes(OWNER_REFERENCES) || buffer.includes(DELETION_TIMESTAMP);
+function createLinkCheck(): (object: CachedObject) => boolean {
+  const reader = createMemberReader({ metadata: { ownerReferences: true, deletionTimestamp: true } });
+  return (object) => {
+    const { metadata } = object.read(reader);
+    return isJsonObject(metadata) && Object.keys(metadata).length > 0;
+  };
 }
 
 type Collection = {

@@ -2,7 +2,7 @@
 
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import type { OutputMedia } from "./negotiate-output.ts";
-import { decodeValue, isKept, jsonTextOf, type ObjectValue } from "./object-value.ts";
+import { decodeValue, jsonTextOf, keptBytes, type ObjectValue } from "./object-value.ts";
 import { indentJson } from "./pretty.ts";
 
 const NEWLINE = 0x0a;
@@ -11,7 +11,8 @@ const NEWLINE = 0x0a;
 export function encodeObject(value: ObjectValue, { format, pretty }: OutputMedia): Uint8Array | string {
   if (format === "yaml") return encodeYaml(decodeValue(value));
   if (pretty) return indentJson(jsonTextOf(value));
-  return isKept(value) ? withNewline(value.bytes) : `${jsonTextOf(value)}\n`;
+  const bytes = keptBytes(value);
+  return bytes === undefined ? `${jsonTextOf(value)}\n` : withNewline(bytes);
 }
 
 /** The same bytes with a newline behind them: all the work there is in answering with a kept object. */

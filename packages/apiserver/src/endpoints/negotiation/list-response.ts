@@ -80,7 +80,7 @@ const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount 
   ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
 });
 
-const sizeOf = (items: readonly CachedObject[]): number => items.reduce((size, { bytes }) => size + bytes.length, 0);
+const sizeOf = (items: readonly CachedObject[]): number => items.reduce((size, { byteLength }) => size + byteLength, 0);
 
 /** Each part is made when it is asked for, from about PART_BYTES of kept objects. */
 function* encodeParts(
@@ -94,7 +94,7 @@ function* encodeParts(
   for (const [i, object] of items.entries()) {
     const encoded = encoding.element(element(object));
     const piece = typeof encoded === "string" ? Buffer.from(encoded) : encoded;
-    const cost = Math.max(piece.length, object.bytes.length) + separator.length;
+    const cost = Math.max(piece.length, object.byteLength) + separator.length;
     if (read > 0 && read + cost > PART_BYTES) {
       yield Buffer.concat(pieces);
       pieces = [];

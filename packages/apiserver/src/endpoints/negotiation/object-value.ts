@@ -10,14 +10,21 @@ export type KeptObject = { readonly bytes: Uint8Array };
 
 export type ObjectValue = KeptObject | JsonObject;
 
-/** No JSON value is a Uint8Array, so a member called `bytes` is not mistaken for one. */
-export const isKept = (value: ObjectValue): value is KeptObject => value["bytes"] instanceof Uint8Array;
+/** The bytes of a kept object. No JSON value is a Uint8Array, so a member called `bytes` is not mistaken for them. */
+export function keptBytes(value: ObjectValue): Uint8Array | undefined {
+  const { bytes } = value;
+  return bytes instanceof Uint8Array ? bytes : undefined;
+}
 
-/** Kept bytes are always those of an object. */
-export const decodeValue = (value: ObjectValue): JsonObject =>
-  isKept(value) ? (parseJson(value.bytes) as JsonObject) : value;
+export function decodeValue(value: ObjectValue): JsonObject {
+  const bytes = keptBytes(value);
+  // Kept bytes are always those of an object, and what is not kept is one.
+  return (bytes === undefined ? value : parseJson(bytes)) as JsonObject;
+}
 
 /** Compact JSON. */
 export function jsonTextOf(value: ObjectValue): string {
-  return isKept(value) ? asBuffer(value.bytes).toString("utf8") : stringifyJson(value);
+  const bytes = keptBytes(value);
+  // As above.
+  return bytes === undefined ? stringifyJson(value as JsonObject) : asBuffer(bytes).toString("utf8");
 }
