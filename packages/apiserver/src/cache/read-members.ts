@@ -41,21 +41,37 @@ type Cursor = { readonly memory: Buffer; at: number; readonly end: number };
 type Wanted = {
   readonly name: string;
   /** Undefined: all of the value. */
-  readonly part: readonly Wanted[] | undefined;
+  readonly part: WantedMembers | undefined;
   /** The last text read here. Many objects repeat it, and then share it. */
   last: string;
 };
 
-const wantedOf = (selection: MemberSelection): readonly Wanted[] =>
-  Object.entries(selection).map(([name, part]) => ({
-    name,
-    part: part === true ? undefined : wantedOf(part),
-    last: "",
-  }));
+type WantedMembers = {
+  readonly count: number;
+  /** By the length of their names: few names are compared with more than one. */
+  readonly byLength: readonly (readonly Wanted[])[];
+};
 
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
-const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
+function wantedOf(selection: MemberSelection): WantedMembers {
+  const byLength: Wanted[][] = [];
+  for (const [name, part] of Object.entries(selection)) {
+    while (byLength.length <= name.length) byLength.push([]);
+    byLength[name.length]?.push({ name, part: part === true ? undefined : wantedOf(part), last: "" });
+  }
+  return { count: Object.keys(selection).length, byLength };
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const FIRST_BEYOND_ASCII = 0x80;
+/** So far a string is followed byte by byte; for longer ones a call into Node is quicker. */
+const NEAR_BYTES = 24;
 /** Numbers of more digits may need more than a double. */
 const MAX_PLAIN_DIGITS = 15;
 
@@ -63,35 +79,43 @@ const MAX_PLAIN_DIGITS = 15;
  * Undefined for what is not written as JSON.stringify does. Begins at the brace, and ends behind the closing one or, unless it is to go
  * `toTheEnd`, behind the last wanted member.
  */
-function readObject(cursor: Cursor, wanted: readonly Wanted[], toTheEnd: boolean): JsonObject | undefined {
-  const { memory } = cursor;
+function readObject(cursor: Cursor, wanted: WantedMembers, toTheEnd: boolean): JsonObject | undefined {
+  const { memory, end } = cursor;
   const object: { [name: string]: JsonValue } = {};
-  let missing = wanted.length;
-  if (memory[++cursor.at] === CLOSE_BRACE) {
-    cursor.at++;
+  let missing = wanted.count;
+  let at = cursor.at + 1;
+  if (memory[at] === CLOSE_BRACE) {
+    cursor.at = at + 1;
     return object;
   }
-  for (;;) {
-    const nameStart = cursor.at + 1;
-    if (!stepOverString(cursor) || memory[cursor.at] !== COLON) return undefined;
-    const member = wantedAt(wanted, memory, nameStart, cursor.at - 1);
-    cursor.at++;
+  while (at < end) {
+    const nameEnd = memory[at] === QUOTE ? endOfString(memory, at, end) : end;
+    if (memory[nameEnd] !== COLON) return undefined;
+    const member = missing === 0 ? undefined : wantedAt(wanted, memory, at + 1, nameEnd - 1);
+    cursor.at = nameEnd + 1;
     if (member === undefined) {
-      if (!stepOver(cursor)) return undefined;
+      cursor.at = endOfValue(memory, cursor.at, end);
     } else {
       const value = readValue(cursor, member);
       if (value === undefined) return undefined;
       object[member.name] = value;
       if (--missing === 0 && !toTheEnd) return object;
     }
-    const after = memory[cursor.at++];
-    if (after === CLOSE_BRACE) return object;
-    if (after !== COMMA || cursor.at >= cursor.end) return undefined;
+    at = cursor.at + 1;
+    const after = memory[cursor.at];
+    if (after === CLOSE_BRACE) {
+      cursor.at = at;
+      return object;
+    }
+    if (after !== COMMA) return undefined;
   }
+  return undefined;
 }
 
-function wantedAt(wanted: readonly Wanted[], memory: Buffer, start: number, end: number): Wanted | undefined {
-  for (const member of wanted) {
+function wantedAt({ byLength }: WantedMembers, memory: Buffer, start: number, end: number): Wanted | undefined {
+  const length = end - start;
+  if (length >= byLength.length) return undefined;
+  for (const member of byLength[length] ?? []) {
     if (isTextAt(member.name, memory, start, end)) return member;
   }
   return undefined;
@@ -111,8 +135,8 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
   const { memory, at: start } = cursor;
   const first = memory[start];
   if (first === OPEN_BRACE && member.part !== undefined) return readObject(cursor, member.part, true);
-  if (!stepOver(cursor)) return undefined;
-  const end = cursor.at;
+  const end = endOfValue(memory, start, cursor.end);
+  cursor.at = end;
   if (first === QUOTE) {
     if (isTextAt(member.last, memory, start + 1, end - 1)) return member.last;
     if (isPlainText(memory, start + 1, end - 1)) {
@@ -126,51 +150,62 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
   return parseJson(memory.subarray(start, end));
 }
 
-/** Behind the value that begins here; false where it does not end. */
-function stepOver(cursor: Cursor): boolean {
-  const { memory, end } = cursor;
-  const first = memory[cursor.at];
-  if (first === QUOTE) return stepOverString(cursor);
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return stepOverScalar(cursor);
+// What has no end ends with the memory: behind it nothing fits then, and the whole is parsed.
+
+/** Behind the value that begins here. */
+function endOfValue(memory: Buffer, start: number, end: number): number {
+  const first = memory[start];
+  if (first === QUOTE) return endOfString(memory, start, end);
+  return first === OPEN_BRACE || first === OPEN_BRACKET
+    ? endOfContainer(memory, start, end)
+    : endOfScalar(memory, start, end);
+}
+
+function endOfContainer(memory: Buffer, start: number, end: number): number {
   let depth = 0;
-  while (cursor.at < end) {
-    const code = memory[cursor.at];
-    if (code === QUOTE) {
-      if (!stepOverString(cursor)) return false;
-      continue;
-    }
-    cursor.at++;
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
-    else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) return true;
-  }
-  return false;
-}
-
-function stepOverString(cursor: Cursor): boolean {
-  const { memory, end } = cursor;
-  let at = cursor.at;
-  if (memory[at++] !== QUOTE) return false;
-  while (at < end) {
-    const code = memory[at++];
-    if (code === BACKSLASH) at++;
-    else if (code === QUOTE) {
-      cursor.at = at;
-      return true;
-    }
-  }
-  return false;
-}
-
-function stepOverScalar(cursor: Cursor): boolean {
-  const { memory, end, at: start } = cursor;
   let at = start;
   while (at < end) {
     const code = memory[at];
-    if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) break;
-    at++;
+    if (code === QUOTE) at = endOfString(memory, at, end);
+    else {
+      at++;
+      if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+      else if ((code === CLOSE_BRACE || code === CLOSE_BRACKET) && --depth === 0) return at;
+    }
   }
-  cursor.at = at;
-  return at > start;
+  return end;
+}
+
+function endOfString(memory: Buffer, start: number, end: number): number {
+  const near = Math.min(end, start + NEAR_BYTES);
+  for (let at = start + 1; at < near; at++) {
+    const code = memory[at];
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) break;
+  }
+  return endOfLongString(memory, start, end);
+}
+
+function endOfLongString(memory: Buffer, start: number, end: number): number {
+  for (
+    let quote = memory.indexOf(QUOTE, start + 1);
+    quote >= 0 && quote < end;
+    quote = memory.indexOf(QUOTE, quote + 1)
+  ) {
+    let unescaped = quote;
+    while (memory[unescaped - 1] === BACKSLASH) unescaped--;
+    // An even number of backslashes stand for half as many, and none of them for the quote.
+    if ((quote - unescaped) % 2 === 0) return quote + 1;
+  }
+  return end;
+}
+
+function endOfScalar(memory: Buffer, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
+    const code = memory[at];
+    if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET) return at;
+  }
+  return end;
 }
 
 /** Whether every byte is a character by itself, and stands for itself. */
@@ -183,6 +218,7 @@ function isPlainText(memory: Buffer, start: number, end: number): boolean {
 }
 
 function plainNumber(memory: Buffer, start: number, end: number): number | undefined {
+  if (start === end) return undefined;
   let number = 0;
   for (let at = start; at < end; at++) {
     const digit = (memory[at] ?? 0) - 0x30;

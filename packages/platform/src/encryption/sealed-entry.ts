@@ -9,11 +9,15 @@ const MAGIC = "postern:aes256gcm:v1:";
 const ID_LENGTH = 8;
 const HEAD_LENGTH = MAGIC.length + ID_LENGTH + 1;
 
-/** Secrets of the management API and of every embedded virtual cluster. */
-const SECRETS = /^\/registry\/[^/]+\/core\/secrets\//;
+const ROOT = "/registry/";
+/** Secrets of the management API and of every embedded virtual cluster: this stands behind the name of the one or the other. */
+const SECRETS = "/core/secrets/";
 
 /** Whether what is kept under a key of the store is sealed as a whole. */
-export const isSealedPlace = (key: string): boolean => SECRETS.test(key);
+export function isSealedPlace(key: string): boolean {
+  const nameEnd = key.indexOf("/", ROOT.length);
+  return nameEnd > ROOT.length && key.startsWith(SECRETS, nameEnd) && key.startsWith(ROOT);
+}
 
 /** The id of the key that a value is under; undefined for a value that is not sealed. */
 export function sealedUnder(value: Uint8Array): string | undefined {

@@ -56,6 +56,7 @@ class SealedStorage implements Storage {
 
   async list(prefix: string, options?: ListOptions): Promise<ListResult> {
     const result = await this.#storage.list(prefix, options);
+    if (!result.entries.some(({ key }) => isSealedPlace(key))) return result;
     await this.#learn(result.entries);
     return { ...result, entries: result.entries.map((entry) => this.#open(entry)) };
   }
