@@ -61,7 +61,10 @@ function credentialOf({
 }: KubeConfigUser): ProxyCredential {
   const [way] = unsupported;
   // A program named by the file would run with the platform's rights.
-  if (way !== undefined) throw new KubeConfigError(`${ORIGIN}: it signs in by ${way}, which is not supported: put a token or a client certificate in`);
+  if (way !== undefined)
+    throw new KubeConfigError(
+      `${ORIGIN}: it signs in by ${way}, which is not supported: put a token or a client certificate in`,
+    );
   if (tokenFile !== undefined) throw new KubeConfigError(`${ORIGIN}: it names a file for the token: put the token in`);
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     throw new KubeConfigError(
