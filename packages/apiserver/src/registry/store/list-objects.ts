@@ -22,6 +22,9 @@ const CONTINUE_TOO_OLD =
 /** Entries read at once from the store when a selector may drop most of them. */
 const SELECTIVE_CHUNK = 1000;
 
+/** To count more than this takes a store longer than to read a page. */
+const MAX_COUNTED = 10_000;
+
 type Page = {
   readonly items: readonly CachedObject[];
   readonly revision: Revision;
@@ -177,6 +180,7 @@ async function readSnapshot(
   { signal }: RequestContext,
 ): Promise<Page> {
   const { prefix, limit, matches } = range;
+  const counting = store.view.count(prefix, startAfter) > MAX_COUNTED ? "any" : "exact";
   const items: CachedObject[] = [];
   let after = startAfter;
   for (;;) {
@@ -184,8 +188,7 @@ async function readSnapshot(
     const { entries, remaining } = await store.storage
       .list(prefix, {
         revision,
-        // To count what follows takes a store longer than to read the page.
-        remaining: "any",
+        remaining: counting,
         signal,
         ...(after === "" ? {} : { startAfter: after }),
         ...(wanted === undefined ? {} : { limit: wanted }),
@@ -198,7 +201,8 @@ async function readSnapshot(
     if (remaining === 0 || entries.length === 0) return { items, revision, remaining: 0, lastKey: undefined };
     if (matches === undefined) {
       // As many as there are now: clients are told not to take it for exact.
-      return { items, revision, remaining: Math.max(1, store.view.count(prefix, after)), lastKey: after };
+      const left = counting === "exact" ? remaining : Math.max(1, store.view.count(prefix, after));
+      return { items, revision, remaining: left, lastKey: after };
     }
   }
 }
