@@ -16,6 +16,24 @@ const secretScan = {
   setupFiles: "tools/secret-scan/record-exchanges.ts",
 };
 
+const system = {
+  ...secretScan,
+  ...patience,
+  fileParallelism: false,
+  globalSetup: [secretScan.globalSetup, "test/e2e/testing/shared-etcd.ts"],
+};
+
+/** Some of what holds wherever servers keep their objects, in less than a minute; all of it runs on each store by night. */
+const ANY_STORE = {
+  conformance: ["test/conformance/{apply,delete,list,owners,patch,update,watch}.test.ts"],
+  endToEnd: ["test/e2e/{javascript-client,kubeconfig-action,service-account-tokens}.test.ts"],
+};
+
+const systemOn = (store: string, include: string[]) => ({
+  ...shared,
+  test: { ...system, name: `system on ${store}`, include, env: { STORES: store } },
+});
+
 const ETCD_TESTS = ["packages/stores/src/etcd/**/*.test.ts"];
 
 export default defineConfig({
@@ -37,17 +55,11 @@ export default defineConfig({
       },
       // Beside their source, but too slow to be run with every change: they start clusters, and stop members of them.
       { ...shared, test: { ...secretScan, name: "etcd", include: ETCD_TESTS, ...patience } },
-      {
-        ...shared,
-        test: {
-          ...secretScan,
-          name: "system",
-          include: ["test/**/*.test.ts"],
-          ...patience,
-          fileParallelism: false,
-          globalSetup: [secretScan.globalSetup, "test/e2e/testing/shared-etcd.ts"],
-        },
-      },
+      { ...shared, test: { ...system, name: "system", include: ["test/**/*.test.ts"] } },
+      systemOn("etcd", [...ANY_STORE.conformance, ...ANY_STORE.endToEnd]),
+      // What these leave out has run on that store as "system" already.
+      systemOn("sqlite", ANY_STORE.conformance),
+      systemOn("memory", ANY_STORE.endToEnd),
     ],
   },
 });

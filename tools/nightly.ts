@@ -1,5 +1,5 @@
 // Runs what `npm test` has no time for, one after the other: faults and crashes by the hundred, simulations of a thousand hours,
-// properties by the hundred thousand. Hours, all in all; says how long each took, and with which seed it is repeated.
+// properties by the hundred thousand, and whole suites on every store. Hours, all in all; says how long each took, and with which seed it is repeated.
 // Usage: tsx tools/nightly.ts [word…]: with words, only the runs that have one in their name. NIGHTLY_SEED repeats a night.
 
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,19 @@ const seed = Number(process.env["NIGHTLY_SEED"] ?? Math.floor(Math.random() * 2 
 /** Longer than any of them takes. */
 const TEST_TIMEOUT_MS = 12 * 3_600_000;
 
+/** The whole of a suite with its servers on one store. */
+const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string): Run => ({
+  name,
+  project: "system",
+  paths: [path],
+  environment: { STORES: store },
+});
+
 const RUNS: readonly Run[] = [
+  onStore("conformance on etcd", "etcd", "test/conformance"),
+  onStore("conformance on SQLite", "sqlite", "test/conformance"),
+  onStore("end to end on etcd", "etcd", "test/e2e"),
+  onStore("end to end in memory", "memory", "test/e2e"),
   {
     name: "kill -9 of a server with traffic",
     project: "system",

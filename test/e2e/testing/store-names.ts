@@ -6,9 +6,8 @@ export type StoreName = (typeof STORE_NAMES)[number];
 
 export const areStoresChosen = (): boolean => process.env["STORES"] !== undefined;
 
-/** Throws where STORES names something else. */
-export function storeNames(): readonly StoreName[] {
-  const text = process.env["STORES"] ?? "sqlite,etcd";
+/** Throws where `text`, the value of STORES, names something else. */
+export function storeNames(text = process.env["STORES"] ?? "sqlite,etcd"): readonly StoreName[] {
   return text.split(",").map((each) => {
     const name = STORE_NAMES.find((known) => known === each.trim());
     if (name === undefined) throw new Error(`STORES: ${each} is none of ${STORE_NAMES.join(", ")}`);
