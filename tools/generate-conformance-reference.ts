@@ -13,7 +13,9 @@ import { renderConformanceReference, type SuiteResult } from "../test/conformanc
 const folder = mkdtempSync(join(tmpdir(), "postern-conformance-"));
 const resultFile = join(folder, "result.json");
 const files = [...new Set(findCases().map(({ file }) => file))];
-const run = ["vitest", "run", ...files, "--reporter=json", `--outputFile=${resultFile}`];
+// Other projects run the same files again, on other stores.
+const projects = ["unit", "etcd", "system"].flatMap((name) => ["--project", name]);
+const run = ["vitest", "run", ...projects, ...files, "--reporter=json", `--outputFile=${resultFile}`];
 spawnSync("npx", run, { stdio: ["ignore", "ignore", "inherit"] });
 const result: SuiteResult = JSON.parse(readFileSync(resultFile, "utf8"));
 rmSync(folder, { recursive: true });

@@ -16,9 +16,9 @@ declare module "vitest" {
 }
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // The tests have what their project sets, which this process has not.
-  if (!storeNames(project.config.env["STORES"] ?? undefined).includes("etcd") || whyNoEtcd() !== undefined)
-    return undefined;
+  // The tests have what their project sets, which this process has not; most projects set nothing.
+  const env: { readonly STORES?: string } | undefined = project.config.env;
+  if (!storeNames(env?.STORES).includes("etcd") || whyNoEtcd() !== undefined) return undefined;
   const cluster = await startEtcd();
   project.provide("etcdEndpoint", cluster.endpoints[0]);
   project.provide("etcdFolder", cluster.folder);
