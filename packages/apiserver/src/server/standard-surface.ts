@@ -22,6 +22,7 @@ import { builtinResources } from "../builtin/builtin-resources.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from "../builtin/rbac/bootstrap-policy.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
+import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
 import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
 import {
@@ -211,6 +212,7 @@ function startControllers(
     ...(pem === undefined ? [] : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(pem))]),
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
+    createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];
 }

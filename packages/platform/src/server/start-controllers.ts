@@ -2,6 +2,7 @@
 
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createEventExpiry } from "@postern/apiserver/controllers/event-expiry";
 import { createGarbageCollector } from "@postern/apiserver/controllers/garbage-collector/garbage-collector";
 import { createNamespaceController } from "@postern/apiserver/controllers/namespace-controller/namespace-controller";
 import { createRoleAggregationController } from "@postern/apiserver/controllers/role-aggregation/role-aggregation-controller";
@@ -44,6 +45,7 @@ export function startControllers(
   return [
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
+    createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
     createAccessKeyReaper({ port, accessKeys, keys }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
