@@ -93,7 +93,7 @@ describe("certificate signing requests", () => {
       "rsa:1024",
       "-nodes",
       "-keyout",
-      workspace.path("k"),
+      workspace.path("weak.key"),
       "-subj",
       "/CN=x",
       "-out",

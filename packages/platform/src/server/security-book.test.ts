@@ -111,7 +111,11 @@ describe("over the whole server", () => {
     };
     expect((await rotate("mine")).status).toBe(201);
     const attempts: readonly PlatformCall[] = [
-      { method: "PATCH", path: "ownedaccesskeys/in-grace", body: { spec: { key: "x".repeat(40) } } },
+      {
+        method: "PATCH",
+        path: "ownedaccesskeys/in-grace",
+        body: { spec: { key: "a-value-of-its-own-that-is-long-enough-7403" } },
+      },
       { method: "PATCH", path: "ownedaccesskeys/in-grace", body: { spec: { disabled: true } } },
       { method: "DELETE", path: "ownedaccesskeys/in-grace" },
     ];
