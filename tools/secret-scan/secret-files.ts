@@ -13,7 +13,8 @@ type SecretFile = {
 const KUBE_CONFIG_FIELD = /("?(?:token|client-key-data)"?: *"?)([^\s"]+)/g;
 
 const SECRET_FILES: readonly SecretFile[] = [
-  { name: /(^|\/)server\.key$/, kinds: ["secret of a server"] },
+  // Also what a server of a test proves itself with.
+  { name: /(^|\/)server\.key$/, kinds: ["secret of a server", "private key"] },
   { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
   { name: /\/access-key$/, kinds: ["access key"] },
   {
