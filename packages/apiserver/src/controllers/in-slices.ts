@@ -6,18 +6,19 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 const SLICE = 1_000;
 
 /**
- * Visits every item, some of them at once and each further slice in a turn of the event loop of its own. Ends early when `signal` is
- * aborted. Items may come and go meanwhile, as far as `items` allows it.
+ * Visits every item, one after the other: some of them at once and each further slice in a turn of the event loop of its own. Ends early
+ * when `signal` is aborted. Items may come and go meanwhile, as far as `items` allows it.
  */
 export async function inSlices<Item>(
   items: Iterable<Item>,
-  visit: (item: Item) => void,
+  visit: (item: Item) => void | Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   let visited = 0;
   for (const item of items) {
     if (signal.aborted) return;
-    visit(item);
+    const visiting = visit(item);
+    if (visiting !== undefined) await visiting;
     if (++visited % SLICE === 0) await nextTurn();
   }
 }

@@ -1,7 +1,7 @@
 // A controller that looks through all there is from time to time, and deletes what is over.
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Controller, ControllerPort } from "./controller-port.ts";
+import { inSlices } from "./in-slices.ts";
 import { passingOverRaces } from "./update-controlled.ts";
 
 export type Sweeping<Item> = {
@@ -18,8 +18,6 @@ export type Sweeping<Item> = {
 
 /** So many deletions at once go into one commit of the store. */
 const BATCH = 64;
-/** So many items are looked at before requests get their turn. */
-const SLICE = 1_000;
 
 /** Sweeps at once, and then again and again until it is disposed. */
 export function createSweeper<Item>(
@@ -40,18 +38,17 @@ export function createSweeper<Item>(
 
   const sweep = async (): Promise<void> => {
     let batch: Item[] = [];
-    let looked = 0;
-    for (const item of items()) {
-      if (signal.aborted) return;
+    const removeBatch = async (): Promise<void> => {
+      const items = batch;
+      batch = [];
+      await Promise.all(items.map(removeOne));
+    };
+    const look = (item: Item): Promise<void> | undefined => {
       if (isOver(item)) batch.push(item);
-      if (batch.length === BATCH) {
-        await Promise.all(batch.map(removeOne));
-        batch = [];
-      } else if (++looked % SLICE === 0) {
-        await nextTurn();
-      }
-    }
-    await Promise.all(batch.map(removeOne));
+      return batch.length === BATCH ? removeBatch() : undefined;
+    };
+    await inSlices(items(), look, signal);
+    if (!signal.aborted) await removeBatch();
   };
 
   let running = sweep();
