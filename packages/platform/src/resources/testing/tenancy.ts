@@ -15,6 +15,7 @@ import { createStandardSurface, requiredResource } from "@postern/apiserver/serv
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, type TestRequest, testAdmin } from "@postern/apiserver/testing/test-context";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { accessKey } from "../../access-keys/testing/access-key.ts";
 import { type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { createInstanceFacts } from "../../authorization/instance-facts.ts";
 import { createProjectFacts } from "../../authorization/project-facts.ts";
@@ -124,7 +125,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     async mint(request) {
       const key = `control-plane-key-${controlPlane.length}`;
       controlPlane.push({ ...request, key });
-      keys.set(key, keyState({ name: `name-of-${key}`, id: key }));
+      keys.set(key, accessKey({ name: `name-of-${key}`, id: key }));
       return key;
     },
     revoke: async (name) => void revoked.push(name),
@@ -322,21 +323,6 @@ export async function createTenancy(options: TenancyOptions = {}) {
     },
   };
 }
-
-export const keyState = (state: Partial<AccessKeyState>): AccessKeyState => ({
-  name: "key",
-  uid: "key-uid",
-  id: "keyid00000",
-  owner: { kind: "user", name: "alice" },
-  groups: [],
-  type: "",
-  restrictions: undefined,
-  disabled: false,
-  expiresAt: undefined,
-  parentUids: [],
-  revision: 1,
-  ...state,
-});
 
 /** Users have the subjects `<name>@example.test`. */
 function createTestDirectory(users: readonly string[], teams: readonly string[]): Directory {

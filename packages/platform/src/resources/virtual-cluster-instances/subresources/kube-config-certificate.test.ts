@@ -1,8 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { accessKey } from "../../../access-keys/testing/access-key.ts";
 import { createWorkspace, openssl } from "../../../pki/testing/openssl.ts";
-import { createTenancy, keyState, type Tenancy, userOf } from "../../testing/tenancy.ts";
+import { createTenancy, type Tenancy, userOf } from "../../testing/tenancy.ts";
 import { ask, countOf, dump, withTenancy } from "./testing/ask-kube-config.ts";
 
 let shared: Tenancy;
@@ -96,13 +97,13 @@ describe("a kube config with a certificate", () => {
 
   it("security book 14: ends with the key that asked", async () => {
     const expiresAt = Date.now() + 1_000_000;
-    shared.keys.set("ending", keyState({ id: "ending", expiresAt }));
+    shared.keys.set("ending", accessKey({ id: "ending", expiresAt }));
     const { body } = await ask(shared, { credentialId: "ending", spec: { clientCert: true, certificateTTL: 86_400 } });
     expect(Date.parse(body.status.expirationTimestamp)).toBeLessThanOrEqual(expiresAt);
   });
 
   it("security book 14: is refused where the key that asked ends before the shortest certificate would", async () => {
-    shared.keys.set("last", keyState({ id: "last", expiresAt: Date.now() + 60_000 }));
+    shared.keys.set("last", accessKey({ id: "last", expiresAt: Date.now() + 60_000 }));
     const refused = ask(shared, { credentialId: "last", spec: { clientCert: true } });
     await expect(refused).rejects.toMatchObject({ code: 403, message: expect.stringContaining("600 seconds") });
   });

@@ -2,15 +2,8 @@ import { createServer } from "node:net";
 import type { AuthorizationAttributes } from "@postern/apiserver/authorization/authorizer";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import {
-  createTenancy,
-  GROUP,
-  keyState,
-  PLATFORM_CA,
-  PLATFORM_URL,
-  type Tenancy,
-  userOf,
-} from "../../testing/tenancy.ts";
+import { accessKey } from "../../../access-keys/testing/access-key.ts";
+import { createTenancy, GROUP, PLATFORM_CA, PLATFORM_URL, type Tenancy, userOf } from "../../testing/tenancy.ts";
 import { alice, ask, countOf, URL_OF, withTenancy } from "./testing/ask-kube-config.ts";
 
 let shared: Tenancy;
@@ -59,7 +52,7 @@ describe("a kube config with a token", () => {
   });
 
   it("holds a new key of the requester that opens this one virtual cluster and dies with the key that asked", async () => {
-    shared.keys.set("asking", keyState({ id: "asking", name: "asking", uid: "asking-uid", groups: ["extra"] }));
+    shared.keys.set("asking", accessKey({ id: "asking", name: "asking", uid: "asking-uid", groups: ["extra"] }));
     await ask(shared, { credentialId: "asking", spec: { certificateTTL: 1200 } });
     expect(shared.minted.at(-1)).toMatchObject({
       owner: { kind: "user", name: "alice" },
@@ -71,7 +64,7 @@ describe("a kube config with a token", () => {
   });
 
   it("belongs to whoever is impersonated, with the asking key as its parent", async () => {
-    shared.keys.set("admin", keyState({ id: "admin", uid: "admin-uid", owner: { kind: "user", name: "bob" } }));
+    shared.keys.set("admin", accessKey({ id: "admin", uid: "admin-uid", owner: { kind: "user", name: "bob" } }));
     await ask(shared, { credentialId: "admin" });
     expect(shared.minted.at(-1)).toMatchObject({
       owner: { kind: "user", name: "alice" },
@@ -86,7 +79,7 @@ describe("a kube config with a token", () => {
 
   it("ends with the key that asked at the latest, and says when", async () => {
     const expiresAt = Math.floor(Date.now() / 1000) * 1000 + 700_000;
-    shared.keys.set("short", keyState({ id: "short", uid: "short-uid", expiresAt }));
+    shared.keys.set("short", accessKey({ id: "short", uid: "short-uid", expiresAt }));
     const { body } = await ask(shared, { credentialId: "short" });
     expect(Date.parse(body.status.expirationTimestamp)).toBe(expiresAt);
   });
@@ -186,7 +179,7 @@ describe("who gets a kube config", () => {
 
   it("security book 2: a scoped key gets one for its own owner alone", async () => {
     const restrictions = { scope: undefined, ruleSets: [[]] };
-    shared.keys.set("scoped", keyState({ id: "scoped", restrictions, owner: { kind: "user", name: "bob" } }));
+    shared.keys.set("scoped", accessKey({ id: "scoped", restrictions, owner: { kind: "user", name: "bob" } }));
     await expect(ask(shared, { credentialId: "scoped" })).rejects.toMatchObject({ code: 403 });
     expect((await ask(shared, { credentialId: "scoped", user: userOf("bob") })).status).toBe(201);
   });
