@@ -2,10 +2,12 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-request-attributes";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 
 const GRANTS: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);
+const tokenOfAnyAccount = tokenRequestAttributes({ namespace: "", name: "" });
 const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch"]);
 
 /**
@@ -17,7 +19,7 @@ export async function refuseRemoteGrants(context: RequestContext): Promise<void>
   const { apiGroup, resource, verb, name } = resolveRequestInfo(request.method, request.path, request.query);
   if (outerAuthorizer === undefined || apiGroup !== RBAC_GROUP) return;
   if (!GRANTS.has(resource) || !WRITES.has(verb)) return;
-  const { verdict } = await outerAuthorizer.authorize({ user, credential, ...TOKEN_OF_ANY_ACCOUNT });
+  const { verdict } = await outerAuthorizer.authorize({ user, credential, ...tokenOfAnyAccount });
   if (verdict === "allow") return;
   throw forbiddenRequestError(
     { group: apiGroup, resource },
@@ -25,15 +27,3 @@ export async function refuseRemoteGrants(context: RequestContext): Promise<void>
     "the access key does not open all of this cluster, which cannot tell what of it is given away",
   );
 }
-
-const TOKEN_OF_ANY_ACCOUNT = {
-  verb: "create",
-  isResourceRequest: true,
-  apiGroup: "",
-  apiVersion: "v1",
-  resource: "serviceaccounts",
-  subresource: "token",
-  namespace: "",
-  name: "",
-  path: "",
-} as const;

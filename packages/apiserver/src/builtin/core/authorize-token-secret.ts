@@ -6,6 +6,7 @@ import {
   ACCOUNT_NAME_ANNOTATION,
   SECRET_TOKEN_TYPE,
 } from "../../authentication/service-account-tokens/secret-token.ts";
+import { tokenRequestAttributes } from "../../authorization/token-request-attributes.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 
 const accountOf = (secret: KubeObject | undefined): string =>
@@ -26,15 +27,7 @@ export async function authorizeTokenSecret(
   const { verdict, reason } = await outerAuthorizer.authorize({
     user,
     credential,
-    verb: "create",
-    isResourceRequest: true,
-    apiGroup: "",
-    apiVersion: "v1",
-    resource: "serviceaccounts",
-    subresource: "token",
-    namespace,
-    name: account,
-    path: "",
+    ...tokenRequestAttributes({ namespace, name: account }),
   });
   if (verdict !== "allow") throw forbiddenRequestError({ group: "", resource: "secrets" }, name, reason);
 }
