@@ -6,8 +6,8 @@ import { insideClusterRole } from "./inside-groups.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { inScope } from "./scope.ts";
 import {
-  type Instance,
   inner,
+  instanceWith,
   intoCluster,
   intoSpace,
   intoVirtualCluster,
@@ -16,6 +16,7 @@ import {
   names,
   ruled,
   scoped,
+  UNOWNED,
   userInfo,
   type World,
   world,
@@ -43,20 +44,10 @@ const ALIKE: readonly string[] = [
   "",
 ];
 
-const NOBODY = { user: "", team: "" };
 const subject = (kind: string, name: string) => [{ kind, name, namespace: "" }];
 const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "postern:admin" };
-const instance = (parts: Partial<Instance>): Instance => ({
-  resource: "virtualclusterinstances",
-  namespace: "p-a",
-  name: "v1",
-  owner: NOBODY,
-  access: [],
-  extraAccessRules: [],
-  ...parts,
-});
 const member = (kind: string): Partial<World> => ({
-  projects: [{ name: "a", owner: NOBODY, members: [{ kind, name: NAME, clusterRole: "postern:project-viewer" }] }],
+  projects: [{ name: "a", owner: UNOWNED, members: [{ kind, name: NAME, clusterRole: "postern:project-viewer" }] }],
 });
 const getInstance = management({ resource: "virtualclusterinstances", namespace: "p-a", name: "v1" });
 const asUser = (name: string) => userInfo(name);
@@ -78,16 +69,16 @@ describe("security book 7: a right is had by the exact name", () => {
     ["team in a project", member("Team"), asTeam],
     ["user that owns a project", { projects: [{ name: "a", owner: { user: NAME, team: "" }, members: [] }] }, asUser],
     ["team that owns a project", { projects: [{ name: "a", owner: { user: "", team: NAME }, members: [] }] }, asTeam],
-    ["user that owns an instance", { instances: [instance({ owner: { user: NAME, team: "" } })] }, asUser],
-    ["team that owns an instance", { instances: [instance({ owner: { user: "", team: NAME } })] }, asTeam],
+    ["user that owns an instance", { instances: [instanceWith({ owner: { user: NAME, team: "" } })] }, asUser],
+    ["team that owns an instance", { instances: [instanceWith({ owner: { user: "", team: NAME } })] }, asTeam],
     [
       "user that an instance names",
-      { instances: [instance({ access: [{ verbs: ["get"], subresources: [], users: [NAME], teams: [] }] })] },
+      { instances: [instanceWith({ access: [{ verbs: ["get"], subresources: [], users: [NAME], teams: [] }] })] },
       asUser,
     ],
     [
       "team that an instance names",
-      { instances: [instance({ access: [{ verbs: ["get"], subresources: [], users: [], teams: [NAME] }] })] },
+      { instances: [instanceWith({ access: [{ verbs: ["get"], subresources: [], users: [], teams: [NAME] }] })] },
       asTeam,
     ],
   ])("of the %s", (_what, parts, caller) => {
@@ -108,7 +99,7 @@ describe("security book 7: a right is had by the exact name", () => {
 
   it("of the user to whom a role inside is given", () => {
     const rule = { users: [NAME], teams: [], clusterRole: "edit" };
-    const sources = memorySources(world({ instances: [instance({ extraAccessRules: [rule] })] }));
+    const sources = memorySources(world({ instances: [instanceWith({ extraAccessRules: [rule] })] }));
     const roleOf = (name: string) => insideClusterRole(asUser(name), { project: "a", virtualCluster: "v1" }, sources);
     expect(roleOf(NAME)).toBe("edit");
     expect(ALIKE.map(roleOf)).toEqual(ALIKE.map(() => undefined));

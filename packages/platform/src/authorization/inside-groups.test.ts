@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { insideClusterRole, insideGroups, insideIdentity } from "./inside-groups.ts";
-import { admin, type Instance, memorySources, type Project, userInfo, world } from "./testing/memory-world.ts";
+import { admin, instanceWith, memorySources, type Project, userInfo, world } from "./testing/memory-world.ts";
 
 const project: Project = {
   name: "a",
@@ -11,17 +11,13 @@ const project: Project = {
     { kind: "User", name: "vera", clusterRole: "postern:project-viewer" },
   ],
 };
-const instance: Instance = {
-  resource: "virtualclusterinstances",
-  namespace: "p-a",
-  name: "v1",
+const instance = instanceWith({
   owner: { user: "ines", team: "" },
-  access: [],
   extraAccessRules: [
     { users: [], teams: ["auditors"], clusterRole: "view" },
     { users: ["vera"], teams: [], clusterRole: "deployer" },
   ],
-};
+});
 const sources = memorySources(world({ projects: [project], instances: [instance] }));
 const place = { project: "a", virtualCluster: "v1" };
 

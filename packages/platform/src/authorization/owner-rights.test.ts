@@ -4,18 +4,18 @@ import { describe, expect, it, test } from "vitest";
 import { clusterRoleRules, ownerRight, projectOfRequest, projectRolesOf } from "./owner-rights.ts";
 import type { TargetedRequest } from "./request-target.ts";
 import {
-  type Instance,
   inner,
+  instanceWith,
   memorySources,
   names,
   type Project,
+  UNOWNED,
   userInfo,
   type World,
   world,
 } from "./testing/memory-world.ts";
 
 const GROUP = names.managementGroup;
-const NOBODY = { user: "", team: "" };
 const ask = (verb: string, parts: Partial<TargetedRequest> = {}) => inner({ verb, apiGroup: GROUP, ...parts });
 const right = (user: Parameters<typeof ownerRight>[0], request: TargetedRequest, parts: Partial<World> = {}) => {
   const sources = memorySources(world(parts));
@@ -24,18 +24,14 @@ const right = (user: Parameters<typeof ownerRight>[0], request: TargetedRequest,
 const clusterAgent = (cluster: string) => ({ name: `postern:cluster:${cluster}`, groups: ["system:authenticated"] });
 const virtualCluster = (path: string) => ({ name: `postern:vcluster:${path}`, groups: ["system:authenticated"] });
 
-const instance: Instance = {
-  resource: "virtualclusterinstances",
-  namespace: "p-a",
-  name: "v1",
+const instance = instanceWith({
   owner: { user: "ines", team: "" },
   access: [
     { verbs: ["get"], subresources: [], users: ["greta"], teams: [] },
     { verbs: ["get", "list"], subresources: ["status"], users: ["paul"], teams: ["ops"] },
     { verbs: ["*"], subresources: ["*"], users: ["vera"], teams: [] },
   ],
-  extraAccessRules: [],
-};
+});
 const ofInstance = (verb: string, parts: Partial<TargetedRequest> = {}) =>
   ask(verb, { resource: "virtualclusterinstances", namespace: "p-a", name: "v1", ...parts });
 
@@ -223,8 +219,8 @@ describe("those who ask about others", () => {
     ask("create", { resource: "subjectaccessreviews", apiGroup: "authorization.k8s.io" }),
     ask("introspect", { resource: "selves" }),
   ];
-  const elsewhere = { ...instance, namespace: "p-b", owner: NOBODY, access: [] };
-  const instances = [{ ...instance, owner: NOBODY, access: [] }, elsewhere];
+  const elsewhere = { ...instance, namespace: "p-b", owner: UNOWNED, access: [] };
+  const instances = [{ ...instance, owner: UNOWNED, access: [] }, elsewhere];
 
   it("virtual clusters ask, and read themselves", () => {
     const identity = { code: "virtual-cluster-identity", reason: "is virtual cluster p-a/v1" };

@@ -1,9 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { ownerRules } from "./owner-rules.ts";
-import { type Instance, memorySources, names, type Project, userInfo, world } from "./testing/memory-world.ts";
+import {
+  type Instance,
+  instanceWith,
+  memorySources,
+  names,
+  type Project,
+  UNOWNED,
+  userInfo,
+  world,
+} from "./testing/memory-world.ts";
 
 const GROUP = names.managementGroup;
-const NOBODY = { user: "", team: "" };
 const managed = (verbs: readonly string[], resources: readonly string[], name: string) => ({
   verbs,
   apiGroups: [GROUP],
@@ -40,7 +48,7 @@ describe("oneself", () => {
 describe("a member of a project", () => {
   const project = (clusterRole: string): Project => ({
     name: "a",
-    owner: NOBODY,
+    owner: UNOWNED,
     members: [{ kind: "User", name: "al", clusterRole }],
   });
   const tellsOf = (rules: readonly object[], namespace: string) =>
@@ -74,17 +82,8 @@ describe("a member of a project", () => {
 });
 
 describe("an instance", () => {
-  const instance = (parts: Partial<Instance>): Instance => ({
-    resource: "virtualclusterinstances",
-    namespace: "p-a",
-    name: "v1",
-    owner: NOBODY,
-    access: [],
-    extraAccessRules: [],
-    ...parts,
-  });
   const tellsOf = (parts: Partial<Instance>, namespace = "p-a") =>
-    told(userInfo("al"), namespace, { instances: [instance(parts)] }).slice(1);
+    told(userInfo("al"), namespace, { instances: [instanceWith(parts)] }).slice(1);
   const opened = (verbs: readonly string[], subresources: readonly string[], users = ["al"]) =>
     tellsOf({ access: [{ verbs, subresources, users, teams: [] }] });
   const ALL = ["get", "list", "watch", "update", "patch", "delete", "use"];

@@ -5,8 +5,8 @@ import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import type { PlatformRequest } from "./request-target.ts";
 import {
   admin,
-  type Instance,
   inner,
+  instanceWith,
   intoCluster,
   intoSpace,
   intoVirtualCluster,
@@ -17,12 +17,12 @@ import {
   path,
   ruled,
   scoped,
+  UNOWNED,
   userInfo,
   withKey,
   world,
 } from "./testing/memory-world.ts";
 
-const NOBODY = { user: "", team: "" };
 const project: Project = {
   name: "a",
   owner: { user: "olga", team: "" },
@@ -34,18 +34,14 @@ const project: Project = {
     { kind: "User", name: "mona", clusterRole: "missing" },
   ],
 };
-const instance: Instance = {
-  resource: "virtualclusterinstances",
-  namespace: "p-a",
-  name: "v1",
+const instance = instanceWith({
   owner: { user: "ines", team: "" },
   access: [
     { verbs: ["get", "use"], subresources: [], users: ["greta"], teams: [] },
     { verbs: ["create"], subresources: ["kubeconfig"], users: ["greta"], teams: [] },
     { verbs: ["*"], subresources: ["*"], users: [], teams: ["ops"] },
   ],
-  extraAccessRules: [],
-};
+});
 const platform = () => {
   const sources = memorySources(world({ projects: [project], instances: [instance] }));
   return { ...sources, authorizer: createPlatformAuthorizer(sources) };
@@ -212,7 +208,7 @@ describe("access keys", () => {
     expect(authorizer.decide(vci("get"), mia).verdict).toBe("no-opinion");
     access.setInstance({ ...instance, owner: { user: "mia", team: "" } });
     expect(authorizer.decide(vci("get"), mia).code).toBe("instance-owner");
-    access.setInstance({ ...instance, owner: NOBODY });
+    access.setInstance({ ...instance, owner: UNOWNED });
     expect(authorizer.decide(vci("get"), mia).verdict).toBe("no-opinion");
   });
 
@@ -357,7 +353,7 @@ describe("the CVE book", () => {
     expect(authorizer.decide(vci("delete"), ines).verdict).toBe("allow");
     access.setInstance({ ...instance, owner: { user: "paul", team: "" }, access: [] });
     expect(authorizer.decide(vci("delete"), ines).verdict).toBe("no-opinion");
-    access.setProject({ ...project, owner: NOBODY, members: [] });
+    access.setProject({ ...project, owner: UNOWNED, members: [] });
     expect(authorizer.decide(prj("get"), { user: userInfo("olga") }).verdict).toBe("no-opinion");
   });
 

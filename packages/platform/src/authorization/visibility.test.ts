@@ -7,8 +7,8 @@ import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import {
   admin,
   cached,
-  type Instance,
   instanceObject,
+  instanceWith,
   type MemorySources,
   management,
   memorySources,
@@ -16,6 +16,7 @@ import {
   type Project,
   projectObject,
   scoped,
+  UNOWNED,
   userInfo,
   type World,
   withKey,
@@ -23,22 +24,15 @@ import {
 } from "./testing/memory-world.ts";
 import { createVisibility } from "./visibility.ts";
 
-const NOBODY = { user: "", team: "" };
 const MASTER = { name: "system:apiserver", groups: ["system:masters"] };
 const adam = userInfo("adam");
 const project = (name: string, member = "", clusterRole = "postern:project-viewer"): Project => ({
   name,
-  owner: NOBODY,
+  owner: UNOWNED,
   members: member === "" ? [] : [{ kind: "User", name: member, clusterRole }],
 });
-const instance = (namespace: string, name: string, owner = ""): Instance => ({
-  resource: "virtualclusterinstances",
-  namespace,
-  name,
-  owner: { user: owner, team: "" },
-  access: [],
-  extraAccessRules: [],
-});
+const instance = (namespace: string, name: string, owner = "") =>
+  instanceWith({ namespace, name, owner: { user: owner, team: "" } });
 const getting = (resource: string, ...resourceNames: readonly string[]) => ({
   verbs: ["get"],
   apiGroups: [names.managementGroup],
@@ -163,7 +157,7 @@ describe("what is seen", () => {
 
   it("is the space that one owns", () => {
     const space = { ...instance("p-a", "s1", "adam"), resource: "spaceinstances" as const };
-    const objects = [space, { ...space, name: "s2", owner: NOBODY }].map((each) =>
+    const objects = [space, { ...space, name: "s2", owner: UNOWNED }].map((each) =>
       cached(instanceObject(each), "spaceinstances"),
     );
     expect(seen(platform(), { user: adam }, "spaceinstances", objects)).toEqual(["p-a/s1"]);

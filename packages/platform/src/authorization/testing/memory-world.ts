@@ -41,6 +41,20 @@ export type Instance = InstanceFact & {
   readonly name: string;
 };
 
+/** The owner of what has none. */
+export const UNOWNED: Project["owner"] = { user: "", team: "" };
+
+/** The virtual cluster v1 of project a, which nobody owns or has access to. */
+export const instanceWith = (parts: Partial<Instance>): Instance => ({
+  resource: "virtualclusterinstances",
+  namespace: "p-a",
+  name: "v1",
+  owner: UNOWNED,
+  access: [],
+  extraAccessRules: [],
+  ...parts,
+});
+
 /** Plain data, so that an oracle can read it without any of the code under test. */
 export type World = {
   readonly clusterRoles: readonly NamedRole[];
