@@ -1,7 +1,7 @@
 // What the benchmarks of the stores have in common: counting, latencies, and the table with the machine's noise in it.
 
 import { performance } from "node:perf_hooks";
-import { median } from "./report/measurement.ts";
+import { median } from "./report/median.ts";
 
 export type Measurement = {
   readonly work: string;

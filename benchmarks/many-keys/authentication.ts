@@ -2,8 +2,8 @@
 
 import type { LoadReport } from "../load/order.ts";
 import { runLoad } from "../load/run-load.ts";
+import { median } from "../report/median.ts";
 import { cpuSeconds, type MeasuredServer } from "../servers/measured-server.ts";
-import { median } from "./median.ts";
 
 export type Authenticated = {
   readonly perSecond: number;

@@ -17,6 +17,7 @@ export type KeyFolder = {
 };
 
 const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+/** What a million keys need at most. */
 const HEAP = ["--max-old-space-size=12288"];
 const USED = 16;
 const TEMPLATE = "used-0";

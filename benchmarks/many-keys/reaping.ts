@@ -2,11 +2,11 @@
 
 import { performance } from "node:perf_hooks";
 import { runLoad } from "../load/run-load.ts";
+import { median } from "../report/median.ts";
 import { COLLECTION } from "../servers/access-key-object.ts";
 import { askText } from "../servers/ask-text.ts";
 import type { Postern } from "../servers/start-postern.ts";
 import { askWith } from "./authentication.ts";
-import { median } from "./median.ts";
 
 export type ReapedAtOnce = {
   /** From the end of the keys until the last of them is gone. */

@@ -1,6 +1,7 @@
 // Sums up the rounds of one scenario on one server.
 
 import type { LoadReport } from "../load/order.ts";
+import { median } from "./median.ts";
 
 export type Round = {
   readonly report: LoadReport;
@@ -32,10 +33,6 @@ export function summarize(rounds: readonly Round[]): Summary | undefined {
     p99: median(rounds.map(({ report }) => report.latencies.p99)),
     failures: failuresOf(rounds),
   };
-}
-
-export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
 /** Such as `429: 12`; "" when all went well. */
