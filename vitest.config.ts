@@ -20,7 +20,7 @@ const system = {
   ...secretScan,
   ...patience,
   fileParallelism: false,
-  globalSetup: [secretScan.globalSetup, "test/e2e/testing/shared-etcd.ts"],
+  globalSetup: [secretScan.globalSetup, "test/e2e/testing/fresh-build.ts", "test/e2e/testing/shared-etcd.ts"],
 };
 
 /** Some of what holds wherever servers keep their objects, in less than a minute; all of it runs on each store by night. */

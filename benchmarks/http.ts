@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "2" },
     rounds: { type: "string", default: "3" },
     only: { type: "string", default: "" },
-    server: { type: "string", default: pathOf("../packages/cli/dist/main.js") },
+    server: { type: "string", default: pathOf("../packages/cli/bin/postern.js") },
     results: { type: "string" },
     peer: { type: "string" },
     "peer-ca": { type: "string" },

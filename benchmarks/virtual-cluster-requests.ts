@@ -60,7 +60,7 @@ const KINDS: readonly Work[] = [
 
 const folder = mkdtempSync(join(tmpdir(), "postern-benchmarks-"));
 try {
-  const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+  const main = fileURLToPath(new URL("../packages/cli/bin/postern.js", import.meta.url));
   await using postern = await startPostern(join(folder, "data"), main);
   await using generator = startLoadGenerator();
   const answer = JSON.parse(await askText(postern.target, "POST", `${INSTANCE}/kubeconfig`, "{}"));

@@ -11,6 +11,7 @@ const GATES: readonly (readonly [name: string, command: string, ...args: string[
   ["repository text", "tsx", "tools/check-text.ts"],
   ["types", "tsc", "-p", "tsconfig.check.json"],
   ["build", "tsc", "-b"],
+  ["bundle", "tsx", "tools/bundle.ts"],
   ["unused code", "knip"],
   ["unit tests", "vitest", "run", "--project", "unit", "--reporter", "dot"],
 ];

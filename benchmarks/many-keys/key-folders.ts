@@ -16,7 +16,7 @@ export type KeyFolder = {
   readonly tokens: readonly string[];
 };
 
-const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", import.meta.url));
 /** What a million keys need at most. */
 const HEAP = ["--max-old-space-size=12288"];
 const USED = 16;

@@ -7,7 +7,7 @@ import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, it } from "vitest";
-import { postern, REPOSITORY, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { ENTRY, postern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 
 const COUNT = 4_000;
 
@@ -34,7 +34,7 @@ it("is refused by servers and other copies, and finished by the same one", async
   };
 
   const copy = ["store", "copy", "--from", `sqlite:${source}`, "--to", to];
-  const child = spawn(process.execPath, [join(REPOSITORY, "packages/cli/dist/main.js"), ...copy], { stdio: "ignore" });
+  const child = spawn(process.execPath, [ENTRY, ...copy], { stdio: "ignore" });
   const exited = once(child, "exit");
   await expect.poll(countOf, { timeout: 60_000, interval: 20 }).toBeGreaterThan(200);
   child.kill("SIGKILL");

@@ -13,7 +13,8 @@ export { temporaryDirectory } from "@postern/platform/testing/temporary-director
 const run = promisify(execFile);
 
 export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
-const ENTRY = join(REPOSITORY, "packages/cli/dist/main.js");
+/** The command, as it is built. */
+export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
 const READY_TIMEOUT_MS = 60_000;
 
 export type PosternProcess = AsyncDisposable & {

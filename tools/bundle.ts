@@ -1,0 +1,51 @@
+// The last step of the build: puts the command into few files. Node takes longer to find and load its eight hundred modules than to run them.
+
+import { readFile, rm } from "node:fs/promises";
+import { relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, type Plugin } from "esbuild";
+
+const pathOf = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+const FOLDER = pathOf("packages/cli/bundle");
+const OWN_MODULE = /[\\/]packages[\\/][^\\/]+[\\/]src[\\/].*\.ts$/;
+const OWN_PACKAGE = /^(@postern\/|\.{0,2}\/)/;
+
+/** Dependencies stay where npm has put them, with their licences and what they find beside themselves. */
+const withoutDependencies: Plugin = {
+  name: "without-dependencies",
+  setup({ onResolve }) {
+    onResolve({ filter: /.*/ }, ({ path }) => (OWN_PACKAGE.test(path) ? undefined : { path, external: true }));
+  },
+};
+
+/** What a module finds by its own address it finds as before: the address is that of the module as `tsc` has built it. */
+const withAddresses: Plugin = {
+  name: "with-addresses",
+  setup({ onLoad }) {
+    onLoad({ filter: OWN_MODULE }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      if (!source.includes("import.meta.url")) return undefined;
+      const built = path.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, ".js");
+      const address = relative(FOLDER, built).split(sep).join("/");
+      const contents = source.replaceAll("import.meta.url", `new URL("${address}", import.meta.url).href`);
+      return { contents, loader: "ts" };
+    });
+  },
+};
+
+await rm(FOLDER, { recursive: true, force: true });
+await build({
+  entryPoints: { postern: pathOf("packages/cli/src/main.ts") },
+  outdir: FOLDER,
+  bundle: true,
+  // What is loaded on demand stays in files of its own.
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node20",
+  conditions: ["@postern/source"],
+  sourcemap: true,
+  logLevel: "warning",
+  plugins: [withoutDependencies, withAddresses],
+});
