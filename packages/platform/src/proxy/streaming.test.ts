@@ -2,13 +2,12 @@
 
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { http1, openTls, readAll } from "@postern/apiserver/transport/testing/test-clients";
 import { expect, onTestFinished, test } from "vitest";
-import { BASE, serveProxy } from "./testing/serve-proxy.ts";
+import { BASE, openSession, serveProxy } from "./testing/serve-proxy.ts";
 import { serveUpstream } from "./testing/serve-upstream.ts";
 
 const WATCH = `${BASE}/api/v1/pods?watch=1`;
@@ -95,9 +94,7 @@ test.each(["1.1", "2"])(
     const { port } = await serveProxy({ ...upstream, server: upstream.url, credential: {} });
     let stream: NodeJS.ReadableStream;
     if (version === "2") {
-      const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
-      onTestFinished(() => session.destroy());
-      stream = session.request({ ":path": `${BASE}/api/v1/namespaces/a/pods/b/log?follow=1` });
+      stream = openSession(port).request({ ":path": `${BASE}/api/v1/namespaces/a/pods/b/log?follow=1` });
     } else {
       stream = await responseOf(await openStream(port, `${BASE}/api/v1/namespaces/a/pods/b/log?follow=1`));
     }

@@ -1,5 +1,6 @@
 // The platform's side of a proxy test: a front door on a real TLS socket that passes everything below one path on to a target.
 
+import type { ClientHttp2Session } from "node:http2";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { toApiError } from "@postern/apiserver/chain/to-api-error";
@@ -9,6 +10,7 @@ import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import { serveHandler } from "@postern/apiserver/transport/testing/serve-handler";
+import { openHttp2 } from "@postern/apiserver/transport/testing/test-clients";
 import { onTestFinished } from "vitest";
 import { createAddressRules } from "../address-rules.ts";
 import type { ProxyTarget } from "../proxy-target.ts";
@@ -19,6 +21,9 @@ import { createUpstreamConnections, type UpstreamConnections, type UpstreamOptio
 export const BASE = "/kubernetes/project/default/virtualcluster/demo";
 
 export const alice: UserInfo = { name: "alice", groups: ["devs", "postern:role:edit", "system:authenticated"] };
+
+/** The credential of the caller, which no target may see. */
+export const CALLERS_KEY = "pst_callers_access_key";
 
 export type ServedProxy = {
   readonly port: number;
@@ -54,4 +59,11 @@ export async function serveProxy(target: ProxyTarget, options: ServeProxyOptions
     }
   });
   return { port, connections, requests };
+}
+
+/** A connection over HTTP/2 that ends with the test. */
+export function openSession(port: number): ClientHttp2Session {
+  const session = openHttp2(port);
+  onTestFinished(() => session.destroy());
+  return session;
 }
