@@ -1,0 +1,49 @@
+// Requests that scopes are asked about, in few words, and short ways to ask.
+
+import { expect } from "vitest";
+import type { AccessKeyRestrictions, ScopeRole } from "../../access-keys/access-key-restrictions.ts";
+import type { PlatformRequest } from "../request-target.ts";
+import { inScope } from "../scope.ts";
+import { management, names, userInfo } from "./memory-world.ts";
+
+const alice = userInfo("alice", "devs");
+/** A key of alice's own, used by her. */
+export const facts = { names, user: alice, owner: { kind: "user", name: "alice" } } as const;
+/** What a key opens, of alice's or of a subject of that name. */
+export const opens = (restrictions: AccessKeyRestrictions | undefined, request: PlatformRequest, owner = "alice") =>
+  inScope(restrictions, request, {
+    ...facts,
+    owner: owner === "alice" ? facts.owner : { kind: "subject", name: owner },
+  }).open;
+
+export const group = (apiGroup: string, resource: string, verb = "create", parts = {}): PlatformRequest =>
+  management({ apiGroup, resource, verb, ...parts });
+export const instance = (verb: string, namespace: string, name: string, subresource = "") =>
+  management({ verb, resource: "virtualclusterinstances", namespace, name, subresource });
+export const space = (verb: string, namespace: string, name: string, subresource = "") =>
+  management({ verb, resource: "spaceinstances", namespace, name, subresource });
+export const project = (verb: string, name: string, subresource = "") =>
+  management({ verb, resource: "projects", name, subresource });
+export const secret = (namespace: string, verb = "get") => group("", "secrets", verb, { namespace, name: "s" });
+export const ownKeys = (verb: string, name = "") => management({ verb, resource: "ownedaccesskeys", name });
+
+/** The entry of a scope for a role that is not narrowed. */
+export const role = (name: string): ScopeRole => ({ role: name, projects: [], virtualClusters: [] });
+
+/** A scope in a table of tests: its name, what it opens, and what it does not. */
+export type ScopeCase = readonly [
+  entry: string,
+  restrictions: AccessKeyRestrictions,
+  open: PlatformRequest[],
+  closed: PlatformRequest[],
+];
+
+export function expectVerdicts(
+  restrictions: AccessKeyRestrictions,
+  open: readonly PlatformRequest[],
+  closed: readonly PlatformRequest[],
+): void {
+  const verdictOf = (request: PlatformRequest) => ({ request, open: opens(restrictions, request) });
+  for (const request of open) expect(verdictOf(request)).toEqual({ request, open: true });
+  for (const request of closed) expect(verdictOf(request)).toEqual({ request, open: false });
+}
