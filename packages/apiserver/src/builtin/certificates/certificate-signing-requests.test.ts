@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UserInfo } from "../../authentication/user-info.ts";
-import { tableColumns } from "../../endpoints/table/table-cells.ts";
+import { cellsOf, messageOf } from "../testing/scenarios.ts";
 import { createTestCluster, type TestCluster } from "../testing/test-cluster.ts";
 
 const requestOf = (name: string): string =>
@@ -38,19 +38,7 @@ const create = (spec: object = {}, user = alice) =>
 const write = (subresource: string, edit: (request: any) => object, user?: UserInfo) =>
   cluster.update(RESOURCE, { name: "c", subresource }, edit, user);
 const withStatus = (status: object) => (request: any) => ({ ...request, status: { ...request.status, ...status } });
-const messageOf = async (work: Promise<unknown>): Promise<string> => {
-  try {
-    await work;
-    return "allowed";
-  } catch (error) {
-    return (error as Error).message;
-  }
-};
-const stateOf = () => {
-  const { definitions, cells } = tableColumns(cluster.resource(RESOURCE).definition);
-  const column = definitions.findIndex(({ name }) => name === "Condition");
-  return cells(cluster.get(RESOURCE, { name: "c" })!, 0)[column];
-};
+const stateOf = () => cellsOf(cluster, RESOURCE, "c")["Condition"];
 
 /** Gives alice the verb on a signer by this name. */
 async function grant(verb: string, name: string): Promise<void> {
