@@ -3,59 +3,35 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { kubectlSession, kubectlsOnStores } from "./testing/kubectl-clients.ts";
-import {
-  type PosternProcess,
-  startPostern,
-  startTool,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { describe, expect, it } from "vitest";
+import { ACCESS_KEY, CONFIG_MAP, type ExampleKind } from "./testing/example-kinds.ts";
+import { kubectlsOnStores } from "./testing/kubectl-clients.ts";
+import { useKubectlSurfaces } from "./testing/kubectl-surfaces.ts";
+import { startTool, succeed, tool } from "./testing/postern-process.ts";
 
-const MANAGEMENT = "management.postern/v1";
 const RBAC = "rbac.authorization.k8s.io";
 
-type Target = {
-  readonly where: string;
-  readonly kind: string;
-  readonly apiVersion: string;
+type Target = ExampleKind & {
   /** As kubectl is told it. */
   readonly resource: string;
   /** As kubectl prints it. */
   readonly printed: string;
-  /** Where the objects are; undefined where they are in no namespace. */
-  readonly namespace: string | undefined;
-  /** What is in the object beside its metadata. */
-  readonly content: (value: string) => object;
-  readonly valuePath: string;
   readonly wideHeading: RegExp;
   readonly explained: RegExp;
 };
 
 const TARGETS: readonly Target[] = [
   {
-    where: "the management API",
-    kind: "OwnedAccessKey",
-    apiVersion: MANAGEMENT,
+    ...ACCESS_KEY,
     resource: "oak",
     printed: "ownedaccesskey.management.postern",
-    namespace: undefined,
-    content: (value) => ({ spec: { displayName: value, user: "admin" } }),
-    valuePath: ".spec.displayName",
     wideHeading: /^NAME +OWNER +TYPE +SCOPE +DISABLED +EXPIRES +LAST USED +AGE$/m,
     explained: /scope\t<Object>\n(.*\n)? +clusters\t<\[\]Object>[\s\S]*ttlAfterLastActivity\t<boolean>/,
   },
   {
-    where: "a virtual cluster",
-    kind: "ConfigMap",
-    apiVersion: "v1",
+    ...CONFIG_MAP,
     resource: "cm",
     printed: "configmap",
-    namespace: "default",
-    content: (value) => ({ data: { value } }),
-    valuePath: ".data.value",
     wideHeading: /^NAME +DATA +AGE$/m,
     explained: /binaryData\t<map\[string\]string>\n.*data\t<map\[string\]string>\n.*immutable\t<boolean>/,
   },
@@ -67,52 +43,15 @@ describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
   it.skip("is tested with the others alone", () => {});
 });
 
-describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor, tag, storeName, newStore }) => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let server: PosternProcess;
-  let virtualCluster: string;
-  let store: readonly string[];
-  const file = (name: string): string => join(directory.path, name);
-  const management = kubectlSession(
-    () => server.adminKubeConfig,
-    () => file("cache"),
-    program,
-  );
-  const inside = kubectlSession(
-    () => virtualCluster,
-    () => file("cache"),
-    program,
-  );
-  /** A test for kubectls that have it; of older ones the test is that they say so. */
-  const since = (least: number, name: string, line: string, works: () => Promise<void>): void => {
-    if (minor >= least) it(name, works);
-    else
-      it(`${name}: not before kubectl 1.${least}, which says so`, async () => {
-        expect(await inside.fails(line)).toMatch(
-          /unknown (command|flag)|unrecognized|must specify one of -f and -k|before plugin name/i,
-        );
-      });
-  };
-
-  beforeAll(async () => {
-    directory = await temporaryDirectory();
-    store = newStore();
-    server = await startPostern(file("data"), store);
-    virtualCluster = file("demo.kubeconfig");
-    const path = `/apis/${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
-    const { status } = JSON.parse(await management.run(`create --raw ${path} -f -`, "{}"));
-    await writeFile(virtualCluster, status.kubeConfig, { mode: 0o600 });
-  });
-
-  afterAll(async () => {
-    await server?.[Symbol.asyncDispose]();
-    await directory?.[Symbol.asyncDispose]();
-  });
+describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
+  const { program, minor, tag } = pair;
+  const { file, managementConfig, virtualClusterConfig, management, inside, since } = useKubectlSurfaces(pair);
 
   describe.each(TARGETS)("in $where", (target) => {
     const { kind, apiVersion, resource, printed, namespace, content, valuePath } = target;
     const kubectl = namespace === undefined ? management : inside;
     const { run, fails, json } = kubectl;
+    const kubeConfig = namespace === undefined ? managementConfig : virtualClusterConfig;
     const name = `commands-${tag}`;
     const object = (metadata: object, value = "one"): object => ({ apiVersion, kind, metadata, ...content(value) });
     const text = (metadata: object, value?: string): string => JSON.stringify(object(metadata, value));
@@ -144,11 +83,10 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     });
 
     it("edits, annotates and labels", async () => {
-      const config = namespace === undefined ? server.adminKubeConfig : virtualCluster;
-      const edit = ["KUBE_EDITOR=sed -i s/one/edited/", program, "--kubeconfig", config, "edit", resource, name];
+      const edit = ["KUBE_EDITOR=sed -i s/one/edited/", program, "--kubeconfig", kubeConfig(), "edit", resource, name];
       expect(await succeed(tool("env", edit))).toBe(`${printed}/${name} edited\n`);
       expect(await run(`get ${resource} ${name} -o jsonpath={${valuePath}}`)).toBe("edited");
-      const idle = ["KUBE_EDITOR=true", program, "--kubeconfig", config, "edit", resource, name];
+      const idle = ["KUBE_EDITOR=true", program, "--kubeconfig", kubeConfig(), "edit", resource, name];
       expect((await tool("env", idle)).stderr).toContain("Edit cancelled, no changes made.");
       await run(`annotate ${resource} ${name} a=b note-`);
       await run(`label ${resource} ${name} c=d`);
@@ -175,7 +113,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
       await run("create -f -", text({ name: held, finalizers: ["test/hold"] }));
       await run(`delete ${resource} ${held} --wait=false`);
       using waiting = startTool(program, [
-        ...["--kubeconfig", namespace === undefined ? server.adminKubeConfig : virtualCluster, "-v=6"],
+        ...["--kubeconfig", kubeConfig(), "-v=6"],
         ...["wait", "--for=delete", `${resource}/${held}`, "--timeout=60s"],
       ]);
       await expect.poll(waiting.output).toContain("watch=true");
@@ -226,10 +164,13 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     since(27, "applies sets: what is in the file no more goes", "apply --applyset=x -f x", async () => {
       const parent = `--applyset=secret/set-${tag} -n default`;
       const env = ["KUBECTL_APPLYSET=true", program];
-      const config = namespace === undefined ? server.adminKubeConfig : virtualCluster;
       const apply = (input: string) =>
         succeed(
-          tool("env", [...env, "--kubeconfig", config, "apply", "--prune", ...parent.split(" "), "-f", "-"], input),
+          tool(
+            "env",
+            [...env, "--kubeconfig", kubeConfig(), "apply", "--prune", ...parent.split(" "), "-f", "-"],
+            input,
+          ),
         );
       const [kept, gone] = [object({ name: `${name}-set-kept` }), object({ name: `${name}-set-gone` })];
       await apply(list(kept, gone));
@@ -335,118 +276,6 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
       expect(await run(`delete ${resource} -l test=${tag}`)).toBe("No resources found\n");
       expect(await fails(`get ${resource} ${name}`)).toContain("NotFound");
     });
-  });
-
-  it("goes from one cluster to the other by the contexts of one kube config", async () => {
-    const both = file("both.kubeconfig");
-    const flattened = await tool("env", [
-      `KUBECONFIG=${server.adminKubeConfig}:${virtualCluster}`,
-      ...[program, "config", "view", "--flatten", "--raw", "-o", "json"],
-    ]);
-    await writeFile(both, flattened.stdout, { mode: 0o600 });
-    const { run, fails } = kubectlSession(
-      () => both,
-      () => file("cache"),
-      program,
-    );
-    const contexts = (await run("config get-contexts -o name")).trim().split("\n");
-    expect(contexts).toContain("vcluster");
-    expect(contexts).toHaveLength(2);
-    expect(await run("config use-context vcluster")).toContain('Switched to context "vcluster".');
-    expect(await run("config current-context")).toBe("vcluster\n");
-    expect(await run("get cm -o name -n default")).toContain("configmap/kube-root-ca.crt");
-    await run("config set-context --current --namespace=kube-system");
-    expect(await run("get cm -o name")).toContain("configmap/extension-apiserver-authentication");
-    expect(await fails("get cm --token=pst_wrong")).toContain("platform access key not found. Please login again");
-    await run("config delete-context vcluster");
-    expect(await fails("config use-context vcluster")).toContain("no context exists with the name");
-  });
-
-  since(24, "makes tokens of service accounts, which do what the account may", "create token robot", async () => {
-    await inside.run("create serviceaccount robot -n default");
-    await inside.run("create clusterrolebinding robot --clusterrole=view --serviceaccount=default:robot");
-    const token = (await inside.run("create token robot -n default --duration=20m")).trim();
-    const config = file("robot.kubeconfig");
-    const own = await inside.json("config view --raw");
-    await writeFile(config, JSON.stringify({ ...own, users: [{ name: "vcluster", user: { token } }] }), {
-      mode: 0o600,
-    });
-    const robot = kubectlSession(
-      () => config,
-      () => file("cache"),
-      program,
-    );
-    expect(await robot.run("get cm -o name -n default")).toContain("configmap/kube-root-ca.crt");
-    expect(await robot.fails("create cm x -n default")).toContain(
-      'User "system:serviceaccount:default:robot" cannot create resource "configmaps"',
-    );
-    expect(await management.fails("create token robot -n default")).toMatch(/NotFound|could not find/);
-    await inside.run("delete serviceaccount robot -n default");
-    expect(await robot.fails("get cm -n default")).toContain("Unauthorized");
-  });
-
-  since(24, "reads and writes the status by itself", "get cm --subresource=status", async () => {
-    const instance = "virtualclusterinstance demo -n p-default";
-    expect(await management.run(`get ${instance} --subresource=status -o jsonpath={.status.phase}`)).toBe("Ready");
-    const patch = ["patch", ...instance.split(" "), "--subresource=status", "--type=merge", "-p"];
-    await succeed(management([...patch, '{"status":{"deployHash":"x"},"spec":{"displayName":"not by status"}}']));
-    const { spec, status } = await management.json(`get ${instance}`);
-    expect([status.deployHash, spec.displayName]).toEqual(["x", "Demo"]);
-  });
-
-  since(26, "lists events", "events", async () => {
-    await management.run(
-      "create -f -",
-      JSON.stringify({ apiVersion: MANAGEMENT, kind: "OwnedAccessKey", metadata: { name: "event" } }),
-    );
-    await expect
-      .poll(() => management.run("events -A --for=ownedaccesskeys.management.postern/event"))
-      .toMatch(/Normal +Created +OwnedAccessKey\/event/);
-  });
-
-  it("knows the resources of the platform by their short names, and prints what they are about", async () => {
-    expect(await management.run("get vci -n p-default")).toMatch(
-      /^NAME +CLUSTER +PHASE +VERSION +AGE\ndemo +embedded +Ready +v1\.\S+ +\d+\w+\n$/,
-    );
-    expect(await management.run("get proj,users,clusters")).toMatch(
-      /project\.management\.postern\/default +Default +Ready/,
-    );
-    expect(await management.run("get users")).toMatch(
-      /^NAME +DISPLAY NAME +EMAIL +LOCKED +AGE\nadmin +Administrator +false +/,
-    );
-    expect(await management.run("get spi -A -o name")).toBe("");
-    const scope = { projects: [{ project: "default" }], clusters: [{ cluster: "embedded" }] };
-    const spec = { ttl: 7200, scope };
-    const key = JSON.parse(
-      await management.run(
-        "create -o json -f -",
-        JSON.stringify({ apiVersion: MANAGEMENT, kind: "OwnedAccessKey", metadata: { name: "short" }, spec }),
-      ),
-    );
-    const row = () => management.run("get oak short --no-headers");
-    expect(await management.run("get oak short")).toMatch(
-      /^NAME +OWNER +SCOPE +DISABLED +EXPIRES +LAST USED +AGE\nshort +user\/admin +projects:1,clusters:1 +false +(119m|120m|2h) +never +\d+s\n$/,
-    );
-    const config = file("short.kubeconfig");
-    const own = await management.json("config view --raw");
-    const users = [{ name: own.users[0].name, user: { token: key.spec.key } }];
-    await writeFile(config, JSON.stringify({ ...own, users }), { mode: 0o600 });
-    await kubectlSession(
-      () => config,
-      () => file("cache"),
-      program,
-    ).run("get cluster embedded");
-    // Uses are written down once a minute, and when the server stops.
-    if (storeName !== "memory") {
-      const { port } = new URL(server.url);
-      expect(await server.stop()).toBe(0);
-      server = await startPostern(server.dataDir, [...store, "--secure-port", port]);
-      expect(await row()).toMatch(/ (11\dm|120m|2h) +\d+s +\d+m?\d*s?\n$/);
-    }
-    expect(await management.run("get ak short -o wide")).toMatch(
-      /^short +user\/admin +(User)? +projects:1,clusters:1 +false/m,
-    );
-    expect(await management.run("explain vci.spec.clusterRef")).toContain("DESCRIPTION:");
   });
 });
 
