@@ -46,8 +46,9 @@ export function describeWrites(context: SuiteContext): void {
     });
 
     test("update and delete of an absent key reject with RevisionConflictError without a current entry", async () => {
-      for (const attempt of [context.storage.update(key, value("one"), 1), context.storage.delete(key, 1)]) {
-        const error = await attempt.catch((reason: unknown) => reason);
+      const { storage } = context;
+      for (const attempt of [() => storage.update(key, value("one"), 1), () => storage.delete(key, 1)]) {
+        const error = await attempt().catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(RevisionConflictError);
         expect((error as RevisionConflictError).current).toBeUndefined();
       }
