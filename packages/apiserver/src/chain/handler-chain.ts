@@ -15,7 +15,7 @@ import type { RequestInfo } from "../request/request-info.ts";
 import { nonResourceInfo, resolveRequestInfo } from "../request/request-info-resolver.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
-import type { ApiResponse } from "../transport/api-response.ts";
+import type { ApiHandler } from "../transport/serve-exchange.ts";
 import type { Handler, RequestContext } from "./handler.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
@@ -66,10 +66,7 @@ const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
 type Filter = (next: Handler) => Handler;
 
 /** The result never rejects. */
-export function createHandlerChain(
-  next: Handler,
-  options: HandlerChainDeps,
-): (request: ApiRequest) => Promise<ApiResponse> {
+export function createHandlerChain(next: Handler, options: HandlerChainDeps): ApiHandler {
   const { clock, random, scheduler } = options.runtime;
   const deps = {
     allowAnonymous: true,

@@ -1,11 +1,8 @@
 // Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, or to the
 // reports of leaked keys.
 
-import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
-
-type RequestHandler = (request: ApiRequest) => Promise<ApiResponse>;
+import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 
 /** The base path of existing clients; the same API answers at the root. */
 export const MANAGEMENT_BASE = "/kubernetes/management";
@@ -16,10 +13,10 @@ export const LEAKS_PATH = "/leaks";
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
 
 export function createFrontDoor(handlers: {
-  readonly management: RequestHandler;
-  readonly proxy: RequestHandler;
-  readonly leaks: RequestHandler;
-}): RequestHandler {
+  readonly management: ApiHandler;
+  readonly proxy: ApiHandler;
+  readonly leaks: ApiHandler;
+}): ApiHandler {
   return async (request) => {
     const { path } = request;
     if (path === LEAKS_PATH) return await handlers.leaks(request);

@@ -18,6 +18,19 @@ export type ServerKeys = {
   readonly backups: Uint8Array;
 };
 
+export type ServerSecrets = {
+  /** The server key of an earlier start; undefined where there is none yet. */
+  readonly present: Uint8Array | undefined;
+  /** Those that it replaces: one, or none. */
+  readonly previous: readonly Uint8Array[];
+};
+
+/** Rejects with ConfigurationError for anything that is no server key. */
+export const readServerSecrets = async (configuration: Configuration): Promise<ServerSecrets> => ({
+  present: await readServerSecret(configuration),
+  previous: await readPreviousServerSecrets(configuration),
+});
+
 /**
  * The server key of an earlier start, from its file or from the command that prints it. Rejects with ConfigurationError for anything
  * that is none.

@@ -1,0 +1,54 @@
+// What the server answers beside its resources: health, version and metrics, backups, and the key ring.
+
+import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
+import {
+  createNonResourceHandler,
+  type NonResourceHandler,
+  nonResourcePaths,
+} from "@postern/apiserver/health/non-resource-handler";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { withBackup } from "./backup-route.ts";
+import { withKeyRing } from "./key-ring-route.ts";
+import { keyRingCheck } from "./open-sealed-store.ts";
+import type { ServerStore } from "./open-server-store.ts";
+import type { PlatformCore } from "./platform-core.ts";
+import { SERVED_VERSION } from "./served-version.ts";
+
+export type NonResourceRoutesOptions = {
+  readonly core: PlatformCore;
+  readonly store: ServerStore;
+  readonly cache: WatchCache;
+  readonly freshness: Freshness;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  /** Aborts when the server is to take no new requests. */
+  readonly draining: AbortSignal;
+};
+
+export type NonResourceRoutes = {
+  readonly nonResource: NonResourceHandler;
+  /** For the list at `/`. */
+  readonly nonResourcePaths: readonly string[];
+};
+
+export function createNonResourceRoutes(options: NonResourceRoutesOptions): NonResourceRoutes {
+  const { core, store, cache, freshness, runtime, logger, metrics, draining } = options;
+  const { disk, keyRing, serverKeys, checks } = store;
+  const health = {
+    healthz: [pingCheck],
+    livez: [pingCheck],
+    readyz: [pingCheck, ...checks, keyRingCheck(keyRing), freshnessCheck(freshness), shutdownCheck(draining)],
+  };
+  const everyServer = createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger });
+  const backup = { core, storage: disk, cache, runtime, serverKey: serverKeys.backups };
+  const ring = { ring: keyRing, keys: core.keys, storage: disk, clock: runtime.clock };
+  return {
+    nonResource: withKeyRing(withBackup(everyServer, backup), ring),
+    nonResourcePaths: nonResourcePaths({ health }),
+  };
+}

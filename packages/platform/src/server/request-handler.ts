@@ -1,0 +1,99 @@
+// Everything that a request passes through: the front door, and behind it a chain of filters for each of the API surfaces.
+
+import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
+import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
+import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
+import type { Freshness } from "@postern/apiserver/cache/freshness";
+import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import { isLongRunning } from "@postern/apiserver/request/long-running";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { requiredResource } from "@postern/apiserver/server/standard-surface";
+import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import { notingUse } from "../authorization/noting-use.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { isLongRunningBackup } from "./backup-route.ts";
+import { createFrontDoor } from "./front-door.ts";
+import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./leak-reports.ts";
+import type { ManagementSurface } from "./management-surface.ts";
+import type { PlatformCore } from "./platform-core.ts";
+import {
+  createProxyAuthorizer,
+  createProxyCertificateAuthenticator,
+  createProxyRoute,
+  createProxyServiceAccountAuthenticator,
+  isInsideIdentity,
+  isLongRunningProxy,
+} from "./proxy-route.ts";
+import { failedLoginsOf, rateLimitsOf } from "./rate-limits.ts";
+import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
+
+export type RequestHandlerOptions = {
+  readonly configuration: Configuration;
+  readonly core: PlatformCore;
+  readonly surface: ManagementSurface;
+  readonly freshness: Freshness;
+  readonly audit: AuditOptions;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+export function createRequestHandler(options: RequestHandlerOptions): ApiHandler {
+  const { configuration, core, surface, freshness, audit, runtime, logger, metrics } = options;
+  const { clock } = runtime;
+  // Rates and wrong credentials are counted together, whichever surface they come to.
+  const chain: HandlerChainDeps = {
+    runtime,
+    logger,
+    metrics,
+    authenticator: freshAuthenticator(core.authenticator, freshness),
+    authorizer: notingUse(core.authorizer, core.usage),
+    audit,
+    flowControl: {
+      maxReadOnly: configuration.maxRequestsInflight,
+      maxMutating: configuration.maxMutatingRequestsInflight,
+    },
+    rateLimits: rateLimitsOf(configuration, clock),
+    failedLogins: failedLoginsOf(configuration, clock),
+  };
+  const proxyAuthenticators = [
+    // Before that of access keys, which refuses every token that is none.
+    createProxyServiceAccountAuthenticator(core, surface),
+    core.authenticator,
+    createProxyCertificateAuthenticator(core, surface),
+  ];
+  return createFrontDoor({
+    management: createHandlerChain(surface.route, {
+      ...chain,
+      isLongRunning: (request, info) => isLongRunning(request, info) || isLongRunningBackup(request, info),
+    }),
+    leaks: createHandlerChain(leakReports(options), {
+      ...chain,
+      authenticator: leakReporters,
+      authorizer: leakReportAuthorizer,
+      rateLimits: leakReportLimits(clock),
+    }),
+    proxy: createHandlerChain(withDiscoveryRefusals(createProxyRoute(core, surface)), {
+      ...chain,
+      authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
+      authorizer: createProxyAuthorizer(core),
+      isLongRunning: isLongRunningProxy,
+      leavesImpersonation: isInsideIdentity,
+    }),
+  });
+}
+
+const leakReports = ({ configuration, core, surface, runtime, signal }: RequestHandlerOptions) =>
+  createLeakReports({
+    ...core,
+    policy: configuration.accessKeys.leaked,
+    accessKeys: () => requiredResource(surface.registry, core.names.managementGroup, "OwnedAccessKey"),
+    recordEvent: surface.recordKeyEvent,
+    runtime,
+    onError: surface.onError,
+    signal,
+  });
