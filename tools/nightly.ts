@@ -43,6 +43,12 @@ const RUNS: readonly Run[] = [
     environment: { CRASH_ROUNDS: 200, CRASH_SEED: seed },
   },
   {
+    name: "power losses under a writer",
+    project: "system",
+    paths: ["test/crash/power-loss.test.ts"],
+    environment: { POWER_LOSSES: 2_000, CRASH_SEED: seed },
+  },
+  {
     name: "linearizable stores",
     project: "system",
     paths: ["test/crash/linearizability.test.ts", "test/crash/partition.test.ts"],

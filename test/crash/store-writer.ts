@@ -1,16 +1,19 @@
 // A process that writes to a SQLite store until it is killed, and says on its standard output what has been acknowledged.
-// Usage: node --conditions @postern/source --import tsx store-writer.ts <path> <seed>
+// Usage: node --conditions @postern/source --import tsx store-writer.ts <path> <seed> [<writes> <forget every>]
+// With a number of writes it kills itself after so many, and forgets its history once in so many.
 
 import { writeSync } from "node:fs";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { type Acknowledged, crashKey, crashValue, KEYS } from "./acknowledged.ts";
 
 const WRITERS = 16;
 
-const [path = "", seed = ""] = process.argv.slice(2);
+const [path = "", seed = "", limit = "Infinity", forgetEvery = "Infinity"] = process.argv.slice(2);
 const next = randomNumbers(Number(seed));
 const storage = await openSqliteStorage({ path });
+let acknowledged = 0;
 const revisions = new Map((await storage.list("/")).entries.map((entry) => [entry.key, entry.revision]));
 
 // Synchronous: what has been said survives the end of the process. The pipe takes nothing while the reader is slow.
@@ -25,24 +28,35 @@ function say(acknowledged: Acknowledged): void {
   }
 }
 
+async function acknowledge(written: Acknowledged): Promise<void> {
+  if (written.deleted) revisions.delete(written.key);
+  else revisions.set(written.key, written.revision);
+  say(written);
+  acknowledged++;
+  if (acknowledged >= Number(limit)) process.kill(process.pid, "SIGKILL");
+  if (acknowledged % Number(forgetEvery) === 0) await storage.compact(written.revision).catch(orUnavailable);
+}
+
+/** The disk may be made to fail. */
+function orUnavailable(error: unknown): void {
+  if (!(error instanceof StorageUnavailableError)) throw error;
+}
+
 async function write(writer: number): Promise<void> {
   // Writers have keys of their own, so that nobody is refused.
   const key = crashKey(writer + WRITERS * next(KEYS / WRITERS));
   const current = revisions.get(key);
   if (current !== undefined && next(4) === 0) {
-    const revision = await storage.delete(key, current);
-    revisions.delete(key);
-    say({ key, revision, deleted: true });
+    await acknowledge({ key, revision: await storage.delete(key, current), deleted: true });
     return;
   }
   const value = crashValue(next(2 ** 31), next(10) === 0 ? 20_000 : next(1_500));
   const revision = await (current === undefined ? storage.create(key, value) : storage.update(key, value, current));
-  revisions.set(key, revision);
-  say({ key, revision, deleted: false });
+  await acknowledge({ key, revision, deleted: false });
 }
 
 async function writeForever(writer: number): Promise<never> {
-  for (;;) await write(writer);
+  for (;;) await write(writer).catch(orUnavailable);
 }
 
 // So that the end may also come in the middle of forgetting.

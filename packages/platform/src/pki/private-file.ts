@@ -45,6 +45,7 @@ export async function ensurePrivateDirectory(path: string): Promise<void> {
 async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: OWNER_ONLY_DIRECTORY });
+    await syncDirectory(dirname(path));
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === "EEXIST" && (await stat(path)).isDirectory()) return;

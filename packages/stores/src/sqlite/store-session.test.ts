@@ -15,6 +15,8 @@ let folder: string;
 let sent: FromWorker[];
 /** Runs before every statement of a transaction, and may throw. */
 let beforeExec: (sql: string) => void;
+/** Runs before everything that is read, and may throw. */
+let beforeRead: (sql: string) => void;
 let database: SqliteDatabase;
 let session: StoreSession;
 
@@ -22,6 +24,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "postern-session-"));
   sent = [];
   beforeExec = () => {};
+  beforeRead = () => {};
   database = openFragile();
   session = start();
 });
@@ -37,10 +40,26 @@ function openFragile(): SqliteDatabase {
       beforeExec(sql);
       real.exec(sql);
     },
-    prepare: (sql) => real.prepare(sql),
+    prepare(sql) {
+      const statement = real.prepare(sql);
+      return {
+        run: (...parameters) => statement.run(...parameters),
+        get(...parameters) {
+          beforeRead(sql);
+          return statement.get(...parameters);
+        },
+        iterate(...parameters) {
+          beforeRead(sql);
+          return statement.iterate(...parameters);
+        },
+      };
+    },
     close: () => real.close(),
   };
 }
+
+/** What `PRAGMA synchronous` says: 2 is FULL, where a commit returns once it is on disk. */
+const synchronous = (): unknown => database.prepare("PRAGMA synchronous").get()?.["synchronous"];
 
 function start(): StoreSession {
   return new StoreSession(new RevisionTable(database), (message) => void sent.push(message));
@@ -164,6 +183,29 @@ describe("a disk that fails", () => {
     expect(order.indexOf("recovered")).toBeLessThan(order.indexOf("committed"));
   });
 
+  test("in such a way, and that cannot be read at once either: its events are told before those of any later write", () => {
+    let failing = true;
+    beforeExec = (sql) => {
+      if (sql !== "COMMIT" || !failing) return;
+      failing = false;
+      database.exec("COMMIT");
+      throw ioError();
+    };
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    runToEnd();
+    beforeRead = (sql) => {
+      if (sql.includes("LEFT JOIN")) throw ioError();
+    };
+    session.receive(requests([{ key: "/b", value: "y" }]));
+    runToEnd();
+    expect(ofType("notCommitted")).toHaveLength(2);
+    beforeRead = () => {};
+    session.receive(requests([{ key: "/c", value: "z" }]));
+    runToEnd();
+    expect(ofType("recovered").flatMap(({ events }) => events)).toMatchObject([{ key: "/a", revision: 2 }]);
+    expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 3 }]);
+  });
+
   test("for lack of room: nothing is stored, and reads go on", () => {
     beforeExec = (sql) => {
       if (sql === "COMMIT") throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
@@ -216,6 +258,18 @@ describe("compaction", () => {
     session.receive(requests([], [{ id: 2, type: "compact", revision: 702 }]));
     runToEnd();
     expect(rowCount()).toBe(200);
+  });
+
+  test("waits for the disk as every commit does", () => {
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    session.receive(requests([{ key: "/a", value: "y", expected: 2 }]));
+    runToEnd();
+    const levels: unknown[] = [];
+    beforeExec = (sql) => void (sql === "COMMIT" && levels.push(synchronous()));
+    session.receive(requests([{ key: "/b", value: "z" }], [{ id: 1, type: "compact", revision: 3 }]));
+    runToEnd();
+    // The write, the mark of the compaction, and the sweep.
+    expect(levels).toEqual([2, 2, 2]);
   });
 
   test("that was interrupted goes on after the next open", () => {

@@ -15,7 +15,10 @@ export type Send = (message: FromWorker) => void;
 const COMMIT_LIMIT = 1_024;
 /** Reads may produce so many bytes before it is the writes' turn again. */
 const READ_BYTES_PER_TURN = 512 << 10;
-/** How long sweeping keeps a write waiting at most, in milliseconds: the number of rows follows from how long the last ones took. */
+/**
+ * How long sweeping keeps a write waiting at most, in milliseconds, beside one commit: the number of rows follows from how long the
+ * last ones took.
+ */
 const SWEEP_MS_PER_TURN = 2;
 const [MIN_SWEEP_ROWS, MAX_SWEEP_ROWS] = [16, 512];
 /** About 2 MiB of log: copying it takes a few milliseconds. */
@@ -146,9 +149,7 @@ export class StoreSession {
 
   #sweep(table: RevisionTable): void {
     const rows = this.#sweepRows;
-    const startedAt = performance.now();
-    table.sweep(rows);
-    const tookMs = performance.now() - startedAt;
+    const tookMs = table.sweep(rows);
     if (tookMs > SWEEP_MS_PER_TURN) this.#sweepRows = Math.max(rows >> 1, MIN_SWEEP_ROWS);
     else if (tookMs < SWEEP_MS_PER_TURN / 2) this.#sweepRows = Math.min(rows << 1, MAX_SWEEP_ROWS);
     this.#logPages += rows;
@@ -164,8 +165,9 @@ export class StoreSession {
     const table = this.#table;
     if (this.#unclear) {
       table.reload();
-      this.#unclear = false;
       if (table.revision > this.#toldRevision) this.#tellRecovered(table);
+      // Not before: what could not be read now is told at the next use.
+      this.#unclear = false;
     }
     return table;
   }

@@ -1,0 +1,111 @@
+// The power fails at any point: what was acknowledged is on the disk, whatever of the rest is there or torn. A process that is killed
+// leaves everything to the system, which writes it later; so every call by which a writer gives something to the disk is recorded, and
+// of what no sync has confirmed this or that is left out. Also where syncs fail, and the system forgets what they were about.
+// POWER_LOSSES says how often the power fails, CRASH_SEED repeats a run as far as the scheduler allows.
+
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Revision } from "@postern/apiserver/storage/storage";
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Acknowledged, isWhole } from "./acknowledged.ts";
+import { type SystemCall, traceProcess, whyNoTrace } from "./testing/traced-process.ts";
+import { VolatileDisk } from "./testing/volatile-disk.ts";
+
+const LOSSES = Number(process.env["POWER_LOSSES"] ?? 40);
+const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
+const WRITES = 1_500;
+const FORGET_EVERY = 100;
+const TIMEOUT_MS = 300_000 + 2_000 * LOSSES;
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postern-power-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function recordWriter(next: (bound: number) => number, inject: string | undefined): Promise<SystemCall[]> {
+  const path = join(folder, "disk", "made", "here", "store.db");
+  await mkdir(join(folder, "disk"));
+  const program = [process.execPath, "--conditions", "@postern/source", "--import", "tsx", WRITER];
+  return await traceProcess({
+    command: [...program, path, String(next(2 ** 31)), String(WRITES), String(FORGET_EVERY)],
+    folder: join(folder, "disk"),
+    tracePath: join(folder, "trace"),
+    ...(inject === undefined ? {} : { inject }),
+  });
+}
+
+/** What the calls say that was acknowledged, by revision: those up to the last one without a hole are all that happened. */
+function historyOf(calls: readonly SystemCall[]): Acknowledged[] {
+  const acknowledged = calls.flatMap((call) => (call.type === "said" ? read(call) : []));
+  const byRevision = new Map(acknowledged.map((one) => [one.revision, one]));
+  const history: Acknowledged[] = [];
+  for (let one = byRevision.get(2); one !== undefined; one = byRevision.get(one.revision + 1)) history.push(one);
+  return history;
+}
+
+const read = ({ text }: SystemCall & { readonly type: "said" }): Acknowledged[] =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line));
+
+function stateAt(history: readonly Acknowledged[], revision: Revision): Map<string, Revision> {
+  const state = new Map<string, Revision>();
+  for (const { key, revision: at, deleted } of history.slice(0, revision - 1)) {
+    if (deleted) state.delete(key);
+    else state.set(key, at);
+  }
+  return state;
+}
+
+/** Switched on again, the store has everything that was promised, and a state that there has been. */
+async function expectKept(path: string, history: readonly Acknowledged[], promised: Revision): Promise<void> {
+  await using storage = await openSqliteStorage({ path });
+  const { entries, revision } = await storage.list("/");
+  expect(revision).toBeGreaterThanOrEqual(promised);
+  expect(new Map(entries.map((entry) => [entry.key, entry.revision]))).toEqual(stateAt(history, revision));
+  for (const { key, value } of entries) if (!isWhole(value)) expect.fail(`the value of ${key} is torn`);
+  // It goes on from there.
+  expect(await storage.create("/next", Buffer.from("x"))).toBe(revision + 1);
+}
+
+const missing = whyNoTrace();
+test.skipIf(missing !== undefined).each<[string, string | undefined]>([
+  ["on a disk that works", undefined],
+  ["on a disk that fails at times to take what it is given", "fsync,fdatasync:error=EIO:when=25+13"],
+])(
+  `what was acknowledged is there after the power has failed, %s (CRASH_SEED=${seed}, POWER_LOSSES=${LOSSES})${missing === undefined ? "" : `: ${missing}`}`,
+  async (_, inject) => {
+    const next = randomNumbers(seed);
+    const calls = await recordWriter(next, inject);
+    const history = historyOf(calls);
+    // What came last may not have been acknowledged, so that nobody knows what it was.
+    const end = calls.findLastIndex((call) => call.type === "said" && read(call).length > 0);
+    const begin = calls.findIndex((call) => call.type === "created");
+    expect(history.length).toBeGreaterThan(WRITES / 2);
+    expect(calls.filter((call) => call.type === "synced" && call.failed).length > 0).toBe(inject !== undefined);
+
+    const disk = new VolatileDisk(join(folder, "disk"), next);
+    const losses = Array.from({ length: LOSSES }, () => begin + next(end - begin)).sort((a, b) => a - b);
+    let promised: Revision = 1;
+    for (const [at, call] of calls.slice(0, end).entries()) {
+      for (; losses[0] === at; losses.shift()) {
+        const image = join(folder, "image");
+        await mkdir(image);
+        await disk.writeTo(image);
+        await expectKept(join(image, "made", "here", "store.db"), history, promised);
+        await rm(image, { recursive: true });
+      }
+      disk.apply(call);
+      if (call.type === "said") promised = Math.max(promised, ...read(call).map(({ revision }) => revision));
+    }
+    expect(losses).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
