@@ -46,13 +46,84 @@ const CRD = {
   },
 };
 
+const RULED = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "ruleds.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Cluster",
+    names: { plural: "ruleds", singular: "ruled", kind: "Ruled", listKind: "RuledList" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: {
+                type: "object",
+                properties: {
+                  memory: { type: "string" },
+                  network: { type: "string" },
+                  host: {
+                    type: "string",
+                    "x-kubernetes-validations": [
+                      {
+                        rule: "oldSelf.optMap(o, o == self).orValue(self != 'later')",
+                        message: "is set once",
+                        optionalOldSelf: true,
+                        reason: "FieldValueForbidden",
+                      },
+                    ],
+                  },
+                  names: {
+                    type: "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["key"],
+                    items: {
+                      type: "object",
+                      required: ["key"],
+                      properties: { key: { type: "string" }, value: { type: "string" } },
+                      "x-kubernetes-validations": [
+                        {
+                          rule: "!has(self.value) || self.value == oldSelf.value",
+                          messageExpression: "'keep ' + self.key",
+                        },
+                      ],
+                    },
+                  },
+                },
+                "x-kubernetes-validations": [
+                  {
+                    rule: "quantity(self.?memory.orValue('1Gi')).isLessThan(quantity('4Gi'))",
+                    message: "takes too much",
+                    fieldPath: ".memory",
+                  },
+                  {
+                    rule: "!has(self.network) || cidr('10.0.0.0/8').containsCIDR(self.network)",
+                    message: "is not one of ours",
+                  },
+                ],
+              },
+            },
+            "x-kubernetes-validations": [{ rule: "self.metadata.name.size() <= 8", message: "has a long name" }],
+          },
+        },
+      },
+    ],
+  },
+};
+
 describe("expressions of users", () => {
   let server: RunningServer;
   let folder: Awaited<ReturnType<typeof temporaryDirectory>>;
   beforeAll(async () => {
     folder = await temporaryDirectory("postern-expressions-");
     const file = join(folder.path, "costly.yaml");
-    await writeFile(file, JSON.stringify(CRD));
+    await writeFile(file, [CRD, RULED].map((crd) => JSON.stringify(crd)).join("\n---\n"));
     server = await startServer({ crdFiles: [file] });
   });
   afterAll(async () => {
@@ -84,5 +155,59 @@ describe("expressions of users", () => {
     expect((await create({ text: `${"a".repeat(100_000)}!` })).status).toBe(201);
     expect((await create({ text: "a".repeat(1_000) })).status).toBe(422);
     expect((await create({ name: "a".repeat(100_000) })).status).toBe(422);
+  });
+
+  const send = async (method: string, name: string, spec: object, resourceVersion = "") => {
+    const { status, text } = await server.client.send({
+      method,
+      path: `/apis/example.com/v1/ruleds${method === "POST" ? "" : `/${name}`}`,
+      headers: { authorization: "Bearer admin-token", "content-type": "application/json" },
+      body: JSON.stringify({
+        apiVersion: "example.com/v1",
+        kind: "Ruled",
+        metadata: { name, ...(resourceVersion === "" ? {} : { resourceVersion }) },
+        spec,
+      }),
+    });
+    const { metadata, details } = JSON.parse(text);
+    const causes = (details?.causes ?? []).map((cause: { [member: string]: string }) => [
+      cause["field"],
+      cause["reason"],
+      cause["message"],
+    ]);
+    return { status, causes, resourceVersion: String(metadata?.resourceVersion) };
+  };
+
+  it("have optional values and the libraries of Kubernetes", async () => {
+    expect((await send("POST", "fine", { memory: "2Gi", network: "10.2.0.0/16", host: "a" })).status).toBe(201);
+    const { status, causes } = await send("POST", "too-long-a-name", { memory: "8Gi", network: "192.168.0.0/16" });
+    expect(status).toBe(422);
+    expect(causes).toEqual([
+      ["<nil>", "FieldValueInvalid", 'Invalid value: "object": has a long name'],
+      ["spec.memory", "FieldValueInvalid", 'Invalid value: "object": takes too much'],
+      ["spec", "FieldValueInvalid", 'Invalid value: "object": is not one of ours'],
+    ]);
+    expect((await send("POST", "bad", { memory: "lots" })).causes).toEqual([
+      [
+        "spec",
+        "FieldValueInvalid",
+        "Invalid value: \"object\": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' evaluating rule: takes too much",
+      ],
+    ]);
+  });
+
+  it("compare with what was there, also where nothing was", async () => {
+    const forbidden = [["spec.host", "FieldValueForbidden", "Forbidden: is set once"]];
+    expect((await send("POST", "host", { host: "later" })).causes).toEqual(forbidden);
+    const made = await send("POST", "host", { host: "a", names: [{ key: "x", value: "1" }] });
+    expect(made.status).toBe(201);
+    expect((await send("PUT", "host", { host: "b" }, made.resourceVersion)).causes).toEqual(forbidden);
+    const names = [
+      { key: "new", value: "5" },
+      { key: "x", value: "2" },
+    ];
+    expect((await send("PUT", "host", { host: "a", names }, made.resourceVersion)).causes).toEqual([
+      ["spec.names[1]", "FieldValueInvalid", 'Invalid value: "object": keep x'],
+    ]);
   });
 });

@@ -48,6 +48,10 @@ function validateBranches(
   }
 }
 
+/** What holds for all values may have rules; what is only one of several ways to be valid may not. */
+const mayHaveRules = (path: string): boolean =>
+  /\.allOf\[/.test(path) && !/\.(?:anyOf\[|oneOf\[|not(?:\.|$))/.test(path);
+
 /** The two ways to spell int-or-string out are no restrictions of a declared field, and allowed as they are. */
 function branchesOf(node: StructuralSchema, path: string): readonly (readonly [StructuralSchema, string])[] {
   const branches: (readonly [StructuralSchema, string])[] = [];
@@ -73,6 +77,7 @@ function validateBranch(
   errors: FieldError[],
 ): void {
   for (const [keyword, why] of FORBIDDEN) {
+    if (keyword === "x-kubernetes-validations" && mayHaveRules(path)) continue;
     if (branch[keyword] !== undefined && branch[keyword] !== false) {
       errors.push(forbiddenError(childPath(path, keyword), why));
     }

@@ -12,7 +12,7 @@ const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinitio
 
 const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"]);
 
-/** Throws 422 that names the faulty fields of a schema that is not structural. */
+/** Throws 422 that names the faulty fields of a schema that is not structural, and of rules that do not compile. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
   const spec = objectAt(crd, "spec");
   return listAt(spec, "versions")
@@ -25,7 +25,10 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
   const names = objectAt(spec, "names");
   const versionName = textAt(version, "name");
   const { schema, errors } = readCrdSchema(crd, versionName);
-  if (errors.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), errors);
+  const faults = [...errors];
+  const path = `spec.versions[${listAt(spec, "versions").indexOf(version)}].schema.openAPIV3Schema`;
+  const rules = faults.length > 0 ? undefined : compileValidationRules(schema, path, faults);
+  if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
   const subresources = objectAt(version, "subresources");
   const columns = listAt(version, "additionalPrinterColumns").filter(isJsonObject).map(columnOf);
   const selectableFields = listAt(version, "selectableFields")
@@ -33,7 +36,6 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
     .map((field) => textAt(field, "jsonPath"));
   const scale = subresources["scale"];
   const kind = textAt(names, "kind");
-  const rules = compileValidationRules(schema);
   return {
     group: textAt(spec, "group"),
     version: versionName,

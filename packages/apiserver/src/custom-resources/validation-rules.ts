@@ -1,9 +1,17 @@
 // Checks objects against the rules (x-kubernetes-validations) of a custom resource's schema.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonArray,
+  type JsonObject,
+  type JsonValue,
+} from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
+import { correlateItems } from "@postern/apimachinery/schema/correlate-items";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   childPath,
   duplicateError,
@@ -14,166 +22,207 @@ import {
   keyPath,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { type CelExpression, parseCel } from "./cel/cel-syntax.ts";
-import {
-  type CelBudget,
-  CelBudgetError,
-  CelEvaluationError,
-  createCelBudget,
-  evaluateCel,
-} from "./cel/evaluate-cel.ts";
+import { CelLimitError, type CelMeter, createCelMeter } from "./cel/cel-budget.ts";
+import type { CelExpression } from "./cel/cel-expression.ts";
+import { CelEvaluationError, CelOptional, type CelValue, NO_VALUE } from "./cel/cel-value.ts";
+import { type CelScope, evaluateCel } from "./cel/evaluate-cel.ts";
+import { celValueOf } from "./cel/schema-value.ts";
+import { compileRules, type Rule, type RuleNode } from "./compile-rules.ts";
+import { createRatchet, isUnchanged, NO_RATCHET, type Ratchet, ratchetOfItem, ratchetOfMember } from "./ratchet.ts";
 
 /** What one rule may cost for one value, and all rules together for one object. Upstream: k8s.io/apiserver/pkg/apis/cel/config.go */
-const STEPS_PER_RULE = 1_000_000;
-const STEPS_PER_OBJECT = 10_000_000;
+const COST_PER_RULE = 1_000_000;
+const COST_PER_OBJECT = 10_000_000;
+const MAX_MESSAGE_BYTES = 5 * 1024;
 
-export type ValidationRules = (object: KubeObject, old: KubeObject | undefined) => readonly FieldError[];
+/** `warn` is told of rules that are broken where nothing has changed, which are no errors. */
+export type ValidationRules = (
+  object: KubeObject,
+  old: KubeObject | undefined,
+  warn: (text: string) => void,
+) => readonly FieldError[];
 
-type Rule = {
-  readonly expression: CelExpression;
-  /** Compares with what was there before; does not apply where nothing was. */
-  readonly isTransition: boolean;
-  readonly message: string;
-  readonly messageExpression: CelExpression | undefined;
-  readonly reason: string;
-  readonly fieldPath: string;
+/** Undefined where the schema has no rules. Faults of the rules go to `errors`, with paths that begin with `path`. */
+export function compileValidationRules(
+  schema: StructuralSchema,
+  path: string,
+  errors: FieldError[],
+): ValidationRules | undefined {
+  const root = compileRules(schema, path, errors);
+  if (root === undefined) return undefined;
+  return (object, old, warn) => {
+    const check: Check = { errors: [], warn, left: COST_PER_OBJECT };
+    // Objects are JSON; only their named types hide it.
+    const [value, before] = [object as JsonObject, old as JsonObject | undefined];
+    try {
+      checkValue(root, { value, old: before, path: "", ratchet: createRatchet(schema, value, before) }, check);
+    } catch (error) {
+      if (!(error instanceof OverBudget)) throw error;
+      check.errors.push(error.fault);
+    }
+    return check.errors;
+  };
+}
+
+type Check = { readonly errors: FieldError[]; readonly warn: (text: string) => void; left: number };
+
+/** A value that rules are about. */
+type Part = {
+  readonly value: JsonValue;
+  readonly old: JsonValue | undefined;
+  readonly path: string;
+  readonly ratchet: Ratchet;
 };
 
-/**
- * Undefined where the schema has no rules.
- * @throws CelSyntaxError for a rule that does not parse
- */
-export function compileValidationRules(schema: StructuralSchema): ValidationRules | undefined {
-  const rulesOf = new Map<StructuralSchema, readonly Rule[]>();
-  collect(schema, rulesOf);
-  if (rulesOf.size === 0) return undefined;
-  return (object, old) => {
-    const errors: FieldError[] = [];
-    const budget = createCelBudget(STEPS_PER_OBJECT);
-    let isOver = false;
-    // Objects are JSON; only their named types hide it.
-    check(schema, object as JsonObject, old as JsonObject | undefined, "", (at, value, before, path) => {
-      for (const rule of rulesOf.get(at) ?? []) {
-        if (isOver) return;
-        try {
-          errors.push(...evaluate(rule, at, value, before, path, budget));
-        } catch (error) {
-          if (!(error instanceof CelBudgetError)) throw error;
-          isOver = true;
-          errors.push(invalidError(path === "" ? "<nil>" : path, at.type ?? "", textOfCost(error, rule)));
-        }
+/** No rule is checked any more. */
+class OverBudget extends Error {
+  readonly fault: FieldError;
+
+  constructor(fault: FieldError) {
+    super(fault.message);
+    this.fault = fault;
+  }
+}
+
+function checkValue(node: RuleNode, part: Part, check: Check): void {
+  if (part.value === null) return;
+  checkRules(node, part, check);
+  for (const other of node.allOf) {
+    checkValue(other, { ...part, ratchet: { ...NO_RATCHET, parent: part.ratchet.parent } }, check);
+  }
+  if (isJsonArray(part.value)) checkItems(node, part, part.value, check);
+  else if (isJsonObject(part.value)) checkMembers(node, part, part.value, check);
+}
+
+function checkItems({ items, schema }: RuleNode, { old, path, ratchet }: Part, list: JsonArray, check: Check): void {
+  if (items === undefined) return;
+  const before = correlateItems(schema, old);
+  for (const [index, value] of list.entries()) {
+    const part = { value, old: before(value), path: indexPath(path, index), ratchet: ratchetOfItem(ratchet, index) };
+    checkValue(items, part, check);
+  }
+}
+
+function checkMembers(node: RuleNode, { old, path, ratchet }: Part, object: JsonObject, check: Check): void {
+  const before = isJsonObject(old) && node.schema["x-kubernetes-map-type"] !== "atomic" ? old : {};
+  for (const [name, value] of Object.entries(object)) {
+    const property = node.properties.get(name);
+    const below = property ?? node.values;
+    if (below === undefined || value === undefined) continue;
+    const at = property === undefined ? keyPath(path, name) : childPath(path, name);
+    const was = Object.hasOwn(before, name) ? before[name] : undefined;
+    checkValue(below, { value, old: was, path: at, ratchet: ratchetOfMember(ratchet, name) }, check);
+  }
+}
+
+const placeOf = (path: string): string => (path === "" ? "<nil>" : path.replace(/^\./, ""));
+
+function checkRules({ rules, type, schema }: RuleNode, part: Part, check: Check): void {
+  if (rules.length === 0) return;
+  const typeName = schema.type ?? "";
+  const field = placeOf(part.path);
+  const refuse = (why: string): void => {
+    check.errors.push(invalidError(field, typeName, why));
+  };
+  const self = attempt(() => celValueOf(part.value, type));
+  const old = part.old ?? undefined;
+  for (const rule of rules) {
+    if (rule.usesOldSelf && old === undefined && !rule.isOldSelfOptional) continue;
+    const spend = spender(check, field, typeName);
+    const meter = createCelMeter(COST_PER_RULE);
+    try {
+      const scope = scopeOf(rule, self(), old === undefined ? undefined : celValueOf(old, type));
+      const holds = evaluateCel(rule.expression, { names: scope, meter });
+      spend(meter);
+      if (holds === true) continue;
+      const fault = faultOf(rule, part, typeName, messageOf(rule, scope, check, field, typeName));
+      if (rule.usesOldSelf || !isUnchanged(part.ratchet)) check.errors.push(fault);
+      else check.warn(`${fault.field}: ${fault.message}`);
+    } catch (error) {
+      if (error instanceof CelLimitError) {
+        const why = "no further validation rules will be run due to call cost exceeds limit for rule";
+        throw new OverBudget(invalidError(field, typeName, `'${error.message}': ${why}: ${rule.text}`));
       }
-    });
-    return errors;
-  };
-}
-
-function collect(schema: StructuralSchema, rulesOf: Map<StructuralSchema, readonly Rule[]>): void {
-  const rules = (schema["x-kubernetes-validations"] ?? []).filter(isJsonObject).map(compileRule);
-  if (rules.length > 0) rulesOf.set(schema, rules);
-  const below = [...Object.values(schema.properties ?? {}), schema.items, valueSchemaOf(schema)];
-  for (const part of below) if (part !== undefined) collect(part, rulesOf);
-}
-
-function compileRule(rule: JsonObject): Rule {
-  const text = (member: string): string => (typeof rule[member] === "string" ? rule[member] : "");
-  const source = text("rule").trim();
-  return {
-    expression: parseCel(source),
-    isTransition: /\boldSelf\b/.test(source),
-    message: text("message").trim() || `failed rule: ${source}`,
-    messageExpression: text("messageExpression") === "" ? undefined : parseCel(text("messageExpression")),
-    reason: text("reason"),
-    fieldPath: text("fieldPath"),
-  };
-}
-
-type Visit = (schema: StructuralSchema, value: JsonValue, old: JsonValue | undefined, path: string) => void;
-
-function check(
-  schema: StructuralSchema,
-  value: JsonValue,
-  old: JsonValue | undefined,
-  path: string,
-  visit: Visit,
-): void {
-  if (value === null) return;
-  visit(schema, value, old, path);
-  if (isJsonArray(value)) {
-    const { items } = schema;
-    if (items === undefined) return;
-    const before = isJsonArray(old) ? old : [];
-    for (const [index, item] of value.entries()) {
-      check(items, item, previousItem(schema, item, before), indexPath(path, index), visit);
+      if (!(error instanceof CelEvaluationError)) throw error;
+      spend(meter);
+      refuse(textOfFault(error.message, rule));
     }
-    return;
-  }
-  if (!isJsonObject(value)) return;
-  const before = isJsonObject(old) ? old : {};
-  for (const [name, member] of Object.entries(value)) {
-    const property = propertyOf(schema, name);
-    const below = property ?? valueSchemaOf(schema);
-    const at = property === undefined ? keyPath(path, name) : path === "" ? name : childPath(path, name);
-    if (below !== undefined && member !== undefined) check(below, member, before[name], at, visit);
   }
 }
 
-/** Only the items of associative lists can be told apart over time. */
-function previousItem(schema: StructuralSchema, item: JsonValue, before: readonly JsonValue[]): JsonValue | undefined {
-  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
-  if (schema["x-kubernetes-list-type"] !== "map" || !isJsonObject(item)) return undefined;
-  return before.find((other) => isJsonObject(other) && keys.every((name) => other[name] === item[name]));
+/** Made once; a fault of it is one of each rule. */
+function attempt(make: () => CelValue): () => CelValue {
+  let made: CelValue | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
-function evaluate(
-  rule: Rule,
-  schema: StructuralSchema,
-  self: JsonValue,
-  oldSelf: JsonValue | undefined,
-  path: string,
-  budget: CelBudget,
-): readonly FieldError[] {
-  if (rule.isTransition && oldSelf === undefined) return [];
-  const type: string = schema.type ?? "";
-  const scope = { self, ...(oldSelf === undefined ? {} : { oldSelf }) };
-  const own = createCelBudget(STEPS_PER_RULE, budget);
-  try {
-    if (evaluateCel(rule.expression, scope, own) === true) return [];
-    const field = `${path}${rule.fieldPath}`.replace(/^\./, "");
-    return [errorOf(rule.reason, field === "" ? "<nil>" : field, type, messageOf(rule, scope, own))];
-  } catch (error) {
-    if (!(error instanceof CelEvaluationError)) throw error;
-    return [invalidError(path === "" ? "<nil>" : path, type, `${error.message} evaluating rule: ${rule.message}`)];
-  }
+function scopeOf({ isOldSelfOptional }: Rule, self: CelValue, old: CelValue | undefined): CelScope {
+  if (isOldSelfOptional) return { self, oldSelf: old === undefined ? NO_VALUE : new CelOptional(old) };
+  return old === undefined ? { self } : { self, oldSelf: old };
 }
 
-const textOfCost = ({ message }: CelBudgetError, rule: Rule): string =>
-  `'${message}': no further validation rules will be run due to call cost exceeds limit for rule: ${rule.message}`;
+const OUT_OF_BUDGET = "running out of cost budget, no further validation rules will be run";
 
+const spender =
+  (check: Check, field: string, typeName: string, what = "validation failed") =>
+  ({ spent }: CelMeter): void => {
+    check.left -= spent;
+    if (check.left >= 0) return;
+    throw new OverBudget(invalidError(field, typeName, `${what} due to ${OUT_OF_BUDGET}`));
+  };
+
+const textOfFault = (message: string, rule: Rule): string =>
+  message.startsWith("no such overload")
+    ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${rule.text}`
+    : `${message} evaluating rule: ${rule.text}`;
+
+/** The computed message, or the given one where that cannot be computed. */
 function messageOf(
-  { message, messageExpression }: Rule,
-  scope: { readonly [name: string]: JsonValue },
-  budget: CelBudget,
+  { messageExpression, message }: Rule,
+  scope: CelScope,
+  check: Check,
+  field: string,
+  typeName: string,
 ): string {
   if (messageExpression === undefined) return message;
+  const meter = createCelMeter(COST_PER_RULE);
+  const computed = computeMessage(messageExpression, scope, meter, (why) => {
+    throw new OverBudget(invalidError(field, typeName, why));
+  });
+  spender(check, field, typeName, "messageExpression evaluation failed")(meter);
+  return computed ?? message;
+}
+
+function computeMessage(
+  expression: CelExpression,
+  names: CelScope,
+  meter: CelMeter,
+  giveUp: (why: string) => never,
+): string | undefined {
   try {
-    const text = evaluateCel(messageExpression, scope, budget);
-    return typeof text === "string" && text.trim() !== "" && !text.includes("\n") ? text : message;
+    const value = evaluateCel(expression, { names, meter });
+    const text = typeof value === "string" ? value.trim() : "";
+    return text === "" || text.includes("\n") || byteLength(text) > MAX_MESSAGE_BYTES ? undefined : text;
   } catch (error) {
-    if (error instanceof CelEvaluationError || error instanceof CelBudgetError) return message;
-    throw error;
+    if (error instanceof CelEvaluationError) return undefined;
+    if (!(error instanceof CelLimitError)) throw error;
+    return giveUp("no further validation rules will be run due to call cost exceeds limit for messageExpression");
   }
 }
 
-function errorOf(reason: string, field: string, type: string, message: string): FieldError {
+function faultOf({ reason, fieldPath }: Rule, { path }: Part, typeName: string, message: string): FieldError {
+  const field = placeOf(`${path}${fieldPath}`);
   switch (reason) {
     case "FieldValueForbidden":
       return forbiddenError(field, message);
     case "FieldValueRequired":
       return requiredError(field, message);
     case "FieldValueDuplicate":
-      return duplicateError(field, type);
+      return duplicateError(field, typeName);
     default:
-      return invalidError(field, type, message);
+      return invalidError(field, typeName, message);
   }
 }

@@ -82,7 +82,7 @@ export type ResourceDefinition = GroupVersionKind & {
   /** Fills in what the schema cannot: called on every object that a client sends, before it is recorded who owns what. */
   setDefaults?(object: KubeObject): KubeObject;
   /** Checks that presuppose a valid object: not made while something else is wrong with it. `old` is absent on create. */
-  rules?(object: KubeObject, old: KubeObject | undefined): readonly FieldError[];
+  rules?(object: KubeObject, old: KubeObject | undefined, warn: (text: string) => void): readonly FieldError[];
   readonly strategy?: Strategy;
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */

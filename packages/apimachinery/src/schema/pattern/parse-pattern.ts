@@ -9,14 +9,22 @@ import { type Assertion, type CharacterSet, type PatternNode, PatternSyntaxError
 const MAX_REPEAT = 1000;
 const MAX_DEPTH = 250;
 
-type Flags = { readonly ignoreCase: boolean; readonly multiLine: boolean; readonly dotAll: boolean };
+type Flags = {
+  readonly ignoreCase: boolean;
+  readonly multiLine: boolean;
+  readonly dotAll: boolean;
+  /** Repetitions are lazy where they do not say so, and greedy where they do. */
+  readonly ungreedy: boolean;
+};
+
+const NO_FLAGS: Flags = { ignoreCase: false, multiLine: false, dotAll: false, ungreedy: false };
 
 const EMPTY: PatternNode = { kind: "sequence", items: [] };
 
 /** Throws PatternSyntaxError. */
 export function parsePattern(source: string): PatternNode {
   const reader: Reader = { source, position: 0 };
-  const { node } = parseAlternation(reader, { ignoreCase: false, multiLine: false, dotAll: false }, 0);
+  const { node } = parseAlternation(reader, NO_FLAGS, 0);
   if (reader.position < source.length) throw new PatternSyntaxError("unexpected )", source);
   return node;
 }
@@ -48,7 +56,7 @@ function parseSequence(reader: Reader, flags: Flags, depth: number): Parsed {
       current = changed;
       continue;
     }
-    items.push(parseRepetitions(reader, parseAtom(reader, current, depth)));
+    items.push(parseRepetitions(reader, parseAtom(reader, current, depth), current));
   }
   return { node: { kind: "sequence", items }, flags: current };
 }
@@ -61,7 +69,6 @@ function parseFlagsOnly(reader: Reader, flags: Flags): Flags | undefined {
   return withFlags(flags, match[1] ?? "");
 }
 
-/** U swaps greediness, which does not matter to whether a text matches. */
 function withFlags(flags: Flags, text: string): Flags {
   const [set = "", clear = ""] = text.split("-");
   const value = (letter: string, before: boolean): boolean =>
@@ -70,6 +77,7 @@ function withFlags(flags: Flags, text: string): Flags {
     ignoreCase: value("i", flags.ignoreCase),
     multiLine: value("m", flags.multiLine),
     dotAll: value("s", flags.dotAll),
+    ungreedy: value("U", flags.ungreedy),
   };
 }
 
@@ -148,12 +156,13 @@ function parseQuoted(reader: Reader, flags: Flags): PatternNode {
 }
 
 /** An atom may be repeated once; a second operator in a row is a fault, but for the `?` of laziness. */
-function parseRepetitions(reader: Reader, item: PatternNode): PatternNode {
+function parseRepetitions(reader: Reader, item: PatternNode, { ungreedy }: Flags): PatternNode {
   const repeat = repeatAt(reader);
   if (repeat === undefined) return item;
   const begin = reader.position;
   reader.position += repeat.text.length;
-  if (reader.source[reader.position] === "?") reader.position++;
+  const isMarked = reader.source[reader.position] === "?";
+  if (isMarked) reader.position++;
   const next = repeatAt(reader);
   if (next !== undefined) {
     const operators = reader.source.slice(begin, reader.position + next.text.length);
@@ -163,7 +172,7 @@ function parseRepetitions(reader: Reader, item: PatternNode): PatternNode {
   if (min > MAX_REPEAT || (max !== undefined && (max > MAX_REPEAT || max < min))) {
     throw new PatternSyntaxError("invalid repeat count", text);
   }
-  return { kind: "repetition", item, min, ...(max === undefined ? {} : { max }) };
+  return { kind: "repetition", item, min, ...(max === undefined ? {} : { max }), isLazy: isMarked !== ungreedy };
 }
 
 type Repeat = { readonly text: string; readonly min: number; readonly max: number | undefined };

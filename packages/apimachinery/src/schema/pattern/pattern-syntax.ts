@@ -11,8 +11,14 @@ export type PatternNode =
   | { readonly kind: "assertion"; readonly assertion: Assertion }
   | { readonly kind: "sequence"; readonly items: readonly PatternNode[] }
   | { readonly kind: "alternation"; readonly branches: readonly PatternNode[] }
-  /** `max` absent: any number. */
-  | { readonly kind: "repetition"; readonly item: PatternNode; readonly min: number; readonly max?: number };
+  /** `max` absent: any number. A lazy one stops as soon as it may. */
+  | {
+      readonly kind: "repetition";
+      readonly item: PatternNode;
+      readonly min: number;
+      readonly max?: number;
+      readonly isLazy: boolean;
+    };
 
 /** A pattern that is not one. The message is Go's: `error parsing regexp: missing closing ): ...`. */
 export class PatternSyntaxError extends Error {

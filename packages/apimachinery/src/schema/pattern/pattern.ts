@@ -2,13 +2,16 @@
 // It simulates the automaton of the pattern, as RE2 does, so that nothing is ever tried twice.
 // Source: https://swtch.com/~rsc/regexp/regexp2.html
 
-import { wordCharacter } from "./character-set.ts";
+import { findOccurrences, type Occurrence } from "./find-occurrences.ts";
 import { parsePattern } from "./parse-pattern.ts";
-import { type Assertion, type CharacterSet, type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
+import { holds, type Instruction, MAX_STEPS, type Program } from "./pattern-program.ts";
+import { type PatternNode, PatternSyntaxError } from "./pattern-syntax.ts";
 
 export type Pattern = {
   /** Whether the pattern occurs anywhere in the text. */
   readonly test: (text: string) => boolean;
+  /** Where it occurs, from the left and without overlaps, at most `limit` times unless that is negative. */
+  readonly findAll: (text: string, limit: number) => readonly Occurrence[];
 };
 
 /** What is wrong with a pattern, in Go's words; undefined when it can be compiled. */
@@ -22,24 +25,15 @@ export function findPatternFault(source: string): string | undefined {
   }
 }
 
-type Instruction =
-  | { readonly kind: "character"; readonly set: CharacterSet; readonly next: number }
-  | { readonly kind: "assertion"; readonly assertion: Assertion; readonly next: number }
-  | { readonly kind: "fork"; readonly targets: readonly number[] }
-  | { readonly kind: "match" };
-
 /** Counted repetitions are written out, so that a short pattern can become a large program. */
 const MAX_INSTRUCTIONS = 10_000;
-/** About half a second. A match that needs more is given up as no match. */
-const MAX_STEPS = 20_000_000;
+type Repetition = Extract<PatternNode, { readonly kind: "repetition" }>;
 
 /** Throws PatternSyntaxError. */
 export function compilePattern(source: string): Pattern {
   const program = compileProgram(parsePattern(source), source);
-  return { test: (text) => runProgram(program, text) };
+  return { test: (text) => runProgram(program, text), findAll: (text, limit) => findOccurrences(program, text, limit) };
 }
-
-type Program = { readonly instructions: readonly Instruction[]; readonly start: number };
 
 /** Built from the end to the start, so that every instruction knows the next one. */
 function compileProgram(root: PatternNode, source: string): Program {
@@ -59,21 +53,23 @@ function compileProgram(root: PatternNode, source: string): Program {
       case "alternation":
         return emit({ kind: "fork", targets: node.branches.map((branch) => compile(branch, next)) });
       case "repetition":
-        return compileRepetition(node.item, node.min, node.max, next);
+        return compileRepetition(node, next);
     }
   };
-  const compileRepetition = (item: PatternNode, min: number, max: number | undefined, next: number): number => {
-    let after = max === undefined ? compileLoop(item, next) : next;
+  const compileRepetition = ({ item, min, max, isLazy }: Repetition, next: number): number => {
+    let after = max === undefined ? compileLoop(item, isLazy, next) : next;
     for (let count = min; count < (max ?? min); count++) {
-      after = emit({ kind: "fork", targets: [compile(item, after), next] });
+      const again = compile(item, after);
+      after = emit({ kind: "fork", targets: isLazy ? [next, again] : [again, next] });
     }
     for (let count = 0; count < min; count++) after = compile(item, after);
     return after;
   };
-  const compileLoop = (item: PatternNode, next: number): number => {
-    const targets = [next];
+  const compileLoop = (item: PatternNode, isLazy: boolean, next: number): number => {
+    const targets: number[] = [];
     const loop = emit({ kind: "fork", targets });
-    targets.push(compile(item, loop));
+    const again = compile(item, loop);
+    targets.push(...(isLazy ? [next, again] : [again, next]));
     return loop;
   };
   const start = compile(root, emit({ kind: "match" }));
@@ -119,23 +115,3 @@ function runProgram({ instructions, start }: Program, text: string): boolean {
   }
   return false;
 }
-
-function holds(assertion: Assertion, text: string, position: number): boolean {
-  switch (assertion) {
-    case "text start":
-      return position === 0;
-    case "text end":
-      return position === text.length;
-    case "line start":
-      return position === 0 || text[position - 1] === "\n";
-    case "line end":
-      return position === text.length || text[position] === "\n";
-    case "word boundary":
-      return isWordAt(text, position - 1) !== isWordAt(text, position);
-    case "no word boundary":
-      return isWordAt(text, position - 1) === isWordAt(text, position);
-  }
-}
-
-const isWordAt = (text: string, index: number): boolean =>
-  index >= 0 && index < text.length && wordCharacter(text.charCodeAt(index));

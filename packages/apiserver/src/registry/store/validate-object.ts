@@ -25,7 +25,7 @@ export async function validateNewObject(
     ...validateLists(store, object),
     ...((await store.strategy.validate?.(object, context)) ?? []),
   ];
-  refuse(store, object, [...errors, ...brokenRules(store, object, undefined, errors)]);
+  refuse(store, object, [...errors, ...brokenRules(store, object, undefined, errors, context)]);
 }
 
 /** As `validateNewObject`; faults of parts that were there before and did not change are let through. */
@@ -48,7 +48,7 @@ export async function validateChangedObject(
     ...validateChangedLists(store, object, old),
     ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
   ];
-  refuse(store, object, [...errors, ...brokenRules(store, object, old, errors)]);
+  refuse(store, object, [...errors, ...brokenRules(store, object, old, errors, context)]);
 }
 
 const validateScale = (
@@ -96,9 +96,11 @@ function brokenRules(
   object: KubeObject,
   old: KubeObject | undefined,
   errors: readonly FieldError[],
+  { warnings }: RequestContext,
 ): readonly FieldError[] {
   if (definition.rules === undefined) return [];
-  return errors.some(({ type }) => BLOCKING.has(type)) ? [RULES_NOT_CHECKED] : definition.rules(object, old);
+  if (errors.some(({ type }) => BLOCKING.has(type))) return [RULES_NOT_CHECKED];
+  return definition.rules(object, old, (text) => warnings.add(text));
 }
 
 function refuse(store: StoreContext, object: KubeObject, errors: readonly FieldError[]): void {

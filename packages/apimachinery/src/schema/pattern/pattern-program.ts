@@ -1,0 +1,36 @@
+// The automaton of a pattern: what follows a character, and what holds between two of them.
+
+import { wordCharacter } from "./character-set.ts";
+import type { Assertion, CharacterSet } from "./pattern-syntax.ts";
+
+export type Instruction =
+  | { readonly kind: "character"; readonly set: CharacterSet; readonly next: number }
+  | { readonly kind: "assertion"; readonly assertion: Assertion; readonly next: number }
+  /** The first of the targets is the one that the pattern prefers. */
+  | { readonly kind: "fork"; readonly targets: readonly number[] }
+  | { readonly kind: "match" };
+
+export type Program = { readonly instructions: readonly Instruction[]; readonly start: number };
+
+/** About half a second. What needs more is given up. */
+export const MAX_STEPS = 20_000_000;
+
+export function holds(assertion: Assertion, text: string, position: number): boolean {
+  switch (assertion) {
+    case "text start":
+      return position === 0;
+    case "text end":
+      return position === text.length;
+    case "line start":
+      return position === 0 || text[position - 1] === "\n";
+    case "line end":
+      return position === text.length || text[position] === "\n";
+    case "word boundary":
+      return isWordAt(text, position - 1) !== isWordAt(text, position);
+    case "no word boundary":
+      return isWordAt(text, position - 1) === isWordAt(text, position);
+  }
+}
+
+const isWordAt = (text: string, index: number): boolean =>
+  index >= 0 && index < text.length && wordCharacter(text.charCodeAt(index));

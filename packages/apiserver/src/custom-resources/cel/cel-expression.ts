@@ -1,0 +1,95 @@
+// The expressions of the Common Expression Language, parsed.
+// Grammar: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax
+
+import type { CelValue } from "./cel-value.ts";
+
+/** `at` is where the part stands in the source, in characters from 0: its operator, its dot, its parenthesis, or its first. */
+export type CelExpression = { readonly at: number } & (
+  | { readonly type: "literal"; readonly value: CelValue }
+  | { readonly type: "identifier"; readonly name: string }
+  | { readonly type: "select"; readonly operand: CelExpression; readonly field: string; readonly isOptional: boolean }
+  | {
+      readonly type: "index";
+      readonly operand: CelExpression;
+      readonly index: CelExpression;
+      readonly isOptional: boolean;
+    }
+  | { readonly type: "has"; readonly operand: CelExpression; readonly field: string }
+  | {
+      /** Operators are calls as well, by the names that cel-go has for them: `_+_`, `!_`, `@in`. */
+      readonly type: "call";
+      readonly name: string;
+      readonly target: CelExpression | undefined;
+      readonly args: readonly CelExpression[];
+    }
+  | { readonly type: "logic"; readonly operator: "&&" | "||"; readonly sides: readonly [CelExpression, CelExpression] }
+  | {
+      readonly type: "conditional";
+      readonly test: CelExpression;
+      readonly then: CelExpression;
+      readonly otherwise: CelExpression;
+    }
+  | { readonly type: "list"; readonly items: readonly CelItem[] }
+  | { readonly type: "map"; readonly entries: readonly CelEntry[] }
+  | CelMacro
+);
+
+export type CelItem = { readonly value: CelExpression; readonly isOptional: boolean };
+export type CelEntry = CelItem & { readonly key: CelExpression };
+
+/** A call that binds variables: `list.all(x, x > 0)`, `optional.optMap(x, x + 1)`. */
+export type CelMacro = {
+  readonly type: "macro";
+  readonly at: number;
+  readonly name: string;
+  readonly target: CelExpression;
+  readonly variables: readonly string[];
+  readonly bodies: readonly CelExpression[];
+};
+
+/** The parts that an expression is made of. */
+export function childrenOf(expression: CelExpression): readonly CelExpression[] {
+  switch (expression.type) {
+    case "literal":
+    case "identifier":
+      return [];
+    case "select":
+    case "has":
+      return [expression.operand];
+    case "index":
+      return [expression.operand, expression.index];
+    case "call":
+      return expression.target === undefined ? expression.args : [expression.target, ...expression.args];
+    case "logic":
+      return expression.sides;
+    case "conditional":
+      return [expression.test, expression.then, expression.otherwise];
+    case "list":
+      return expression.items.map(({ value }) => value);
+    case "map":
+      return expression.entries.flatMap(({ key, value }) => [key, value]);
+    case "macro":
+      return [expression.target, ...expression.bodies];
+  }
+}
+
+/** A rule that does not parse, or whose parts do not go together. The message is upstream's first line. */
+export class CelSyntaxError extends Error {
+  override readonly name = "CelSyntaxError";
+  /** Where in the source, in characters from 0. */
+  readonly at: number;
+
+  constructor(message: string, at: number) {
+    super(message);
+    this.at = at;
+  }
+}
+
+/** `ERROR: <input>:1:6: undefined field 'x'` and the line with a mark below. Source: cel-go/common/error.go */
+export function textOfSyntaxError({ message, at }: CelSyntaxError, source: string): string {
+  const before = source.slice(0, at).split("\n");
+  const line = before.length;
+  const column = [...(before.at(-1) ?? "")].length;
+  const text = source.split("\n")[line - 1] ?? "";
+  return `ERROR: <input>:${line}:${column + 1}: ${message}\n | ${text}\n | ${".".repeat(column)}^`;
+}

@@ -1,0 +1,69 @@
+// The types of expressions, known before anything is evaluated.
+// Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking, cel-go/checker/{types,format}.go
+
+import type { ListIdentity } from "./cel-value.ts";
+
+export type CelType =
+  | { readonly kind: SimpleKind }
+  /** What only the value itself tells. */
+  | { readonly kind: "dyn" }
+  /** A type that a function library brings along. */
+  | { readonly kind: "extension"; readonly name: string }
+  | { readonly kind: "list"; readonly of: CelType; readonly hasNulls?: boolean; readonly identity?: ListIdentity }
+  | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly hasNulls?: boolean }
+  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, CelField> }
+  | { readonly kind: "optional"; readonly of: CelType }
+  | { readonly kind: "type" }
+  /** Stands for any type, and for the same wherever it stands in one signature. */
+  | { readonly kind: "parameter"; readonly name: string }
+  | { readonly kind: "variable"; readonly id: number };
+
+/** A member by the name that expressions have for it. */
+export type CelField = { readonly property: string; readonly type: CelType };
+
+const SIMPLE_KINDS = ["bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "null"] as const;
+type SimpleKind = (typeof SIMPLE_KINDS)[number];
+
+/** Types of libraries, as signatures name them, and the names that users see. */
+export const EXTENSION_TYPES = {
+  quantity: "kubernetes.Quantity",
+  ip: "net.IP",
+  cidr: "net.CIDR",
+  url: "kubernetes.URL",
+  format: "kubernetes.NamedFormat",
+  semver: "kubernetes.Semver",
+} as const;
+
+/** The type that a signature names: `string`, `list<T>`, `map<K, V>`, `optional<T>`. */
+export function readCelType(text: string): CelType {
+  const [, outer, inner = ""] = /^(list|optional|map)<(.*)>$/.exec(text) ?? [];
+  if (outer === "list" || outer === "optional") return { kind: outer, of: readCelType(inner) };
+  if (outer === "map") {
+    const comma = inner.indexOf(", ");
+    return { kind: "map", key: readCelType(inner.slice(0, comma)), value: readCelType(inner.slice(comma + 2)) };
+  }
+  const simple = SIMPLE_KINDS.find((kind) => kind === text);
+  if (simple !== undefined) return { kind: simple };
+  if (text === "dyn" || text === "type") return { kind: text };
+  const extension = Object.entries(EXTENSION_TYPES).find(([name]) => name === text);
+  return extension === undefined ? { kind: "parameter", name: text } : { kind: "extension", name: extension[1] };
+}
+
+/** As messages show it. */
+export function formatCelType(type: CelType): string {
+  switch (type.kind) {
+    case "list":
+      return `list(${formatCelType(type.of)})`;
+    case "map":
+      return `map(${formatCelType(type.key)}, ${formatCelType(type.value)})`;
+    case "optional":
+      return `optional_type(${formatCelType(type.of)})`;
+    case "extension":
+    case "parameter":
+      return type.name;
+    case "variable":
+      return "dyn";
+    default:
+      return type.kind;
+  }
+}

@@ -1,0 +1,262 @@
+// Tells the type of an expression, and what in it does not go together, before anything is evaluated.
+// Source: github.com/google/cel-go/checker/checker.go
+
+import {
+  assign,
+  type CelBindings,
+  createCelBindings,
+  DYN,
+  freshVariable,
+  instantiate,
+  resolve,
+  settle,
+} from "./cel-bindings.ts";
+import { type CelExpression, type CelMacro, CelSyntaxError } from "./cel-expression.ts";
+import { type CelType, formatCelType, readCelType } from "./cel-type.ts";
+import { typeNameOf } from "./cel-value.ts";
+import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
+
+export type CelVariables = { readonly [name: string]: CelType };
+
+type Environment = { readonly variables: CelVariables; readonly bindings: CelBindings };
+
+/** Throws CelSyntaxError with the first fault. */
+export function checkCel(expression: CelExpression, variables: CelVariables): CelType {
+  const bindings = createCelBindings();
+  return settle(check(expression, { variables, bindings }), bindings);
+}
+
+const [BOOL, INT] = [readCelType("bool"), readCelType("int")];
+
+function check(expression: CelExpression, scope: Environment): CelType {
+  switch (expression.type) {
+    case "literal":
+      return readCelType(typeNameOf(expression.value).replace("null_type", "null"));
+    case "identifier":
+      return checkName(expression.name, expression.at, scope);
+    case "select":
+      return checkSelect(expression, scope);
+    case "has":
+      checkField(check(expression.operand, scope), expression.field, expression.at, scope);
+      return BOOL;
+    case "index": {
+      const name = expression.isOptional ? "_[?_]" : "_[_]";
+      return checkIndex(name, expression, scope);
+    }
+    case "call":
+      return checkCall(expression, scope);
+    case "logic": {
+      const sides = expression.sides.map((side) => check(side, scope));
+      if (assign(sides, [BOOL, BOOL], scope.bindings)) return BOOL;
+      return noOverload(`_${expression.operator}_`, sides, false, expression.at, scope);
+    }
+    case "conditional":
+      return checkConditional(expression, scope);
+    case "list":
+      return {
+        kind: "list",
+        of: join(expression.items, ({ value, isOptional }) => partOf(value, isOptional, scope), scope),
+      };
+    case "map":
+      return {
+        kind: "map",
+        key: join(expression.entries, ({ key }) => [check(key, scope), key.at], scope),
+        value: join(expression.entries, ({ value, isOptional }) => partOf(value, isOptional, scope), scope),
+      };
+    case "macro":
+      return checkMacro(expression, scope);
+  }
+}
+
+function checkName(name: string, at: number, { variables }: Environment): CelType {
+  const type = Object.hasOwn(variables, name) ? variables[name] : undefined;
+  if (type !== undefined) return type;
+  if (TYPE_VALUES.has(name)) return { kind: "type" };
+  throw new CelSyntaxError(`undeclared reference to '${name}' (in container '')`, at);
+}
+
+type OfKind<K extends CelExpression["type"]> = Extract<CelExpression, { readonly type: K }>;
+
+function checkSelect({ operand, field, isOptional, at }: OfKind<"select">, scope: Environment): CelType {
+  const type = resolve(check(operand, scope), scope.bindings);
+  const isMissing = type.kind === "optional";
+  const found = checkField(isMissing ? type.of : type, field, at, scope);
+  if (!isOptional && !isMissing) return found;
+  return resolve(found, scope.bindings).kind === "optional" ? found : { kind: "optional", of: found };
+}
+
+function checkField(operand: CelType, field: string, at: number, { bindings }: Environment): CelType {
+  const type = resolve(operand, bindings);
+  switch (type.kind) {
+    case "object": {
+      const found = type.fields.get(field);
+      if (found === undefined) throw new CelSyntaxError(`undefined field '${field}'`, at);
+      return found.type;
+    }
+    case "map":
+      return type.value;
+    case "optional":
+      return checkField(type.of, field, at, { variables: {}, bindings });
+    case "dyn":
+    case "variable":
+      return DYN;
+    default:
+      throw new CelSyntaxError(`type '${formatCelType(type)}' does not support field selection`, at);
+  }
+}
+
+/** An index of what may be missing gives what may be missing. */
+function checkIndex(name: string, { operand, index, at }: OfKind<"index">, scope: Environment): CelType {
+  const type = resolve(check(operand, scope), scope.bindings);
+  const isMissing = type.kind === "optional" && name === "_[_]";
+  const found = callType(name, [isMissing ? type.of : type, check(index, scope)], false, at, scope);
+  return isMissing ? { kind: "optional", of: found } : found;
+}
+
+function checkCall({ name, target, args, at }: OfKind<"call">, scope: Environment): CelType {
+  const types = (target === undefined ? args : [target, ...args]).map((part) => check(part, scope));
+  checkLiteral(name, args.at(-1));
+  return callType(name, types, target !== undefined, at, scope);
+}
+
+/** Texts that are read when the rule is evaluated are faults of the rule. Source: cel-go/cel/validator.go */
+function checkLiteral(name: string, arg: CelExpression | undefined): void {
+  if (arg?.type !== "literal" || !["duration", "timestamp", "matches"].includes(name)) return;
+  const { value, at } = arg;
+  if (typeof value !== "string") return;
+  const [overload] = overloadsOf(name).filter(({ parameters }) => parameters.at(-1)?.kind === "string");
+  try {
+    overload?.apply(name === "matches" ? ["", value] : [value]);
+  } catch {
+    throw new CelSyntaxError(`invalid ${name} argument`, at);
+  }
+}
+
+function callType(name: string, args: readonly CelType[], isMethod: boolean, at: number, scope: Environment): CelType {
+  const { bindings } = scope;
+  const overloads = overloadsOf(name);
+  if (overloads.length === 0) throw new CelSyntaxError(`undeclared reference to '${name}' (in container '')`, at);
+  let result: CelType | undefined;
+  for (const overload of overloads) {
+    if (overload.isMethod !== isMethod || overload.parameters.length !== args.length) continue;
+    const [own = DYN, ...parameters] = instantiate([overload.result, ...overload.parameters], bindings);
+    if (!assign(args, parameters, bindings)) continue;
+    const type = resolve(own, bindings);
+    if (result === undefined) result = type;
+    else if (formatCelType(result) !== formatCelType(type)) result = DYN;
+  }
+  return result ?? noOverload(name, args, isMethod, at, scope);
+}
+
+function noOverload(
+  name: string,
+  args: readonly CelType[],
+  isMethod: boolean,
+  at: number,
+  { bindings }: Environment,
+): never {
+  const [first = "", ...rest] = args.map((type) => formatCelType(settle(type, bindings)));
+  const applied = isMethod ? `${first}.(${rest.join(", ")})` : `(${[first, ...rest].join(", ")})`;
+  throw new CelSyntaxError(`found no matching overload for '${name}' applied to '${applied}'`, at);
+}
+
+function checkConditional({ test, then, otherwise, at }: OfKind<"conditional">, scope: Environment): CelType {
+  const types = [test, then, otherwise].map((part) => check(part, scope));
+  const result = freshVariable(scope.bindings);
+  if (!assign(types, [BOOL, result, result], scope.bindings)) noOverload("_?_:_", types, false, at, scope);
+  return types.slice(1).some((type) => resolve(type, scope.bindings).kind === "dyn") ? DYN : result;
+}
+
+/** An item that may be missing: what it is when it is not. */
+function partOf(value: CelExpression, isOptional: boolean, scope: Environment): readonly [CelType, number] {
+  const type = check(value, scope);
+  if (!isOptional) return [type, value.at];
+  const inner = freshVariable(scope.bindings);
+  expect(type, { kind: "optional", of: inner }, value.at, scope);
+  return [inner, value.at];
+}
+
+/** One type for all: lists and maps of several would have to be `dyn`. */
+function join<T>(
+  parts: readonly T[],
+  typeOf: (part: T) => readonly [type: CelType, at: number],
+  scope: Environment,
+): CelType {
+  let joined: CelType = freshVariable(scope.bindings);
+  for (const part of parts) {
+    const [type, at] = typeOf(part);
+    if (resolve(type, scope.bindings).kind === "dyn") joined = DYN;
+    else expect(type, joined, at, scope);
+  }
+  return joined;
+}
+
+function expect(actual: CelType, wanted: CelType, at: number, { bindings }: Environment): void {
+  if (assign([actual], [wanted], bindings)) return;
+  const [found, expected] = [actual, wanted].map((type) => formatCelType(settle(type, bindings)));
+  throw new CelSyntaxError(`expected type '${expected}' but found '${found}'`, at);
+}
+
+function checkMacro(macro: CelMacro, scope: Environment): CelType {
+  const { name, target, variables, bodies, at } = macro;
+  const range = resolve(check(target, scope), scope.bindings);
+  if (name === "optMap" || name === "optFlatMap") return checkOptional(macro, range, scope);
+  const bound = boundTypes(range, variables.length, target.at);
+  const own = Object.fromEntries(variables.map((variable, index) => [variable, bound[index] ?? DYN]));
+  const inner = { ...scope, variables: { ...scope.variables, ...own } };
+  const types = bodies.map((body) => check(body, inner));
+  const [first = DYN, second] = types;
+  const test = (): void => {
+    if (!assign([first], [BOOL], scope.bindings)) expect(first, BOOL, bodies[0]?.at ?? at, scope);
+  };
+  const last = second ?? first;
+  if (second !== undefined) test();
+  switch (name) {
+    case "map":
+    case "transformList":
+      return { kind: "list", of: last };
+    case "transformMap":
+      return { kind: "map", key: bound[0] ?? DYN, value: last };
+    case "transformMapEntry":
+      expect(last, { kind: "map", key: DYN, value: DYN }, bodies.at(-1)?.at ?? at, scope);
+      return last;
+    case "filter":
+      test();
+      return { kind: "list", of: bound[0] ?? DYN };
+    default:
+      test();
+      return BOOL;
+  }
+}
+
+/** What variables stand for: items, or keys; with two of them, places and items, or keys and values. */
+function boundTypes(range: CelType, count: number, at: number): readonly CelType[] {
+  switch (range.kind) {
+    case "list":
+      return count === 1 ? [range.of] : [INT, range.of];
+    case "map":
+      return [range.key, range.value];
+    case "dyn":
+    case "variable":
+      return [DYN, DYN];
+    default:
+      throw new CelSyntaxError(
+        `expression of type '${formatCelType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+        at,
+      );
+  }
+}
+
+function checkOptional({ name, variables, bodies, at }: CelMacro, range: CelType, scope: Environment): CelType {
+  const inner = freshVariable(scope.bindings);
+  if (!assign([range], [{ kind: "optional", of: inner }], scope.bindings)) {
+    return noOverload("hasValue", [range], true, at, scope);
+  }
+  const [variable = ""] = variables;
+  const [body] = bodies;
+  const type =
+    body === undefined ? DYN : check(body, { ...scope, variables: { ...scope.variables, [variable]: inner } });
+  if (name === "optMap") return { kind: "optional", of: type };
+  expect(type, { kind: "optional", of: freshVariable(scope.bindings) }, body?.at ?? at, scope);
+  return type;
+}

@@ -1,0 +1,80 @@
+// How the functions of expressions are declared: a signature, and what is done with values that fit it.
+
+import { type CelType, readCelType } from "../cel-type.ts";
+import type {
+  CelBytes,
+  CelDuration,
+  CelList,
+  CelMap,
+  CelOptional,
+  CelTimestamp,
+  CelTypeValue,
+  CelUint,
+  CelValue,
+} from "../cel-value.ts";
+
+export type CelOverload = {
+  readonly name: string;
+  /** Called on its first argument: `text.size()`. */
+  readonly isMethod: boolean;
+  readonly parameters: readonly CelType[];
+  readonly result: CelType;
+  /** The arguments fit the parameters. Throws CelEvaluationError. */
+  readonly apply: (args: readonly CelValue[]) => CelValue;
+};
+
+type Natives = {
+  readonly bool: boolean;
+  readonly int: bigint;
+  readonly uint: CelUint;
+  readonly double: number;
+  readonly string: string;
+  readonly bytes: CelBytes;
+  readonly timestamp: CelTimestamp;
+  readonly duration: CelDuration;
+  readonly null: null;
+  readonly type: CelTypeValue;
+};
+
+type NativeOf<T extends string> = T extends keyof Natives
+  ? Natives[T]
+  : T extends `list<${string}`
+    ? CelList
+    : T extends `map<${string}`
+      ? CelMap
+      : T extends `optional<${string}`
+        ? CelOptional
+        : CelValue;
+
+type NativesOf<P extends readonly string[]> = { readonly [I in keyof P]: NativeOf<P[I]> };
+
+type Declare = <const P extends readonly string[]>(
+  name: string,
+  parameters: P,
+  result: string,
+  apply: (...args: NativesOf<P>) => CelValue,
+) => CelOverload;
+
+/** `size(x)` */
+export const celFunction: Declare = (name, parameters, result, apply) =>
+  declare(name, false, parameters, result, apply);
+
+/** `x.size()`: the first parameter is what it is called on. */
+export const celMethod: Declare = (name, parameters, result, apply) => declare(name, true, parameters, result, apply);
+
+function declare<const P extends readonly string[]>(
+  name: string,
+  isMethod: boolean,
+  parameters: P,
+  result: string,
+  apply: (...args: NativesOf<P>) => CelValue,
+): CelOverload {
+  return {
+    name,
+    isMethod,
+    parameters: parameters.map(readCelType),
+    result: readCelType(result),
+    // Whoever calls has matched every argument with its parameter, which NativesOf says of the types.
+    apply: (args) => apply(...(args as unknown as NativesOf<P>)),
+  };
+}

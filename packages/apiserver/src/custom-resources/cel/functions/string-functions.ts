@@ -1,0 +1,140 @@
+// Functions of strings. Places and lengths count characters, not UTF-16 units.
+// Source: github.com/google/cel-go/ext/strings.go (version 2)
+
+import { compilePattern } from "@postern/apimachinery/schema/pattern/pattern";
+import { PatternSyntaxError } from "@postern/apimachinery/schema/pattern/pattern-syntax";
+import { type CelList, failCel, listOf } from "../cel-value.ts";
+import { type CelOverload, celFunction, celMethod } from "./overload.ts";
+import { formatCelText } from "./string-format.ts";
+
+export const stringFunctions: readonly CelOverload[] = [
+  celMethod("startsWith", ["string", "string"], "bool", (text, begin) => text.startsWith(begin)),
+  celMethod("endsWith", ["string", "string"], "bool", (text, end) => text.endsWith(end)),
+  celMethod("contains", ["string", "string"], "bool", (text, part) => text.includes(part)),
+  celMethod("matches", ["string", "string"], "bool", matches),
+  celFunction("matches", ["string", "string"], "bool", matches),
+  celMethod("charAt", ["string", "int"], "string", charAt),
+  celMethod("indexOf", ["string", "string"], "int", (text, part) => indexOf(text, part, 0n)),
+  celMethod("indexOf", ["string", "string", "int"], "int", indexOf),
+  celMethod("lastIndexOf", ["string", "string"], "int", (text, part) => lastIndexOf(text, part, undefined)),
+  celMethod("lastIndexOf", ["string", "string", "int"], "int", lastIndexOf),
+  celMethod("lowerAscii", ["string"], "string", (text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
+  celMethod("upperAscii", ["string"], "string", (text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
+  celMethod("replace", ["string", "string", "string"], "string", (text, from, to) => replace(text, from, to, -1n)),
+  celMethod("replace", ["string", "string", "string", "int"], "string", replace),
+  celMethod("split", ["string", "string"], "list<string>", (text, separator) => split(text, separator, -1n)),
+  celMethod("split", ["string", "string", "int"], "list<string>", split),
+  celMethod("substring", ["string", "int"], "string", (text, begin) => substring(text, begin, undefined)),
+  celMethod("substring", ["string", "int", "int"], "string", substring),
+  celMethod("trim", ["string"], "string", trim),
+  celMethod("join", ["list<string>"], "string", (list) => join(list, "")),
+  celMethod("join", ["list<string>", "string"], "string", join),
+  celMethod("format", ["string", "list<dyn>"], "string", formatCelText),
+  celFunction("strings.quote", ["string"], "string", quote),
+];
+
+/** In time linear to the text: the rule and the text may be those of two tenants. */
+function matches(text: string, pattern: string): boolean {
+  try {
+    return compilePattern(pattern).test(text);
+  } catch (error) {
+    if (error instanceof PatternSyntaxError) return failCel(error.message);
+    throw error;
+  }
+}
+
+const charactersOf = (text: string): readonly string[] => [...text];
+
+function charAt(text: string, index: bigint): string {
+  const characters = charactersOf(text);
+  if (index < 0n || index > characters.length) return failCel(`index out of range: ${index}`);
+  return characters[Number(index)] ?? "";
+}
+
+/** The same place, counted in characters. */
+const characterIndex = (text: string, at: number): bigint =>
+  BigInt(at === -1 ? -1 : charactersOf(text.slice(0, at)).length);
+
+/** The same place, counted in UTF-16 units. */
+const unitIndex = (characters: readonly string[], at: bigint): number =>
+  characters.slice(0, Number(at)).join("").length;
+
+function indexOf(text: string, part: string, offset: bigint): bigint {
+  if (part === "") return offset;
+  const characters = charactersOf(text);
+  if (offset < 0n) return failCel(`index out of range: ${offset}`);
+  return offset >= characters.length ? -1n : characterIndex(text, text.indexOf(part, unitIndex(characters, offset)));
+}
+
+function lastIndexOf(text: string, part: string, offset: bigint | undefined): bigint {
+  const characters = charactersOf(text);
+  const length = BigInt(characters.length);
+  if (part === "") return offset ?? length;
+  if (offset === undefined) return characterIndex(text, text.lastIndexOf(part));
+  if (offset < 0n) return failCel(`index out of range: ${offset}`);
+  return offset >= length ? -1n : characterIndex(text, text.lastIndexOf(part, unitIndex(characters, offset)));
+}
+
+function substring(text: string, begin: bigint, end: bigint | undefined): string {
+  const characters = charactersOf(text);
+  const last = end ?? BigInt(characters.length);
+  if (end !== undefined && begin > end) {
+    return failCel(`invalid substring range. start: ${begin}, end: ${end}`);
+  }
+  for (const index of [begin, last]) {
+    if (index < 0n || index > characters.length) return failCel(`index out of range: ${index}`);
+  }
+  return characters.slice(Number(begin), Number(last)).join("");
+}
+
+/** As often as `limit` says; a negative one is no limit. */
+function replace(text: string, from: string, to: string, limit: bigint): string {
+  if (limit < 0n) return from === "" ? ["", ...charactersOf(text), ""].join(to) : text.replaceAll(from, () => to);
+  const parts = from === "" ? ["", ...charactersOf(text), ""] : text.split(from);
+  const changes = Number(limit > parts.length - 1 ? BigInt(parts.length - 1) : limit);
+  return `${parts.slice(0, changes + 1).join(to)}${parts
+    .slice(changes + 1)
+    .map((part) => from + part)
+    .join("")}`;
+}
+
+/** Into `limit` parts at most, of which the last is the rest. */
+function split(text: string, separator: string, limit: bigint): CelList {
+  if (limit === 0n) return listOf([]);
+  const parts = separator === "" ? charactersOf(text) : text.split(separator);
+  if (limit < 0n || limit >= parts.length) return listOf(parts);
+  const first = parts.slice(0, Number(limit) - 1);
+  return listOf([...first, parts.slice(first.length).join(separator)]);
+}
+
+/** White space as Unicode has it. JavaScript would take U+FEFF for some, and U+0085 for none. */
+function trim(text: string): string {
+  let [begin, end] = [0, text.length];
+  // A pattern would look at every space again from each space before it.
+  while (begin < end && isSpace(text[begin])) begin++;
+  while (end > begin && isSpace(text[end - 1])) end--;
+  return text.slice(begin, end);
+}
+
+const isSpace = (character: string | undefined): boolean =>
+  character !== undefined && /\p{White_Space}/u.test(character);
+
+function join(list: CelList, separator: string): string {
+  return list.items.map((item) => (typeof item === "string" ? item : failCel("no such overload"))).join(separator);
+}
+
+const ESCAPES: { readonly [character: string]: string } = {
+  "\x07": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+  "\\": "\\\\",
+  '"': '\\"',
+};
+
+function quote(text: string): string {
+  return `"${[...text].map((character) => ESCAPES[character] ?? character).join("")}"`;
+}

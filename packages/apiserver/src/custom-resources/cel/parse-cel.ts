@@ -1,0 +1,289 @@
+// Parses expressions, and expands nothing: macros and operators are kept as what they are.
+// Grammar: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax
+
+import { type CelEntry, type CelExpression, type CelItem, CelSyntaxError, childrenOf } from "./cel-expression.ts";
+import { type CelToken, celTokensOf, readNumber, readText } from "./cel-tokens.ts";
+
+/** What names mean without their variables: functions with a dot in them, and types. */
+export type CelNames = { readonly functions: ReadonlySet<string>; readonly types: ReadonlySet<string> };
+
+/** From the loosest to the tightest. */
+const LEVELS: readonly (readonly string[])[] = [
+  ["==", "!=", "<", "<=", ">", ">=", "in"],
+  ["+", "-"],
+  ["*", "/", "%"],
+];
+
+/** As deep as cel-go goes. */
+const MAX_DEPTH = 250;
+const TOO_DEEP = `expression recursion limit exceeded: ${MAX_DEPTH}`;
+
+const RESERVED = new Set(
+  "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
+    " ",
+  ),
+);
+
+/** How many variables a macro has, and how many bodies. */
+type MacroForm = readonly [variables: number, bodies: number];
+
+const ONE: MacroForm = [1, 1];
+const ONE_WITH_TEST: MacroForm = [1, 2];
+const TWO: MacroForm = [2, 1];
+const TWO_WITH_TEST: MacroForm = [2, 2];
+
+/** Source: cel-go/parser/macro.go, ext/comprehensions.go, cel/library.go */
+const MACROS: ReadonlyMap<string, readonly MacroForm[]> = new Map<string, readonly MacroForm[]>([
+  ["all", [ONE, TWO]],
+  ["exists", [ONE, TWO]],
+  ["exists_one", [ONE, TWO]],
+  ["existsOne", [ONE, TWO]],
+  ["filter", [ONE]],
+  ["map", [ONE, ONE_WITH_TEST]],
+  ["transformList", [TWO, TWO_WITH_TEST]],
+  ["transformMap", [TWO, TWO_WITH_TEST]],
+  ["transformMapEntry", [TWO, TWO_WITH_TEST]],
+  ["optMap", [ONE]],
+  ["optFlatMap", [ONE]],
+]);
+
+/** Throws CelSyntaxError. */
+export function parseCel(source: string, names: CelNames): CelExpression {
+  const parser = new Parser([...celTokensOf(source)], names);
+  const expression = parser.expression();
+  parser.expect("");
+  refuseDeep(expression);
+  return expression;
+}
+
+/** What is deeper than this could exhaust the stack of whoever walks over it. */
+const MAX_TREE_DEPTH = 1_000;
+
+function refuseDeep(root: CelExpression): void {
+  let level: readonly CelExpression[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    const [first] = level;
+    if (depth > MAX_TREE_DEPTH) throw new CelSyntaxError(TOO_DEEP, first?.at ?? 0);
+    level = level.flatMap(childrenOf);
+  }
+}
+
+class Parser {
+  readonly #tokens: readonly CelToken[];
+  readonly #names: CelNames;
+  #position = 0;
+  #depth = 0;
+
+  constructor(tokens: readonly CelToken[], names: CelNames) {
+    this.#tokens = tokens;
+    this.#names = names;
+  }
+
+  expression(): CelExpression {
+    this.#depth++;
+    if (this.#depth > MAX_DEPTH) this.#fail(TOO_DEEP);
+    const test = this.#logic("||");
+    const { at } = this.#peek();
+    if (!this.#take("?")) {
+      this.#depth--;
+      return test;
+    }
+    const then = this.#logic("||");
+    this.expect(":");
+    const otherwise = this.expression();
+    this.#depth--;
+    return { type: "conditional", at, test, then, otherwise };
+  }
+
+  expect(text: string): CelToken {
+    const token = this.#peek();
+    if (token.text !== text || token.kind === "text") this.#unexpected(token);
+    this.#position++;
+    return token;
+  }
+
+  #logic(operator: "||" | "&&"): CelExpression {
+    const next = (): CelExpression => (operator === "||" ? this.#logic("&&") : this.#binary(0));
+    let left = next();
+    for (let { at } = this.#peek(); this.#take(operator); { at } = this.#peek()) {
+      left = { type: "logic", at, operator, sides: [left, next()] };
+    }
+    return left;
+  }
+
+  #binary(level: number): CelExpression {
+    const operators = LEVELS[level];
+    if (operators === undefined) return this.#unary();
+    let left = this.#binary(level + 1);
+    for (let token = this.#peek(); operators.includes(token.text) && token.kind !== "text"; token = this.#peek()) {
+      this.#position++;
+      const name = token.text === "in" ? "@in" : `_${token.text}_`;
+      left = { type: "call", at: token.at, name, target: undefined, args: [left, this.#binary(level + 1)] };
+    }
+    return left;
+  }
+
+  #unary(): CelExpression {
+    const { at } = this.#peek();
+    for (const [operator, name] of [
+      ["!", "!_"],
+      ["-", "-_"],
+    ] as const) {
+      if (!this.#take(operator)) continue;
+      const token = this.#peek();
+      if (operator === "-" && token.kind === "number") {
+        this.#position++;
+        return this.#member({ type: "literal", at, value: readNumber(token, -1n) });
+      }
+      this.#depth++;
+      if (this.#depth > MAX_DEPTH) this.#fail(TOO_DEEP);
+      const operand = this.#unary();
+      this.#depth--;
+      return { type: "call", at, name, target: undefined, args: [operand] };
+    }
+    return this.#member(this.#primary());
+  }
+
+  #member(first: CelExpression): CelExpression {
+    let operand = first;
+    for (let length = 0; ; length++) {
+      if (length > MAX_DEPTH) this.#fail(TOO_DEEP);
+      const { at } = this.#peek();
+      if (this.#take(".")) {
+        const isOptional = this.#take("?");
+        const field = this.#name();
+        const call = this.#peek();
+        if (isOptional || !this.#take("(")) {
+          operand = this.#selected({ type: "select", at, operand, field, isOptional });
+        } else {
+          operand = this.#called(call.at, field, operand, this.#arguments());
+        }
+      } else if (this.#take("[")) {
+        const isOptional = this.#take("?");
+        const index = this.expression();
+        this.expect("]");
+        operand = { type: "index", at, operand, index, isOptional };
+      } else {
+        return operand;
+      }
+    }
+  }
+
+  /** Names of types may have dots in them. */
+  #selected(expression: CelExpression): CelExpression {
+    const name = dottedName(expression);
+    return name !== undefined && this.#names.types.has(name)
+      ? { type: "identifier", at: expression.at, name }
+      : expression;
+  }
+
+  #called(at: number, name: string, target: CelExpression, args: readonly CelExpression[]): CelExpression {
+    const namespace = dottedName(target);
+    const qualified = `${namespace}.${name}`;
+    if (namespace !== undefined && this.#names.functions.has(qualified)) {
+      return { type: "call", at, name: qualified, target: undefined, args };
+    }
+    const form = MACROS.get(name)?.find(([variables, bodies]) => variables + bodies === args.length);
+    if (form === undefined) return { type: "call", at, name, target, args };
+    const variables = args.slice(0, form[0]).map((arg) => {
+      if (arg.type === "identifier") return arg.name;
+      throw new CelSyntaxError("argument must be a simple name", arg.at);
+    });
+    return { type: "macro", at, name, target, variables, bodies: args.slice(form[0]) };
+  }
+
+  #primary(): CelExpression {
+    const token = this.#peek();
+    const { kind, text, at } = token;
+    this.#position++;
+    if (kind === "number") return { type: "literal", at, value: readNumber(token, 1n) };
+    if (kind === "text") return { type: "literal", at, value: readText(token) };
+    if (kind === "name") return this.#named(token);
+    if (text === "(") {
+      const inner = this.expression();
+      this.expect(")");
+      return inner;
+    }
+    if (text === "[") return { type: "list", at, items: this.#sequence("]", () => this.#item()) };
+    if (text === "{") return { type: "map", at, entries: this.#sequence("}", () => this.#entry()) };
+    // A name may be said to be that of the outermost scope.
+    if (text === "." && this.#peek().kind === "name") return this.#primary();
+    return this.#unexpected(token);
+  }
+
+  #named({ text, at }: CelToken): CelExpression {
+    if (text === "true" || text === "false") return { type: "literal", at, value: text === "true" };
+    if (text === "null") return { type: "literal", at, value: null };
+    if (RESERVED.has(text)) throw new CelSyntaxError(`reserved identifier: ${text}`, at);
+    const call = this.#peek();
+    if (!this.#take("(")) return { type: "identifier", at, name: text };
+    const args = this.#arguments();
+    if (text !== "has" || args.length !== 1) return { type: "call", at: call.at, name: text, target: undefined, args };
+    const [arg] = args;
+    if (arg?.type !== "select" || arg.isOptional) throw new CelSyntaxError("invalid argument to has() macro", call.at);
+    return { type: "has", at: call.at, operand: arg.operand, field: arg.field };
+  }
+
+  #arguments(): readonly CelExpression[] {
+    return this.#sequence(")", () => this.expression());
+  }
+
+  #item(): CelItem {
+    const isOptional = this.#take("?");
+    return { isOptional, value: this.expression() };
+  }
+
+  #entry(): CelEntry {
+    const isOptional = this.#take("?");
+    const key = this.expression();
+    this.expect(":");
+    return { isOptional, key, value: this.expression() };
+  }
+
+  /** Lists and maps may end with a comma, arguments may not. */
+  #sequence<T>(end: string, read: () => T): readonly T[] {
+    const items: T[] = [];
+    while (!this.#take(end)) {
+      if (items.length > 0) this.expect(",");
+      if (items.length > 0 && end !== ")" && this.#take(end)) break;
+      items.push(read());
+    }
+    return items;
+  }
+
+  #name(): string {
+    const token = this.#peek();
+    if (token.kind !== "name" || ["in", "true", "false", "null"].includes(token.text)) {
+      this.#unexpected(token, " expecting IDENTIFIER");
+    }
+    this.#position++;
+    return token.text;
+  }
+
+  #take(text: string): boolean {
+    const token = this.#peek();
+    if (token.text !== text || token.kind === "text" || token.kind === "end") return false;
+    this.#position++;
+    return true;
+  }
+
+  #peek(): CelToken {
+    return this.#tokens[this.#position] ?? { kind: "end", text: "", at: this.#tokens.at(-1)?.at ?? 0 };
+  }
+
+  #unexpected({ kind, text, at }: CelToken, expected = ""): never {
+    throw new CelSyntaxError(`Syntax error: mismatched input '${kind === "end" ? "<EOF>" : text}'${expected}`, at);
+  }
+
+  #fail(message: string): never {
+    throw new CelSyntaxError(message, this.#peek().at);
+  }
+}
+
+/** `a.b.c` of names and nothing else. */
+function dottedName(expression: CelExpression): string | undefined {
+  if (expression.type === "identifier") return expression.name;
+  if (expression.type !== "select" || expression.isOptional) return undefined;
+  const operand = dottedName(expression.operand);
+  return operand === undefined ? undefined : `${operand}.${expression.field}`;
+}

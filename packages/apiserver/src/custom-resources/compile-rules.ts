@@ -1,0 +1,255 @@
+// Compiles the rules (x-kubernetes-validations) of a schema, and tells what is wrong with them.
+// Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/{compilation,validation}.go, pkg/apis/apiextensions/validation
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
+import {
+  childPath,
+  type FieldError,
+  indexPath,
+  invalidError,
+  keyPath,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "./cel/cel-expression.ts";
+import type { CelType } from "./cel/cel-type.ts";
+import { type CelVariables, checkCel } from "./cel/check-cel.ts";
+import { CEL_NAMES } from "./cel/functions/cel-library.ts";
+import { parseCel } from "./cel/parse-cel.ts";
+import { celTypeOfSchema } from "./cel/schema-type.ts";
+import { FieldPathError, readRuleFieldPath } from "./rule-field-path.ts";
+
+export type Rule = {
+  readonly expression: CelExpression;
+  /** Compares with what was there before. */
+  readonly usesOldSelf: boolean;
+  /** `oldSelf` may be missing, and the rule is checked on create as well. */
+  readonly isOldSelfOptional: boolean;
+  /** What errors of the rule show: its message, or its text. */
+  readonly text: string;
+  readonly message: string;
+  readonly messageExpression: CelExpression | undefined;
+  readonly reason: string;
+  /** Below the value, such as `.name`; "" for the value itself. */
+  readonly fieldPath: string;
+};
+
+/** A part of a schema that has rules, or parts with rules. */
+export type RuleNode = {
+  readonly schema: StructuralSchema;
+  readonly type: CelType;
+  readonly rules: readonly Rule[];
+  /** Rules of allOf, about the same value. */
+  readonly allOf: readonly RuleNode[];
+  readonly properties: ReadonlyMap<string, RuleNode>;
+  /** Of the values of a map. */
+  readonly values: RuleNode | undefined;
+  readonly items: RuleNode | undefined;
+};
+
+/** Where a part stands: its path, and the list above it whose items cannot be told apart over time. */
+type Place = { readonly path: string; readonly uncorrelatable: string | undefined };
+
+/** Faults go to `errors`, with paths such as `<path>.properties[spec].x-kubernetes-validations[0].rule`. Undefined without rules. */
+export function compileRules(schema: StructuralSchema, path: string, errors: FieldError[]): RuleNode | undefined {
+  if (!hasRules(schema)) return undefined;
+  return compileNode(schema, schema, true, { path, uncorrelatable: undefined }, errors);
+}
+
+const partsOf = (schema: StructuralSchema): readonly StructuralSchema[] =>
+  [...Object.values(schema.properties ?? {}), schema.items, valueSchemaOf(schema), ...(schema.allOf ?? [])].filter(
+    (part) => part !== undefined,
+  );
+
+const hasRules = (schema: StructuralSchema): boolean =>
+  (schema["x-kubernetes-validations"] ?? []).length > 0 || partsOf(schema).some(hasRules);
+
+/** `validation` has the rules, and `schema` the types: they differ below allOf. */
+function compileNode(
+  validation: StructuralSchema,
+  schema: StructuralSchema,
+  isRoot: boolean,
+  place: Place,
+  errors: FieldError[],
+): RuleNode | undefined {
+  if (!hasRules(validation)) return undefined;
+  const type = celTypeOfSchema(schema, isRoot);
+  const rules = compileOwnRules(validation, schema, type, place, errors);
+  if (type === undefined) return undefined;
+  const below = (part: StructuralSchema | undefined, typed: StructuralSchema | undefined, at: Place) =>
+    part === undefined || typed === undefined
+      ? undefined
+      : compileNode(part, typed, typed["x-kubernetes-embedded-resource"] === true, at, errors);
+  const at = (step: string): Place => ({ ...place, path: childPath(place.path, step) });
+  const properties = Object.entries(validation.properties ?? {}).flatMap(([name, property]) => {
+    const node = below(property, schema.properties?.[name], {
+      path: keyPath(at("properties").path, name),
+      uncorrelatable: place.uncorrelatable ?? (isAtomicMap(schema) ? place.path : undefined),
+    });
+    return node === undefined ? [] : [[name, node] as const];
+  });
+  const items = at("items");
+  return {
+    schema,
+    type,
+    rules,
+    allOf: (validation.allOf ?? []).flatMap((part, index) => {
+      const node = compileNode(part, schema, isRoot, { ...place, path: indexPath(at("allOf").path, index) }, errors);
+      return node === undefined ? [] : [node];
+    }),
+    properties: new Map(properties),
+    values: below(valueSchemaOf(validation), valueSchemaOf(schema), at("additionalProperties")),
+    items: below(validation.items, schema.items, {
+      ...items,
+      uncorrelatable: place.uncorrelatable ?? (schema["x-kubernetes-list-type"] === "map" ? undefined : place.path),
+    }),
+  };
+}
+
+const isAtomicMap = (schema: StructuralSchema): boolean => schema["x-kubernetes-map-type"] === "atomic";
+
+const REASONS = ["FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"];
+
+function compileOwnRules(
+  validation: StructuralSchema,
+  schema: StructuralSchema,
+  type: CelType | undefined,
+  { path, uncorrelatable }: Place,
+  errors: FieldError[],
+): readonly Rule[] {
+  const sources = (validation["x-kubernetes-validations"] ?? []).filter(isJsonObject);
+  const at = childPath(path, "x-kubernetes-validations");
+  if (sources.length > 0 && type === undefined) {
+    const why = `rule declared on schema that does not support validation rules type: '${schema.type ?? ""}' x-kubernetes-preserve-unknown-fields: '${schema["x-kubernetes-preserve-unknown-fields"] === true}'`;
+    errors.push(invalidError(at, "", why));
+    return [];
+  }
+  return sources.flatMap((source, index) => {
+    const here = indexPath(at, index);
+    const rule = type === undefined ? undefined : compileRule(source, schema, type, here, errors);
+    if (rule === undefined) return [];
+    if (rule.usesOldSelf && uncorrelatable !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
+      errors.push(invalidError(childPath(here, "rule"), textOf(source, "rule"), why));
+    }
+    return [rule];
+  });
+}
+
+const textOf = (source: JsonObject, member: string): string => {
+  const value = source[member];
+  return typeof value === "string" ? value : "";
+};
+
+/** Undefined for a rule that cannot be used; `errors` tells why. */
+function compileRule(
+  source: JsonObject,
+  schema: StructuralSchema,
+  type: CelType,
+  path: string,
+  errors: FieldError[],
+): Rule | undefined {
+  errors.push(...messageFaults(source, path));
+  const rule = textOf(source, "rule");
+  if (rule.trim() === "") {
+    errors.push(requiredError(childPath(path, "rule"), "rule is not specified"));
+    return undefined;
+  }
+  const isOldSelfOptional = source["optionalOldSelf"] === true;
+  const oldSelf: CelType = isOldSelfOptional ? { kind: "optional", of: type } : type;
+  const expression = compile(source, "rule", { self: type, oldSelf }, path, errors);
+  const messageExpression =
+    textOf(source, "messageExpression").trim() === ""
+      ? undefined
+      : compile(source, "messageExpression", { self: type, oldSelf }, path, errors);
+  const fieldPath = fieldPathOf(source, schema, path, errors);
+  if (expression === undefined) return undefined;
+  const message = textOf(source, "message").trim();
+  const usesOldSelf = mentions(expression, "oldSelf");
+  if (isOldSelfOptional && !usesOldSelf) {
+    const why = "may not be set if oldSelf is not used in rule";
+    errors.push(invalidError(childPath(path, "optionalOldSelf"), true, why));
+  }
+  return {
+    expression,
+    usesOldSelf,
+    isOldSelfOptional,
+    text: message || rule.trim(),
+    message: message || `failed rule: ${rule.trim()}`,
+    messageExpression,
+    reason: textOf(source, "reason"),
+    fieldPath,
+  };
+}
+
+function messageFaults(source: JsonObject, path: string): readonly FieldError[] {
+  const [rule, message, expression] = ["rule", "message", "messageExpression"].map((name) => textOf(source, name));
+  const reason = textOf(source, "reason");
+  const errors: FieldError[] = [];
+  const at = childPath(path, "message");
+  if (message !== undefined && message !== "" && message.trim() === "") {
+    errors.push(invalidError(at, message, "message must be non-empty if specified"));
+  } else if (message?.trim().includes("\n")) {
+    errors.push(invalidError(at, message, "message must not contain line breaks"));
+  } else if (rule?.trim().includes("\n") && message?.trim() === "") {
+    errors.push(requiredError(at, "message must be specified if rule contains line breaks"));
+  }
+  if (expression !== undefined && expression !== "" && expression.trim() === "") {
+    errors.push(
+      requiredError(childPath(path, "messageExpression"), "messageExpression must be non-empty if specified"),
+    );
+  }
+  if (reason !== "" && !REASONS.includes(reason)) {
+    errors.push(notSupportedError(childPath(path, "reason"), reason, REASONS.toSorted()));
+  }
+  return errors;
+}
+
+const RESULTS = {
+  rule: { kind: "bool", fault: "cel expression must evaluate to a bool" },
+  messageExpression: { kind: "string", fault: "messageExpression must evaluate to a string" },
+} as const;
+
+function compile(
+  source: JsonObject,
+  member: keyof typeof RESULTS,
+  variables: CelVariables,
+  path: string,
+  errors: FieldError[],
+): CelExpression | undefined {
+  const text = textOf(source, member);
+  const { kind, fault } = RESULTS[member];
+  const refuse = (why: string): undefined => {
+    errors.push(invalidError(childPath(path, member), text, why));
+  };
+  try {
+    const expression = parseCel(text, CEL_NAMES);
+    return checkCel(expression, variables).kind === kind ? expression : refuse(fault);
+  } catch (error) {
+    if (!(error instanceof CelSyntaxError)) throw error;
+    const begin = member === "rule" ? "compilation failed" : "messageExpression compilation failed";
+    return refuse(`${begin}: ${textOfSyntaxError(error, text)}`);
+  }
+}
+
+function fieldPathOf(source: JsonObject, schema: StructuralSchema, path: string, errors: FieldError[]): string {
+  const text = textOf(source, "fieldPath");
+  if (text === "") return "";
+  const refuse = (why: string): string => {
+    errors.push(invalidError(childPath(path, "fieldPath"), text, why));
+    return "";
+  };
+  if (text.trim() === "") return refuse("fieldPath must be non-empty if specified");
+  if (text.includes("\n")) return refuse("fieldPath must not contain line breaks");
+  try {
+    return readRuleFieldPath(text.trim(), schema);
+  } catch (error) {
+    if (error instanceof FieldPathError) return refuse(`fieldPath must be a valid path: ${error.message}`);
+    throw error;
+  }
+}
+
+const mentions = (expression: CelExpression, name: string): boolean =>
+  (expression.type === "identifier" && expression.name === name) ||
+  childrenOf(expression).some((part) => mentions(part, name));
