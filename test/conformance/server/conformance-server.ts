@@ -102,6 +102,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     runtime,
     logger,
     metrics,
+    isServed: surface.serves,
     authenticator: createBearerTokenAuthenticator(tokens),
     authorizer: surface.authorizer,
     ...options.chain,

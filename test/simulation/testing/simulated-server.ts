@@ -228,6 +228,7 @@ export class SimulatedServer {
       runtime,
       logger: silentLogger,
       metrics,
+      isServed: surface.serves,
       authenticator: freshAuthenticator(unionAuthenticator([root, core.authenticator]), freshness),
       authorizer: core.authorizer,
     });

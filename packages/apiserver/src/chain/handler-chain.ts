@@ -57,8 +57,8 @@ export type HandlerChainDeps = {
   readonly isLongRunning?: LongRunningCheck;
   /** Requests whose impersonation `next` decides about. Absent: none. */
   readonly leavesImpersonation?: ImpersonationOptions["leavesImpersonation"];
-  /** Whether a resource exists here; metrics do not name others. */
-  readonly isServed?: (info: RequestInfo) => boolean;
+  /** Whether a resource exists here. Metrics name no others, of which anybody could make up any number. */
+  readonly isServed: (info: RequestInfo) => boolean;
 };
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
@@ -74,7 +74,6 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
     rateLimits: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
     isLongRunning,
-    isServed: () => true,
     ...options,
     clock,
     scheduler,

@@ -8,12 +8,14 @@ import type { WatchCache } from "../cache/watch-cache.ts";
 import type { Handler, RequestContext } from "../chain/handler.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";
 import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.ts";
+import { servedSubresources } from "../endpoints/discovery/served-resource.ts";
 import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
 import { createEventLines } from "../endpoints/handlers/watch-encoder.ts";
 import { createResourceRouter } from "../endpoints/resource-router.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
+import type { RequestInfo } from "../request/request-info.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -46,6 +48,8 @@ export type ApiSurface = {
   readonly registry: ResourceRegistry;
   /** Answers an authorized request. */
   readonly route: Handler;
+  /** Whether a request names a resource, or a subresource, that there is. */
+  serves(info: RequestInfo): boolean;
 };
 
 export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
@@ -90,6 +94,11 @@ export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
       const { isResourceRequest } = context.info;
       if (isResourceRequest && knowsGroup(context)) return await resources(context);
       return (await (nonResource?.(context) ?? discovery(context))) ?? pageNotFound();
+    },
+    serves({ apiGroup, apiVersion, resource, subresource }) {
+      const definition = registry.find(apiGroup, apiVersion, resource)?.definition;
+      if (definition === undefined) return false;
+      return subresource === "" || servedSubresources(definition).some(({ name }) => name === subresource);
     },
   };
 }

@@ -50,6 +50,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     runtime,
     logger,
     metrics,
+    isServed: surface.serves,
     authenticator: freshAuthenticator(core.authenticator, freshness),
     authorizer: notingUse(core.authorizer, core.usage),
     audit,

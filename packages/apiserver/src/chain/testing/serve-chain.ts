@@ -49,6 +49,7 @@ export async function serveChain(handler: Handler, overrides: Partial<HandlerCha
     metrics,
     authenticator: tokensOfUsers(),
     authorizer: adminsOnly,
+    isServed: () => true,
     ...overrides,
   });
   return { ...(await serveHandler(chain)), metrics };

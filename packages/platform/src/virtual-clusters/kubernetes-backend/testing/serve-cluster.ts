@@ -50,6 +50,7 @@ export async function serveCluster({
     runtime: systemRuntime,
     logger: silentLogger,
     metrics: createServerMetrics(),
+    isServed: () => true,
     // What may be done is the cluster's own RBAC's to say; that the platform's credential may impersonate is granted here.
     authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
     authenticator: {
