@@ -14,12 +14,9 @@ export type NamespaceLookup = {
   live(name: string, signal: AbortSignal): Promise<KubeObject | undefined>;
 };
 
-export type NamespaceLifecycleOptions = {
-  readonly namespaces: NamespaceLookup;
-  /** Namespaces that may not be deleted; default: those that every cluster has. */
-  readonly immortal?: readonly string[];
-};
+export type NamespaceLifecycleOptions = { readonly namespaces: NamespaceLookup };
 
+/** Namespaces that every cluster has, and that may not be deleted. */
 const IMMORTAL = ["default", "kube-system", "kube-public"];
 
 const isNamespaces = ({ resource }: AdmissionAttributes): boolean =>
@@ -30,11 +27,7 @@ const isAccessReview = ({ resource }: AdmissionAttributes): boolean =>
   resource.group === "authorization.k8s.io" && resource.plural === "localsubjectaccessreviews";
 
 /** The check runs in `admit`, so that an absent namespace is named before anything that is wrong with the object. */
-export function createNamespaceLifecycle({
-  namespaces,
-  immortal = IMMORTAL,
-}: NamespaceLifecycleOptions): AdmissionPlugin {
-  const undeletable = new Set(immortal);
+export function createNamespaceLifecycle({ namespaces }: NamespaceLifecycleOptions): AdmissionPlugin {
   return {
     name: "NamespaceLifecycle",
 
@@ -50,7 +43,7 @@ export function createNamespaceLifecycle({
     },
 
     validate(attributes) {
-      if (attributes.operation === "delete" && isNamespaces(attributes) && undeletable.has(attributes.name)) {
+      if (attributes.operation === "delete" && isNamespaces(attributes) && IMMORTAL.includes(attributes.name)) {
         throw forbiddenRequestError(
           { group: "", resource: "namespaces" },
           attributes.name,

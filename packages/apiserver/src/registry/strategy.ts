@@ -7,8 +7,8 @@ import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../chain/handler.ts";
 
 /**
- * The steps of a write, in this order; each is optional. `prepare…` and `canonicalize` return the object to go on with,
- * `validate…` never changes anything. Methods take the kind's own type.
+ * The steps of a write, in this order; each is optional. `prepare…` returns the object to go on with, `validate…` never
+ * changes anything. Methods take the kind's own type.
  */
 export interface Strategy<T extends KubeObject = KubeObject> {
   /** Messages about a bad name; default: a DNS-1123 subdomain. `isPrefix` for generateName. */
@@ -27,9 +27,6 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   prepareForUpdate?(object: T, old: T, context: RequestContext): T | Promise<T>;
   validateUpdate?(object: T, old: T, context: RequestContext): readonly FieldError[] | Promise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, context: RequestContext): readonly string[];
-
-  /** Brings a valid object into its one stored form. */
-  canonicalize?(object: T): T;
 
   /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */
   prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;

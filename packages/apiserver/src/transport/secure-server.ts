@@ -8,14 +8,11 @@ export type TlsCredentials = {
   readonly key: string | Uint8Array;
   /** PEM, the server's own certificate first. */
   readonly cert: string | Uint8Array;
-  /** Authorities whose names are sent to clients as a hint which certificate to show. Nothing is trusted because of it. */
-  readonly clientCa?: string | Uint8Array;
 };
 
-export const secureContextOf = ({ key, cert, clientCa }: TlsCredentials) => ({
+export const secureContextOf = ({ key, cert }: TlsCredentials) => ({
   key: asBuffer(key),
   cert: asBuffer(cert),
-  ...(clientCa === undefined ? {} : { ca: asBuffer(clientCa) }),
   minVersion: "TLSv1.2" as const,
 });
 

@@ -12,8 +12,6 @@ export type EtcdTls = {
   /** This server's certificate and key, where etcd wants clients to have one. */
   readonly cert?: Uint8Array;
   readonly key?: Uint8Array;
-  /** The name that the certificates of etcd are made out to, where it is not that of the endpoint. */
-  readonly serverName?: string;
 };
 
 export type EtcdConnectionOptions = {
@@ -219,10 +217,6 @@ function createClient(address: string, tls: EtcdTls | undefined): Client {
     "grpc.service_config_disable_resolution": 1,
     // Two stores of one process have nothing in common, not even a broken connection.
     "grpc.use_local_subchannel_pool": 1,
-    ...(tls?.serverName !== undefined && {
-      "grpc.ssl_target_name_override": tls.serverName,
-      "grpc.default_authority": tls.serverName,
-    }),
   });
 }
 

@@ -102,7 +102,7 @@ async function prepare(
   if (Number(object.metadata.resourceVersion || 0) > 0) {
     throw untypedError("resourceVersion should not be set on objects to be created");
   }
-  return strategy.canonicalize?.(prepared) ?? prepared;
+  return prepared;
 }
 
 async function insert(

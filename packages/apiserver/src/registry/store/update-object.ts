@@ -189,7 +189,7 @@ async function prepare(
   for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
   await admission.validate({ ...attributes, object: counted, oldObject: old });
-  return strategy.canonicalize?.(counted) ?? counted;
+  return counted;
 }
 
 /** What a write changes depends on the subresource it goes through. */
