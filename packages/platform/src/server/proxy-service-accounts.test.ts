@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningPlatform, startPlatform } from "./testing/running-platform.ts";
+import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 const ACCOUNTS = `${DEMO}/api/v1/namespaces/default/serviceaccounts`;
@@ -9,18 +9,19 @@ const BINDINGS = `${DEMO}/apis/rbac.authorization.k8s.io/v1/namespaces/default/r
 let platform: RunningPlatform;
 beforeAll(async () => {
   platform = await startPlatform();
+  await platform.until({ path: MAPS }, ({ status }) => status === 200);
   const viewers = {
     metadata: { name: "robots" },
     subjects: [{ kind: "ServiceAccount", name: "robot", namespace: "default" }],
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
   };
-  expect((await platform.request({ path: BINDINGS, body: viewers })).status).toBe(201);
+  expect((await platform.send({ path: BINDINGS, body: viewers })).status).toBe(201);
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
 async function robotToken(): Promise<string> {
-  await platform.request({ path: ACCOUNTS, body: { metadata: { name: "robot" } } });
-  const { status, body } = await platform.request({ path: `${ACCOUNTS}/robot/token`, body: { spec: {} } });
+  await platform.send({ path: ACCOUNTS, body: { metadata: { name: "robot" } } });
+  const { status, body } = await platform.send({ path: `${ACCOUNTS}/robot/token`, body: { spec: {} } });
   expect(status).toBe(201);
   return body.status.token;
 }
@@ -28,8 +29,8 @@ async function robotToken(): Promise<string> {
 describe("the token of a ServiceAccount over the wire", () => {
   it("opens its own cluster, as far as RBAC there says", async () => {
     const token = await robotToken();
-    expect((await platform.request({ path: MAPS, token })).status).toBe(200);
-    const { status, body } = await platform.request({ path: MAPS, token, body: { metadata: { name: "x" } } });
+    expect((await platform.send({ path: MAPS, key: token })).status).toBe(200);
+    const { status, body } = await platform.send({ path: MAPS, key: token, body: { metadata: { name: "x" } } });
     expect(status).toBe(403);
     expect(body.message).toContain('User "system:serviceaccount:default:robot" cannot create resource "configmaps"');
   });
@@ -40,44 +41,42 @@ describe("the token of a ServiceAccount over the wire", () => {
     const other = "/kubernetes/project/default/virtualcluster/other/api/v1/namespaces/default/configmaps";
     await platform.until({ path: other }, ({ status }) => status === 200);
     for (const path of [other, "/kubernetes/management/apis/management.postern/v1/projects", "/api/v1/secrets"]) {
-      expect((await platform.request({ path, token })).status, path).toBe(401);
+      expect((await platform.send({ path, key: token })).status, path).toBe(401);
     }
   });
 
   it("security book 29: acts as somebody else only where the RBAC of its cluster says so", async () => {
     const token = await robotToken();
     const asAdmin = { "impersonate-user": "admin", "impersonate-group": "postern:role:cluster-admin" };
-    expect((await platform.request({ path: MAPS, token, headers: asAdmin })).status).toBe(403);
+    expect((await platform.send({ path: MAPS, key: token, headers: asAdmin })).status).toBe(403);
     const asJane = { "impersonate-user": "jane" };
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
     const whoIsJane = {
       path: `${DEMO}/apis/authentication.k8s.io/v1/selfsubjectreviews`,
-      token,
+      key: token,
       headers: asJane,
       body: review,
     };
-    expect((await platform.request(whoIsJane)).status).toBe(403);
+    expect((await platform.send(whoIsJane)).status).toBe(403);
     const rbac = `${DEMO}/apis/rbac.authorization.k8s.io/v1`;
     const rules = [{ apiGroups: [""], resources: ["users"], resourceNames: ["jane"], verbs: ["impersonate"] }];
-    await platform.request({ path: `${rbac}/clusterroles`, body: { metadata: { name: "as-jane" }, rules } });
+    await platform.send({ path: `${rbac}/clusterroles`, body: { metadata: { name: "as-jane" }, rules } });
     const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "as-jane" };
     const subjects = [{ kind: "ServiceAccount", name: "robot", namespace: "default" }];
     const body = { metadata: { name: "as-jane" }, roleRef, subjects };
-    await platform.request({ path: `${rbac}/clusterrolebindings`, body });
-    expect((await platform.request(whoIsJane)).body.status.userInfo.username).toBe("jane");
-    expect((await platform.request({ path: MAPS, token, headers: asAdmin })).status).toBe(403);
-    expect((await platform.request({ path: MAPS, token, headers: asJane })).status).toBe(403);
+    await platform.send({ path: `${rbac}/clusterrolebindings`, body });
+    expect((await platform.send(whoIsJane)).body.status.userInfo.username).toBe("jane");
+    expect((await platform.send({ path: MAPS, key: token, headers: asAdmin })).status).toBe(403);
+    expect((await platform.send({ path: MAPS, key: token, headers: asJane })).status).toBe(403);
   });
 
   it("security book 15: has its watches cut when the ServiceAccount goes", async () => {
     const token = await robotToken();
-    const watching = platform.request({ path: `${MAPS}?watch=1`, token });
-    const probe = platform.request({ path: `${MAPS}?watch=1&timeoutSeconds=1`, token });
-    await probe;
-    await platform.request({ method: "DELETE", path: `${ACCOUNTS}/robot` });
+    const watch = await platform.open({ path: `${MAPS}?watch=1`, key: token });
+    await platform.send({ method: "DELETE", path: `${ACCOUNTS}/robot` });
     // Without the cut this would last for half an hour at least.
-    const { body } = await watching;
-    expect(String(body)).not.toContain("timeout");
-    expect((await platform.request({ path: MAPS, token })).status).toBe(401);
+    await watch.ended;
+    expect(watch.text()).not.toContain("timeout");
+    expect((await platform.send({ path: MAPS, key: token })).status).toBe(401);
   });
 });

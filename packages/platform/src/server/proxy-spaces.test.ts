@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { GROUP, type RunningPlatform, startPlatform } from "./testing/running-platform.ts";
+import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const INSTANCES = "namespaces/p-default/spaceinstances";
 const SPACE = "/kubernetes/project/default/space/team";
@@ -17,19 +17,18 @@ beforeAll(async () => {
   bobKey = await keyOf("bob");
   strangerKey = await keyOf("stranger");
   await platform.create(INSTANCES, { metadata: { name: "team" }, spec: { owner: { user: "bob" } } });
-  const path = `/kubernetes/management/apis/${GROUP}/v1/${INSTANCES}/team`;
-  await platform.until({ path }, ({ body }) => body.status?.phase === "Ready");
+  await platform.until({ path: `${INSTANCES}/team` }, ({ body }) => body.status?.phase === "Ready");
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
 describe("a space", () => {
   it("is a namespace that its owner reads and writes", async () => {
-    const created = await platform.request({ path: MAPS, token: bobKey, body: { metadata: { name: "mine" } } });
+    const created = await platform.send({ path: MAPS, key: bobKey, body: { metadata: { name: "mine" } } });
     expect(created.status).toBe(201);
-    expect((await platform.request({ path: `${MAPS}/mine`, token: bobKey })).status).toBe(200);
-    expect((await platform.request({ path: `${SPACE}/api/v1/namespaces/team`, token: bobKey })).status).toBe(200);
-    expect((await platform.request({ path: `${SPACE}/apis`, token: bobKey })).body.kind).toBe("APIGroupList");
-    expect((await platform.request({ path: `${SPACE}/version`, token: bobKey })).status).toBe(200);
+    expect((await platform.send({ path: `${MAPS}/mine`, key: bobKey })).status).toBe(200);
+    expect((await platform.send({ path: `${SPACE}/api/v1/namespaces/team`, key: bobKey })).status).toBe(200);
+    expect((await platform.send({ path: `${SPACE}/apis`, key: bobKey })).body.kind).toBe("APIGroupList");
+    expect((await platform.send({ path: `${SPACE}/version`, key: bobKey })).status).toBe(200);
   });
 
   it.each([
@@ -42,7 +41,7 @@ describe("a space", () => {
     ["the encoded way out", "/api/v1/namespaces/team/%2e%2e/default/secrets"],
   ])("security book 32: does not reach %s, for anybody", async (_what, path) => {
     for (const token of [bobKey, platform.adminKey]) {
-      expect([400, 403]).toContain((await platform.request({ path: `${SPACE}${path}`, token })).status);
+      expect([400, 403]).toContain((await platform.send({ path: `${SPACE}${path}`, key: token })).status);
     }
   });
 
@@ -59,37 +58,39 @@ describe("a space", () => {
       },
     ],
   ])("is not where anybody %s", async (_what, method, path, body) => {
-    const answer = await platform.request({ method, path: `${SPACE}${path}`, ...(body === undefined ? {} : { body }) });
+    const answer = await platform.send({ method, path: `${SPACE}${path}`, ...(body === undefined ? {} : { body }) });
     expect(answer.status).toBe(403);
   });
 
   it("opens to the tokens of its ServiceAccounts as far as its RBAC says, and they to nothing else", async () => {
     const namespaced = `${SPACE}/api/v1/namespaces/team`;
-    await platform.request({ path: `${namespaced}/serviceaccounts`, body: { metadata: { name: "robot" } } });
-    const asked = await platform.request({ path: `${namespaced}/serviceaccounts/robot/token`, body: { spec: {} } });
+    await platform.send({ path: `${namespaced}/serviceaccounts`, body: { metadata: { name: "robot" } } });
+    const asked = await platform.send({ path: `${namespaced}/serviceaccounts/robot/token`, body: { spec: {} } });
     expect(asked.status).toBe(201);
     const { token } = asked.body.status;
-    expect((await platform.request({ path: MAPS, token })).status).toBe(403);
+    expect((await platform.send({ path: MAPS, key: token })).status).toBe(403);
     const binding = {
       metadata: { name: "robots" },
       subjects: [{ kind: "ServiceAccount", name: "robot", namespace: "team" }],
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" },
     };
     const bindings = `${SPACE}/apis/rbac.authorization.k8s.io/v1/namespaces/team/rolebindings`;
-    expect((await platform.request({ path: bindings, body: binding })).status).toBe(201);
-    expect((await platform.request({ path: MAPS, token })).status).toBe(200);
-    expect((await platform.request({ path: MAPS, token, body: { metadata: { name: "x" } } })).status).toBe(403);
-    expect((await platform.request({ path: `${SPACE}/api/v1/namespaces/default/configmaps`, token })).status).toBe(403);
+    expect((await platform.send({ path: bindings, body: binding })).status).toBe(201);
+    expect((await platform.send({ path: MAPS, key: token })).status).toBe(200);
+    expect((await platform.send({ path: MAPS, key: token, body: { metadata: { name: "x" } } })).status).toBe(403);
+    expect((await platform.send({ path: `${SPACE}/api/v1/namespaces/default/configmaps`, key: token })).status).toBe(
+      403,
+    );
     expect(
-      (await platform.request({ path: "/kubernetes/project/default/virtualcluster/demo/api", token })).status,
+      (await platform.send({ path: "/kubernetes/project/default/virtualcluster/demo/api", key: token })).status,
     ).toBe(401);
   });
 
   it("is closed to those who have no right to it", async () => {
-    expect((await platform.request({ path: MAPS, token: strangerKey })).status).toBe(403);
+    expect((await platform.send({ path: MAPS, key: strangerKey })).status).toBe(403);
     const absent = "/kubernetes/project/default/space/none/api/v1/namespaces/none/configmaps";
-    expect((await platform.request({ path: absent })).status).toBe(404);
-    expect((await platform.request({ path: absent, token: strangerKey })).status).toBe(403);
+    expect((await platform.send({ path: absent })).status).toBe(404);
+    expect((await platform.send({ path: absent, key: strangerKey })).status).toBe(403);
   });
 
   it("opens to a key that is scoped to it, and not to one that is scoped to another", async () => {
@@ -99,7 +100,7 @@ describe("a space", () => {
         await platform.create("ownedaccesskeys", { metadata: { generateName: "s-" }, spec: { user: "bob", scope } })
       ).spec.key;
     };
-    expect((await platform.request({ path: MAPS, token: await scopedTo("team") })).status).toBe(200);
-    expect((await platform.request({ path: MAPS, token: await scopedTo("other") })).status).toBe(403);
+    expect((await platform.send({ path: MAPS, key: await scopedTo("team") })).status).toBe(200);
+    expect((await platform.send({ path: MAPS, key: await scopedTo("other") })).status).toBe(403);
   });
 });

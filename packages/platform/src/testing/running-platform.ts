@@ -10,6 +10,7 @@ import { logToFile } from "./log-to-file.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 export type PlatformCall = {
+  /** Default: POST with a body, GET without one. */
   readonly method?: string;
   /** Below `/apis/management.postern/v1/`, unless it begins with a slash. */
   readonly path: string;
@@ -57,7 +58,8 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
 
   const begin = (call: PlatformCall, onResponse: (response: import("node:http").IncomingMessage) => void) =>
     new Promise<void>((resolve, reject) => {
-      const { method = "GET", path, key = adminKey, body, headers = {}, certificate } = call;
+      const { path, key = adminKey, body, headers = {}, certificate } = call;
+      const { method = body === undefined ? "GET" : "POST" } = call;
       const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
       const request = httpsRequest(
         new URL(path.startsWith("/") ? path : `/apis/management.postern/v1/${path}`, server.url),
@@ -85,25 +87,36 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
       request.end(text);
     });
 
+  const send = (call: PlatformCall): Promise<PlatformAnswer> =>
+    new Promise((resolve, reject) => {
+      begin(call, (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const text = Buffer.concat(chunks).toString();
+          const isJson = text.startsWith("{");
+          const body = isJson ? JSON.parse(text) : undefined;
+          resolve({ status: response.statusCode ?? 0, text, body, warnings: warningsOf(response) });
+        });
+      }).catch(reject);
+    });
+
   return {
     server,
     directory,
     configuration,
     adminKey,
-    async send(call: PlatformCall): Promise<PlatformAnswer> {
-      return await new Promise((resolve, reject) => {
-        begin(call, (response) => {
-          const chunks: Buffer[] = [];
-          response.on("data", (chunk: Buffer) => chunks.push(chunk));
-          response.on("error", reject);
-          response.on("end", () => {
-            const text = Buffer.concat(chunks).toString();
-            const isJson = text.startsWith("{");
-            const body = isJson ? JSON.parse(text) : undefined;
-            resolve({ status: response.statusCode ?? 0, text, body, warnings: warningsOf(response) });
-          });
-        }).catch(reject);
-      });
+    send,
+    /** Creates an object at a path such as `users`; throws where it is refused. */
+    async create(path: string, object: object): Promise<any> {
+      const { status, text, body } = await send({ path, body: object });
+      if (status !== 201) throw new Error(text);
+      return body;
+    },
+    /** Asks until the answer is as it should be. */
+    async until(call: PlatformCall, holds: (answer: PlatformAnswer) => boolean): Promise<void> {
+      while (!holds(await send(call))) await new Promise((resolve) => setImmediate(resolve));
     },
     /** Resolves with the first bytes of an answer that goes on. */
     async open(call: PlatformCall): Promise<OpenStream> {
