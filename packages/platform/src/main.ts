@@ -25,10 +25,10 @@ import { createPlatformCore } from "./server/platform-core.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { createRequestHandler } from "./server/request-handler.ts";
 import { readServerSecrets } from "./server/server-keys.ts";
-import { loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
+import { assertOwnCertificate, hasAuthority, loadServingIdentity, publicUrl } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
-import { whileLeading } from "./server/while-leading.ts";
+import { CONTROLLERS, whileLeading } from "./server/while-leading.ts";
 
 /** A server that answers requests, until it is closed. */
 export type RunningServer = {
@@ -80,11 +80,16 @@ async function compose(
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
   const secrets = await readServerSecrets(configuration);
-  const serving = await loadServingIdentity(configuration, runtime);
-  const { certificateAuthorityPem } = serving;
+  const earlierServing = (await hasAuthority(configuration))
+    ? await loadServingIdentity(configuration, runtime)
+    : undefined;
 
   const store = await openServerStore({ configuration, secrets, runtime, logger, metrics, teardown });
   const { storage, election, isShared } = store;
+  // Made only once it is certain that this is a server of the store, and that no other has one.
+  if (earlierServing === undefined && isShared && !store.isFirst) assertOwnCertificate(configuration);
+  const serving = earlierServing ?? (await loadServingIdentity(configuration, runtime));
+  const { certificateAuthorityPem } = serving;
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
   await cache.ready();
@@ -138,7 +143,7 @@ async function compose(
   teardown.use(
     whileLeading({
       election,
-      name: "controllers",
+      name: CONTROLLERS,
       identity,
       runtime,
       start: (led) => [
@@ -180,6 +185,7 @@ async function compose(
     storage,
     runtime,
     dataDir,
+    isLasting: configuration.store.kind !== "memory",
     url,
     certificateAuthorityPem,
     signal,

@@ -35,7 +35,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     const choice = await choiceOf(flags, store, fromHere);
     const configuration = await store.load();
     const { restoreStore } = await import("@postern/platform/backup/commands");
-    const { entries, keys } = await restoreStore({
+    const { entries, keys, listTakenAt, needsPreviousServerKey } = await restoreStore({
       configuration,
       file: fromHere(flags.in),
       choice,
@@ -44,6 +44,16 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     context.stdout.write(
       `${entries} entries restored; access keys: ${keys.kept} kept, ${keys.disabled} disabled, ${keys["left out"]} left out\n`,
     );
+    if (listTakenAt !== undefined) {
+      const at = new Date(listTakenAt).toISOString();
+      context.stdout.write(`what was revoked after ${at}, when the list of --revocations was made, works again\n`);
+    }
+    if (choice.type === "disable") context.stdout.write("the next start makes a key for the administrator\n");
+    if (needsPreviousServerKey) {
+      context.stdout.write(
+        "it opens with the previous server key: serve it with --previous-server-key-file until `postern keys rotate`\n",
+      );
+    }
   });
 }
 
@@ -55,7 +65,8 @@ async function choiceOf(
 ): Promise<KeyChoice> {
   const choices: KeyChoice[] = [];
   if (revocations !== undefined) choices.push({ type: "revocations", file: fromHere(revocations) });
-  if (newerStore !== undefined) choices.push({ type: "newer-store", configuration: await store.load(newerStore) });
+  if (newerStore !== undefined)
+    choices.push({ type: "newer-store", configuration: await store.load({ flag: "--newer-store", text: newerStore }) });
   if (disableAllKeys === true) choices.push({ type: "disable" });
   if (keepKeys === true) choices.push({ type: "keep" });
   const [choice] = choices;

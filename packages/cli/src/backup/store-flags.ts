@@ -4,6 +4,7 @@ import type { Configuration } from "@postern/platform/config/configuration";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { givenFlags, toFlag } from "../serve.ts";
+import { UsageError } from "../usage-error.ts";
 
 /** What a store is found and read by: the domain tells where the objects are in it. */
 const STORE_FLAGS = /^(data-dir|store|server-key-|previous-server-key-file|etcd-|platform-)/;
@@ -13,9 +14,12 @@ export type StoreFlags = {
   readonly command: Command;
   /** Whether the command line names a store here. */
   isGiven(): boolean;
-  /** Throws ConfigurationError. `store` stands in place of --store. */
-  load(store?: string): Promise<Configuration>;
+  /** Throws ConfigurationError or UsageError. `store` stands in place of --store. */
+  load(store?: NamedStore): Promise<Configuration>;
 };
+
+/** A store as --store names it, and the flag that does. */
+export type NamedStore = { readonly flag: string; readonly text: string };
 
 /** `without` are flags that mean nothing to the command. */
 export async function withStoreFlags(
@@ -34,9 +38,16 @@ export async function withStoreFlags(
     command,
     isGiven: () => config() !== undefined || givenFlags(command, entries).size > 0,
     async load(store) {
-      const { loadConfiguration } = await import("@postern/platform/config/configuration");
+      const [{ loadConfiguration }, { storeAddress }] = await Promise.all([
+        import("@postern/platform/config/configuration"),
+        import("@postern/platform/config/store-address"),
+      ]);
       const flags = new Map(givenFlags(command, entries));
-      if (store !== undefined) flags.set("store", store);
+      if (store !== undefined) {
+        const address = storeAddress(store.text);
+        if ("fault" in address) throw new UsageError(`${store.flag} ${address.fault}`);
+        flags.set("store", store.text);
+      }
       const configFile = config();
       return await loadConfiguration({
         flags,

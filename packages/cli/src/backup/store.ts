@@ -20,7 +20,11 @@ export async function createStoreCommand(context: CommandContext): Promise<Comma
   copy.action(async ({ from, to }: CopyFlags) => {
     const { copyBetween } = await import("@postern/platform/backup/commands");
     const signal = new AbortController().signal;
-    const { entries, sha256 } = await copyBetween(await store.load(from), await store.load(to), signal);
+    const [source, target] = [
+      await store.load({ flag: "--from", text: from }),
+      await store.load({ flag: "--to", text: to }),
+    ];
+    const { entries, sha256 } = await copyBetween(source, target, signal);
     context.stdout.write(`${entries} entries copied and compared, SHA-256 ${sha256}\n`);
   });
   return new Command("store").description("move a store").addCommand(copy);

@@ -2,6 +2,7 @@
 
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { exists } from "../pki/private-file.ts";
 import { BackupError } from "./backup-error.ts";
 
 /** Outside the prefix of objects: no API shows it. */
@@ -16,12 +17,14 @@ export async function beginFilling(storage: Storage, source: string): Promise<vo
   if (mark !== undefined) {
     if (Buffer.from(mark.value).toString() === source) return;
     throw new BackupError(
-      "the store holds part of another restore or copy, which was interrupted: run that one again to its end, or empty the store (with etcd: etcdctl del --prefix, and the prefix of --etcd-prefix), nothing was written",
+      "the store holds part of another restore or copy, which was interrupted: run that one again to its end, or empty the store (for the usual prefix: etcdctl del --prefix /postern/), nothing was written",
     );
   }
   const { entries } = await storage.list("", { limit: 1, remaining: "any" });
   if (entries.length > 0) {
-    throw new BackupError("the store is not empty: name a new one, nothing was written");
+    throw new BackupError(
+      "the store is not empty: name a new one, or another place in it with --etcd-prefix; nothing was written",
+    );
   }
   await storage.create(FILLING_KEY, Buffer.from(source));
 }
@@ -36,5 +39,20 @@ export async function assertFilled(storage: Storage): Promise<void> {
   if ((await storage.get(FILLING_KEY)) === undefined) return;
   throw new ConfigurationError(
     "the store holds part of a restore or copy that was interrupted: run the same postern restore or postern store copy again, which goes on with it, or empty the store",
+  );
+}
+
+/** The database file that is being filled, until it gets its name. */
+export const partialPathOf = (path: string): string => `${path}.partial`;
+
+/**
+ * Rejects with ConfigurationError where a database file is missing since it is being restored or copied, or that was interrupted: a new
+ * store in its place would give everybody's keys up, and the administrator another one.
+ */
+export async function assertNotInterrupted(path: string): Promise<void> {
+  const partial = partialPathOf(path);
+  if ((await exists(path)) || !(await exists(partial))) return;
+  throw new ConfigurationError(
+    `${path} is not there yet: a restore or copy into it is under way, or was interrupted: run the same postern restore or postern store copy again, or delete ${partial} to give it up`,
   );
 }

@@ -35,14 +35,17 @@ export function encodeKeysInForce(list: KeysInForce, serverKey: Uint8Array): str
   return `${content}\n${signatureOf(content, serverKey)}\n`;
 }
 
-/** Throws BackupError for one that is damaged, or of another server. */
-export function decodeKeysInForce(text: string, serverKey: Uint8Array): KeysInForce {
+/** `serverKeys` are those of the server, the present one and any before. Throws BackupError for a list that is damaged, or of another server. */
+export function decodeKeysInForce(text: string, serverKeys: readonly Uint8Array[]): KeysInForce {
   const [content = "", signature = ""] = text.split("\n");
-  const expected = Buffer.from(signatureOf(content, serverKey));
   const found = Buffer.from(signature);
-  if (expected.length !== found.length || !timingSafeEqual(expected, found)) {
+  const isSignedUnder = (serverKey: Uint8Array): boolean => {
+    const expected = Buffer.from(signatureOf(content, serverKey));
+    return expected.length === found.length && timingSafeEqual(expected, found);
+  };
+  if (!serverKeys.some(isSignedUnder)) {
     throw new BackupError(
-      "the list of --revocations is damaged, or was made under another server key: take another copy of it",
+      "the list of --revocations is damaged, or was made under another server key: take another copy of it, or give the server key that it was made under with --server-key-file, and the one of the backup with --previous-server-key-file",
     );
   }
   const list = parseJson(content);

@@ -32,28 +32,30 @@ export type StoppedServer = AsyncDisposable & {
   readonly serverKeys: ServerKeys;
 };
 
-/** Changes nothing. Rejects with ConfigurationError, also where a server runs on the store. */
-export async function openStoppedServer(configuration: Configuration): Promise<StoppedServer> {
+/** Changes nothing. Rejects with ConfigurationError, also where a server runs on the store; `flags` are those that name it. */
+export async function openStoppedServer(
+  configuration: Configuration,
+  flags = "--data-dir or --store",
+): Promise<StoppedServer> {
   const teardown = createTeardown();
   try {
-    const serverSecret = await requireServerSecret(configuration);
-    const previousSecrets = await readPreviousServerSecrets(configuration);
+    const serverSecrets = await requireServerSecrets(configuration);
     const { store } = configuration;
     if (store.kind === "sqlite" && !(await exists(store.path))) {
-      throw new ConfigurationError(`${store.path} does not exist: correct --data-dir or --store`);
+      throw new ConfigurationError(`${store.path} does not exist: correct ${flags}`);
     }
     const { storage: disk, isShared } = await openStore(configuration);
     teardown.use(disk);
     await assertFilled(disk);
     if (await isFirstStart(disk)) {
-      throw new ConfigurationError("the store is empty, no server has started on it: correct --data-dir or --store");
+      throw new ConfigurationError(`the store is empty, no server has started on it: correct ${flags}`);
     }
     const { clock, scheduler, random } = systemRuntime;
     const ignore = (): void => undefined;
     const keyRing = await withRemedy(
       readKeyRing({
         storage: disk,
-        serverSecrets: [serverSecret, ...previousSecrets],
+        serverSecrets,
         isShared,
         clock,
         random,
@@ -81,7 +83,7 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
         onError: ignore,
       }),
     );
-    const serverKeys = deriveServerKeys(serverSecret);
+    const serverKeys = deriveServerKeys(serverSecrets[0]);
     return { disk, cache, core, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
   } catch (error) {
     await teardown.run();
@@ -89,9 +91,12 @@ export async function openStoppedServer(configuration: Configuration): Promise<S
   }
 }
 
-/** The keys of the server whose key file the configuration names. Rejects with ConfigurationError where it is not there. */
-export const requireServerKeys = async (configuration: Configuration): Promise<ServerKeys> =>
-  deriveServerKeys(await requireServerSecret(configuration));
+/** The server key that the configuration names, and the one before where it names that. Rejects with ConfigurationError where one is missing. */
+export async function requireServerSecrets(
+  configuration: Configuration,
+): Promise<readonly [Uint8Array, ...Uint8Array[]]> {
+  return [await requireServerSecret(configuration), ...(await readPreviousServerSecrets(configuration))];
+}
 
 async function requireServerSecret(configuration: Configuration): Promise<Uint8Array> {
   const secret = await readServerSecret(configuration);

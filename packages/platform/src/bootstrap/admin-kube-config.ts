@@ -14,14 +14,34 @@ export type AdminKubeConfigOptions = {
   /** The address of the management API. */
   readonly server: string;
   readonly certificateAuthorityPem: string | undefined;
+  /** Whether the store outlives its server. */
+  readonly isLasting: boolean;
 };
 
-/** The file of the first start. One that is left over from a start that failed is replaced: its key was never confirmed. */
+/** Before a kube config that opens nothing any more as soon as its server has ended. */
+const PASSING = "# Of a store in memory: each start writes another one.\n";
+
+/**
+ * The file of the first start. One that is there already is kept beside it: it is left over from a start that failed, or it opens
+ * another store, where it may be all that an administrator has.
+ */
 export async function writeAdminKubeConfig(options: AdminKubeConfigOptions, key: string): Promise<void> {
   const path = pathOf(options);
   const text = textOf(options, key);
-  if ((await readFileIfPresent(path, WHAT)) === undefined) await createPrivateFile(path, text);
-  else await replacePrivateFile(path, text);
+  const earlier = await readFileIfPresent(path, WHAT);
+  if (earlier === undefined) return await createPrivateFile(path, text);
+  if (!earlier.startsWith(PASSING)) await keepBeside(path, earlier);
+  await replacePrivateFile(path, text);
+}
+
+/** Under the first of the names `<path>.1`, `<path>.2`, … that is free, or has the same in it. */
+async function keepBeside(path: string, text: string): Promise<void> {
+  for (let number = 1; ; number++) {
+    const kept = `${path}.${number}`;
+    const found = await readFileIfPresent(kept, WHAT);
+    if (found === undefined) return await createPrivateFile(kept, text);
+    if (found === text) return;
+  }
 }
 
 /**
@@ -40,10 +60,12 @@ export async function refreshAdminKubeConfig(options: AdminKubeConfigOptions): P
 export const pathOf = ({ dataDir }: Pick<AdminKubeConfigOptions, "dataDir">): string =>
   join(dataDir, ADMIN_KUBE_CONFIG_FILE);
 
-const textOf = ({ server, certificateAuthorityPem }: AdminKubeConfigOptions, key: string): string =>
-  buildKubeConfig({
+function textOf({ server, certificateAuthorityPem, isLasting }: AdminKubeConfigOptions, key: string): string {
+  const text = buildKubeConfig({
     server,
     ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
     credential: { token: key },
     name: "postern",
   });
+  return isLasting ? text : `${PASSING}${text}`;
+}

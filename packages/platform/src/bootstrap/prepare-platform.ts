@@ -19,6 +19,8 @@ export type PreparePlatformOptions = {
   readonly storage: Storage;
   readonly runtime: Runtime;
   readonly dataDir: string;
+  /** Whether the store outlives the server. */
+  readonly isLasting: boolean;
   /** The address of the server. */
   readonly url: string;
   readonly certificateAuthorityPem: string | undefined;
@@ -31,7 +33,12 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
   const { names } = core;
   const { registry, mint } = surface;
   const { clock } = runtime;
-  const file: AdminKubeConfigOptions = { dataDir, server: `${url}${MANAGEMENT_BASE}`, certificateAuthorityPem };
+  const file: AdminKubeConfigOptions = {
+    dataDir,
+    server: `${url}${MANAGEMENT_BASE}`,
+    certificateAuthorityPem,
+    isLasting: options.isLasting,
+  };
 
   // Of several servers that start on an empty store, one makes what is in it first.
   await using _turn = await election.campaign("first-start", identity, signal);

@@ -26,6 +26,8 @@ export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks"> 
   readonly storage: Storage;
   readonly keyRing: StoredKeyRing;
   readonly serverKeys: ServerKeys;
+  /** Whether no start has come to its end over it. */
+  readonly isFirst: boolean;
 };
 
 export type ServerStoreOptions = {
@@ -59,8 +61,9 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
       onError: (error) => logger.error({ error }, "compaction failed"),
     }),
   );
-  const secret = secrets.present ?? (await createServerSecret(configuration, random, await isFirstStart(disk)));
+  const isFirst = await isFirstStart(disk);
+  const secret = secrets.present ?? (await createServerSecret(configuration, random, isFirst));
   const serverSecrets = [secret, ...secrets.previous] as const;
   const sealed = await openSealedStore({ disk, isShared, serverSecrets, configuration, runtime, logger, metrics });
-  return { ...sealed, disk, election, isShared, checks, serverKeys: deriveServerKeys(secret) };
+  return { ...sealed, disk, election, isShared, checks, serverKeys: deriveServerKeys(secret), isFirst };
 }

@@ -10,6 +10,7 @@ import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connecti
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { StoreVersionError } from "@postern/stores/store-version-error";
+import { assertNotInterrupted } from "../backup/filling-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 
@@ -35,6 +36,7 @@ export async function openStore(configuration: Configuration, onChecked?: StoreC
     case "memory":
       return soleStore(createMemoryStorage());
     case "sqlite": {
+      await assertNotInterrupted(store.path);
       const storage = await openSqlite(store.path, onChecked);
       return { ...soleStore(storage), checks: [storage.health] };
     }
@@ -139,7 +141,7 @@ function remedyOf(error: unknown, path: string): string | undefined {
     return `${path} is in use by another server: stop that one, or choose another directory with --data-dir`;
   }
   if (error instanceof StoreCorruptError) {
-    return `${path} is damaged or no database of Postern (${error.message}): restore it from a backup, or move it away to start anew; it was not changed`;
+    return error.message;
   }
   if (error instanceof StoreVersionError) {
     return `${path} was written by a newer release (${error.message}): run that release, or restore a backup of before; it was not changed`;

@@ -4,9 +4,11 @@ import { join } from "node:path";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
 import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
 import { parseHostAndPort } from "../config/rules.ts";
 import { loadOrCreateAuthority } from "../pki/authority-files.ts";
 import { readConfiguredCertificate } from "../pki/configured-certificate.ts";
+import { exists } from "../pki/private-file.ts";
 import { loadOrCreateServingCertificate, servingNames } from "../pki/serving-certificate.ts";
 
 /** Another name than the certificate's own: verifiers take a certificate for self-signed when both are the same. */
@@ -20,6 +22,20 @@ export type ServingIdentity = {
   /** Milliseconds since the epoch at which `renew` should be called; undefined for a configured certificate. */
   readonly renewAt: number | undefined;
 };
+
+const AUTHORITY_FILES = ["ca.crt", "ca.key"];
+
+/** Whether an earlier start has made the authority, or somebody has put it there. */
+export const hasAuthority = async ({ dataDir }: Pick<Configuration, "dataDir">): Promise<boolean> =>
+  (await Promise.all(AUTHORITY_FILES.map((name) => exists(join(dataDir, name))))).includes(true);
+
+/** Throws ConfigurationError where a server beside others would make an authority that nobody trusts who knows those. */
+export function assertOwnCertificate({ dataDir, tlsCertFile }: Configuration): void {
+  if (tlsCertFile !== "") return;
+  throw new ConfigurationError(
+    `${join(dataDir, "ca.crt")} and ca.key are missing, and kube configs of the other servers on this store would not trust this one: copy both from one of them; where none has them any more, make a new key with openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out ${join(dataDir, "ca.key")}, and hand out new kube configs`,
+  );
+}
 
 /** Throws ConfigurationError for files that cannot be used. */
 export async function loadServingIdentity(

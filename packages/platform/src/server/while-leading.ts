@@ -3,6 +3,9 @@
 import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection, Leadership } from "@postern/apiserver/storage/leader-election";
 
+/** Led by one server for as long as any runs. */
+export const CONTROLLERS = "controllers";
+
 export type WhileLeadingOptions = {
   readonly election: LeaderElection;
   /** What is led. */

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
@@ -44,6 +44,26 @@ async function fill(open: () => Promise<unknown>): Promise<unknown> {
     if (error !== undefined) return error;
   }
 }
+
+describe("a write-ahead log without its database", () => {
+  test.each(["is gone", "is empty"])("is refused where the database %s, and left as it is", async (state) => {
+    const holder = await startHolder();
+    holder.kill("SIGKILL");
+    await once(holder, "exit");
+    const log = await readFile(`${path}-wal`);
+    expect(log.length).toBeGreaterThan(0);
+    await cp(path, `${path}.kept`);
+    if (state === "is gone") await rm(path);
+    else await truncate(path);
+    await expect(openSqliteStorage({ path })).rejects.toThrow(/-wal is there without .*put the file back/);
+    await expect(openSqliteStorage({ path })).rejects.toBeInstanceOf(StoreCorruptError);
+    expect(await readFile(`${path}-wal`)).toEqual(log);
+
+    await cp(`${path}.kept`, path);
+    await using storage = await openSqliteStorage({ path });
+    expect(Buffer.from((await storage.get("/held"))?.value ?? []).toString()).toBe("x");
+  });
+});
 
 describe("one process only", () => {
   test("a second open of the same file is refused with StoreLockedError, and disturbs nothing", async () => {

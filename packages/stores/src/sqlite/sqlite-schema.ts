@@ -1,5 +1,6 @@
 // Opens the database file: takes the lock, checks what is in it, and has its schema brought up to date.
 
+import { statSync } from "node:fs";
 import { StoreVersionError } from "../store-version-error.ts";
 import { createPrivately } from "./create-privately.ts";
 import { APPLICATION_ID, knownVersion, migrate, pragma } from "./migrations.ts";
@@ -19,6 +20,7 @@ export type OpenedDatabase = {
 
 /** Throws StoreLockedError, StoreCorruptError, StoreVersionError, or what the file system says. */
 export function openStoreDatabase(path: string, maxQuickCheckBytes = QUICK_CHECK_MAX_BYTES): OpenedDatabase {
+  assertNotLeftBehind(path);
   createPrivately(path);
   const database = openDatabase(path);
   try {
@@ -52,6 +54,21 @@ export function createStoreDatabase(path: string): SqliteDatabase {
     throw error;
   }
 }
+
+/**
+ * SQLite takes what stands in such a file for the newest state of whatever database comes to lie beside it, or deletes it where that is
+ * new (https://www.sqlite.org/howtocorrupt.html section 1.4): a restored store would be the old one again, or a mixture of the two.
+ */
+function assertNotLeftBehind(path: string): void {
+  if (sizeOf(path) > 0) return;
+  const left = `${path}-wal`;
+  if (sizeOf(left) === 0) return;
+  throw new StoreCorruptError(
+    `${left} is there without ${path}, and holds the last writes of it: put the file back that it belongs to, or move both away together. Nothing was changed`,
+  );
+}
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** Reads only. */
 function assertOurs(path: string, database: SqliteDatabase): void {
