@@ -10,9 +10,13 @@ import { printRows } from "./print-table.ts";
 
 const PATH = "/keyring";
 const POLL_MS = 500;
+/** A line of progress is not worth reading before so many hundredths more are done. */
+const PROGRESS_STEP = 10;
 
 type Ring = {
   readonly keys: readonly RingKey[];
+  /** Ids of the server keys that open the ring. */
+  readonly serverKeys: readonly string[];
   readonly reencryption: JsonObject;
 };
 
@@ -50,28 +54,33 @@ export function createKeysCommand(context: CommandContext): Command {
     .addCommand(rotate);
 }
 
-/** Tells how far it is whenever that has changed. */
+/** Tells how far it is, about ten times on the way. */
 async function waitUntilUnder(primary: string, client: ApiClient, { stderr }: CommandContext): Promise<Ring> {
-  let told = "";
+  let told = -PROGRESS_STEP;
   for (;;) {
     const ring = await readRing(client);
     const { primary: under, finishedAt, left } = ring.reencryption;
     // Somebody else has rotated meanwhile: what is awaited here has been overtaken.
     if (ring.keys[0]?.id !== primary) return ring;
     if (under === primary) {
-      const text = progressOf(ring.reencryption);
-      if (text !== told) stderr.write(`${text}\n`);
-      told = text;
-      if (finishedAt !== undefined && left === 0) return ring;
+      const isFinished = finishedAt !== undefined && left === 0;
+      const done = isFinished ? 100 : percentageOf(ring.reencryption);
+      if (isFinished || done >= told + PROGRESS_STEP) {
+        stderr.write(`${progressOf(ring.reencryption)}\n`);
+        told = done;
+      }
+      if (isFinished) return ring;
     }
     await delay(POLL_MS);
   }
 }
 
+const percentageOf = ({ seen, total }: JsonObject): number => (100 * Number(seen)) / Math.max(Number(total), 1);
+
 const progressOf = ({ seen, total, rewritten }: JsonObject): string =>
   `${Number(seen)} of about ${Number(total)} values looked at, ${Number(rewritten)} encrypted anew`;
 
-function printRing({ keys, reencryption }: Ring, { stdout, stderr }: CommandContext): void {
+function printRing({ keys, serverKeys, reencryption }: Ring, { stdout, stderr }: CommandContext): void {
   const rows = keys.map(({ id, createdAt, isPrimary, accessKeys }) => [
     id,
     createdAt,
@@ -83,12 +92,18 @@ function printRing({ keys, reencryption }: Ring, { stdout, stderr }: CommandCont
     stderr.write(
       accessKeys === 0
         ? `${id} goes once it is certain that nothing is under it\n`
-        : `${id} stays until ${waiting(accessKeys)} been used or rotated: ${named(examples)}${accessKeys > examples.length ? ", …" : ""}\n`,
+        : `${id} stays until ${waiting(accessKeys)} been used, rotated or deleted: ${named(examples)}${accessKeys > examples.length ? ", …" : ""}\n`,
     );
   }
+  stderr.write(`the ring opens with ${openers(serverKeys)}\n`);
   const unreadable = Number(reencryption["unreadable"] ?? 0);
   if (unreadable > 0) stderr.write(`${unreadable} values cannot be opened by any key: see the log of the server\n`);
 }
+
+const openers = (serverKeys: readonly string[]): string =>
+  serverKeys.length < 2
+    ? `server key ${serverKeys.join()} alone`
+    : `${serverKeys.length} server keys, ${serverKeys.join(" and ")}: once every server has the present one, \`postern keys rotate\` leaves the others behind`;
 
 const waiting = (values: number): string =>
   values === 1 ? "1 value of an access key has" : `${values} values of access keys have`;
@@ -100,8 +115,9 @@ const readRing = async (client: ApiClient): Promise<Ring> =>
   toRing(await client.request({ method: "GET", path: PATH }));
 
 function toRing(answer: unknown): Ring {
-  const { keys, reencryption }: JsonObject = isJsonObject(answer) ? answer : {};
+  const { keys, serverKeys, reencryption }: JsonObject = isJsonObject(answer) ? answer : {};
   return {
+    serverKeys: (isJsonArray(serverKeys) ? serverKeys : []).map(String),
     keys: (isJsonArray(keys) ? keys : []).filter(isJsonObject).map((key) => ({
       id: String(key["id"]),
       createdAt: String(key["createdAt"]),

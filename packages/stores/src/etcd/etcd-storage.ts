@@ -102,8 +102,14 @@ async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promis
   );
 }
 
+/** What OpenSSL says of bad, unsupported, revoked, expired, unknown and missing certificates (RFC 8446 section 6.2), and of unknown authorities. */
+const CERTIFICATE_ALERT = /SSL alert number (?:4[2-68]|116)\b/;
+
 function openError(endpoints: readonly string[], error: unknown): StorageUnavailableError {
-  const details = isServiceError(error) ? lastErrorIn(error) : error instanceof Error ? error.message : String(error);
+  const found = isServiceError(error) ? lastErrorIn(error) : error instanceof Error ? error.message : String(error);
+  const details = CERTIFICATE_ALERT.test(found)
+    ? "it refuses the client certificate, or wants one and got none"
+    : found;
   return new StorageUnavailableError(`etcd at ${endpoints.join(", ")} cannot be used: ${details}`, { cause: error });
 }
 
