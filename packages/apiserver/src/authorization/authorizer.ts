@@ -57,6 +57,12 @@ export type RuleResolver = {
   rulesFor(user: UserInfo, namespace: string, credential?: Credential): ResolvedRules | Promise<ResolvedRules>;
 };
 
+/** Who let a request pass on its way to a surface that lies behind another, as far as it narrows what is done there. */
+export type OuterAuthorizer = Authorizer & {
+  /** What of the rules is open as well on the way in. Never more than requests would find open. */
+  narrowRules(rules: ResolvedRules, namespace: string): ResolvedRules;
+};
+
 /** A list of authorizers is an authorizer: the first with an opinion decides. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {

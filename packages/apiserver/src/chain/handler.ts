@@ -3,7 +3,7 @@
 import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
-import type { Authorizer } from "../authorization/authorizer.ts";
+import type { OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -23,7 +23,7 @@ export type RequestContext = {
    * request turns out to do more than its verb says, such as giving rights away. It knows the caller itself, and what of the surface its
    * credential opens. Absent: the surface was reached directly.
    */
-  readonly outerAuthorizer?: Authorizer | undefined;
+  readonly outerAuthorizer?: OuterAuthorizer | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
   /** Client gone, deadline passed, credential revoked, or server stopping: whichever comes first. */

@@ -9,10 +9,11 @@ import {
   policyRulesOf,
   resolveRules,
 } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
-import { type DecisionSources, isServerItself, keyStanding } from "./decision.ts";
+import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { intersectRules } from "./intersect-rules.ts";
 import { ownerRules } from "./owner-rules.ts";
-import { restrictionRules } from "./restriction-rules.ts";
+import type { ProxyRequest, RequestTarget } from "./request-target.ts";
+import { restrictionRules, restrictionRulesBehind } from "./restriction-rules.ts";
 
 const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
 
@@ -40,5 +41,21 @@ export function createEffectiveRules(sources: DecisionSources): RuleResolver {
       const narrowed = restrictionRules(key.restrictions, namespace, facts).reduce(intersectRules, rules);
       return { ...resolveRules(narrowed), incomplete: true, ...error };
     },
+  };
+}
+
+/** What of the rules of a cluster behind the proxy is open to the key of whoever comes in, for showing it. */
+export function narrowRulesBehind(
+  { keys, names }: Pick<DecisionSources, "keys" | "names">,
+  subject: Subject,
+  target: RequestTarget<ProxyRequest>,
+): (rules: ResolvedRules, namespace: string) => ResolvedRules {
+  return (resolved, namespace) => {
+    const standing = keyStanding(subject, keys);
+    if (!standing.good) return NOTHING;
+    const restrictions = standing.key?.restrictions;
+    if (restrictions === undefined || restrictions.ruleSets.length === 0) return resolved;
+    const lists = restrictionRulesBehind(restrictions, target, namespace, names);
+    return { ...resolved, ...resolveRules(lists.reduce(intersectRules, policyRulesOf(resolved))), incomplete: true };
   };
 }

@@ -28,6 +28,11 @@ export type VirtualClusterRequest = {
 export type PlatformRequest = ManagementRequest | ClusterRequest | SpaceRequest | VirtualClusterRequest;
 export type ProxyRequest = Exclude<PlatformRequest, ManagementRequest>;
 
+/** What a request is aimed at, whatever it asks. */
+export type RequestTarget<Request extends PlatformRequest = PlatformRequest> = Request extends PlatformRequest
+  ? Omit<Request, "inner">
+  : never;
+
 export const managementRequest = (inner: TargetedRequest): ManagementRequest => ({ target: "Management", inner });
 
 export const isManagement = (request: PlatformRequest): request is ManagementRequest => request.target === "Management";

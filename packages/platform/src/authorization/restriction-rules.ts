@@ -5,7 +5,10 @@ import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../ac
 import type { PlatformNames } from "../platform-names.ts";
 import { alwaysOpenRules } from "./always-open.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
+import { givesCredential } from "./gives-credential.ts";
 import { matchesName } from "./match-name.ts";
+import type { ProxyRequest, RequestTarget } from "./request-target.ts";
+import { opensAll, ruleIsAbout } from "./rules.ts";
 import type { ScopeFacts } from "./scope.ts";
 
 /** What each list opens, all of them open together. May tell less than the restrictions open, never more. */
@@ -18,7 +21,7 @@ export function restrictionRules(
   if (scope === undefined && ruleSets.length === 0) return [always];
   return [
     ...(scope === undefined ? [] : [[...always, ...scopeRules(scope, namespace, names)]]),
-    ...ruleSets.map((rules) => [...always, ...rules.flatMap((rule) => rulesOf(rule, namespace))]),
+    ...ruleSets.map((rules) => [...always, ...rules.flatMap((rule) => rulesOf(rule, namespace, names))]),
   ];
 }
 
@@ -69,11 +72,47 @@ const inNamespace: PolicyRule = {
   nonResourceURLs: [],
 };
 
+/**
+ * What each list of rules opens in a namespace behind the proxy, all of them open together. A scope opens all that is there, or the
+ * caller would not be there.
+ */
+export const restrictionRulesBehind = (
+  { ruleSets }: AccessKeyRestrictions,
+  target: RequestTarget<ProxyRequest>,
+  namespace: string,
+  names: PlatformNames,
+): readonly (readonly PolicyRule[])[] =>
+  ruleSets.map((rules) =>
+    rules
+      .filter((rule) => ruleIsAbout(rule, target, names))
+      .flatMap((rule) => {
+        const opened = contentsOf(rule, namespace, true);
+        return opensAll(rule) ? opened : opened.flatMap(withoutCredentials);
+      }),
+  );
+
+/** Credentials of a cluster come only with all of it. What a star takes in cannot be left out of it. */
+function withoutCredentials(rule: PolicyRule): readonly PolicyRule[] {
+  if (rule.resources.length === 0) return [rule];
+  const resources = rule.resources.filter((pattern) => {
+    const [resource = "", subresource = ""] = pattern.split("/");
+    if (resource === "*" && subresource === "") return true;
+    return !rule.apiGroups.some((apiGroup) =>
+      givesCredential({ isResourceRequest: true, verb: "create", apiGroup, resource, subresource }),
+    );
+  });
+  return resources.length === 0 ? [] : [{ ...rule, resources }];
+}
+
+const MANAGEMENT = { target: "Management" } as const;
+
 /** Undefined parts of a rule are open; what rules of roles cannot say is left out. */
-function rulesOf(rule: AccessKeyRule, namespace: string): readonly PolicyRule[] {
-  const { requestTargets, cluster, virtualClusters, namespaces, resources, nonResourceURLs } = rule;
-  if (requestTargets.length > 0 && !requestTargets.includes("Management")) return [];
-  if (cluster !== "" || virtualClusters.length > 0) return [];
+const rulesOf = (rule: AccessKeyRule, namespace: string, names: PlatformNames): readonly PolicyRule[] =>
+  // At the level of the cluster a star would take in access keys, which it does not open.
+  ruleIsAbout(rule, MANAGEMENT, names) ? contentsOf(rule, namespace, namespace !== "") : [];
+
+function contentsOf(rule: AccessKeyRule, namespace: string, hasStars: boolean): readonly PolicyRule[] {
+  const { namespaces, resources, nonResourceURLs } = rule;
   const verbs = rule.verbs.length === 0 ? ["*"] : rule.verbs;
   const namesNothing = resources.length === 0 && nonResourceURLs.length === 0;
   const paths = namespaces.length > 0 ? [] : namesNothing ? ["*"] : nonResourceURLs;
@@ -84,11 +123,8 @@ function rulesOf(rule: AccessKeyRule, namespace: string): readonly PolicyRule[] 
   const selectors = namesNothing ? [{ group: "*", resources: [], resourceNames: [] }] : resources;
   const onResources = selectors.flatMap((selector) => {
     if (selector.resources.length === 0 && selector.resourceNames.length > 0) return [];
-    // At the level of the cluster a star would take in access keys, which it does not open.
-    const named = selector.resources.filter(
-      (pattern) => !pattern.endsWith("/*") && (namespace !== "" || pattern !== "*"),
-    );
-    const patterns = selector.resources.length === 0 && namespace !== "" ? ["*"] : named;
+    const named = selector.resources.filter((pattern) => !pattern.endsWith("/*") && (hasStars || pattern !== "*"));
+    const patterns = selector.resources.length === 0 && hasStars ? ["*"] : named;
     if (patterns.length === 0) return [];
     return [
       { ...NOTHING, verbs, apiGroups: [selector.group], resources: patterns, resourceNames: selector.resourceNames },

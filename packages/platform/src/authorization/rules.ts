@@ -6,7 +6,12 @@ import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { givesCredential } from "./gives-credential.ts";
 import { matchesName } from "./match-name.ts";
-import { type PlatformRequest, resourceWithSubresource, type TargetedRequest } from "./request-target.ts";
+import {
+  type PlatformRequest,
+  type RequestTarget,
+  resourceWithSubresource,
+  type TargetedRequest,
+} from "./request-target.ts";
 
 type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "projectNamespace">;
 
@@ -25,15 +30,19 @@ export function openingRule(rules: readonly AccessKeyRule[], request: PlatformRe
 }
 
 /** Whether the rule opens everything in the targets that it is about. */
-const opensAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
+export const opensAll = ({ verbs, resources, namespaces, nonResourceURLs }: AccessKeyRule): boolean =>
   (verbs.length === 0 || verbs.includes("*")) &&
   [resources, namespaces, nonResourceURLs].every((list) => list.length === 0);
 
 const ruleOpens = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean =>
-  targetMatches(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);
+  ruleIsAbout(rule, request, names) && verbMatches(rule, request.inner.verb) && contentMatches(rule, request.inner);
 
-function targetMatches(rule: AccessKeyRule, request: PlatformRequest, names: RuleNames): boolean {
-  const { requestTargets, cluster, virtualClusters } = rule;
+/** Whether the rule is about requests to that target. */
+export function ruleIsAbout(
+  { requestTargets, cluster, virtualClusters }: AccessKeyRule,
+  request: RequestTarget,
+  names: Pick<RuleNames, "projectNamespace">,
+): boolean {
   if (requestTargets.length > 0 && !requestTargets.includes(request.target)) return false;
   if (cluster !== "" && !(request.target === "Cluster" && matchesName(cluster, request.cluster))) return false;
   if (virtualClusters.length === 0) return true;

@@ -182,3 +182,67 @@ describe("a key that opens all of a virtual cluster", () => {
     }
   });
 });
+
+describe("security book 2: a key whose rules open a part is told what it may do by its own", () => {
+  const REVIEWS = { group: "authorization.k8s.io", resources: ["selfsubjectaccessreviews", "selfsubjectrulesreviews"] };
+  const mayI = async (attributes: object, key?: string) => {
+    const body = { spec: { resourceAttributes: attributes } };
+    const answer = await inside("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body, key);
+    expect(answer.status).toBe(201);
+    return answer.body.status;
+  };
+  const rulesIn = async (namespace: string, key?: string) => {
+    const body = { spec: { namespace } };
+    return (await inside("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", body, key)).body.status;
+  };
+  let key = "";
+  beforeAll(async () => {
+    key = await keyWith({
+      rules: [
+        { verbs: ["create"], resources: [REVIEWS] },
+        { verbs: ["get", "list"], resources: [{ group: "", resources: ["configmaps"] }] },
+        {
+          namespaces: ["ci"],
+          resources: [{ group: "", resources: ["secrets", "serviceaccounts/token"], resourceNames: ["one"] }],
+        },
+        { verbs: ["get"], nonResourceURLs: ["/version"] },
+        { virtualClusters: [{ name: "another" }] },
+      ],
+    });
+  });
+
+  it("about a request", async () => {
+    const maps = { resource: "configmaps", namespace: "ci" };
+    expect(await mayI({ verb: "get", ...maps }, key)).toMatchObject({ allowed: true });
+    expect(await mayI({ verb: "delete", ...maps }, key)).toMatchObject({
+      allowed: false,
+      denied: true,
+      reason: "the rules of the access key do not open this request",
+    });
+    expect(await mayI({ verb: "delete", ...maps })).toMatchObject({ allowed: true });
+    expect(await mayI({ verb: "*", group: "*", resource: "*" }, key)).toMatchObject({ allowed: false });
+    const secret = { verb: "get", resource: "secrets", namespace: "ci" };
+    expect(await mayI({ ...secret, name: "one" }, key)).toMatchObject({ allowed: true });
+    expect(await mayI({ ...secret, name: "two" }, key)).toMatchObject({ allowed: false });
+    expect(await mayI({ ...secret, name: "one", namespace: "default" }, key)).toMatchObject({ allowed: false });
+    const token = { verb: "create", resource: "serviceaccounts", subresource: "token", namespace: "ci", name: "one" };
+    expect(await mayI(token, key)).toMatchObject({ allowed: false });
+  });
+
+  it("about everything", async () => {
+    const all = { verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
+    expect((await rulesIn("ci")).resourceRules).toContainEqual(all);
+    const maps = { verbs: ["get", "list"], apiGroups: [""], resources: ["configmaps"] };
+    const own = { verbs: ["create"], apiGroups: [REVIEWS.group], resources: REVIEWS.resources };
+    const secrets = { verbs: ["*"], apiGroups: [""], resources: ["secrets"], resourceNames: ["one"] };
+    const inCi = await rulesIn("ci", key);
+    expect(inCi.incomplete).toBe(true);
+    expect(inCi.resourceRules).toEqual(expect.arrayContaining([own, maps, secrets]));
+    expect(inCi.resourceRules).not.toContainEqual(all);
+    expect(JSON.stringify(inCi)).not.toContain("token");
+    expect(inCi.nonResourceRules).toContainEqual({ verbs: ["get"], nonResourceURLs: ["/version"] });
+    const elsewhere = await rulesIn("default", key);
+    expect(elsewhere.resourceRules).toEqual(expect.arrayContaining([own, maps]));
+    expect(elsewhere.resourceRules).not.toContainEqual(secrets);
+  });
+});

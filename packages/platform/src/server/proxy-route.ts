@@ -13,7 +13,7 @@ import {
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { Authorizer, OuterAuthorizer } from "@postern/apiserver/authorization/authorizer";
 import { forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
 import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
@@ -22,6 +22,7 @@ import { resolveRequestInfo } from "@postern/apiserver/request/request-info-reso
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
+import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { type ProxyPath, parseProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
 import { isLocalCluster } from "../resources/clusters/cluster.ts";
@@ -202,9 +203,12 @@ function decide(context: RequestContext, path: ProxyPath, { authorizer, names, u
 function createOuterAuthorizer(
   { user, credential }: RequestContext,
   { destination }: ProxyPath,
-  { authorizer }: PlatformCore,
-): Authorizer {
-  return { authorize: (inner) => authorizer.decide({ ...destination, inner }, { user, credential }) };
+  { authorizer, sources }: PlatformCore,
+): OuterAuthorizer {
+  return {
+    authorize: (inner) => authorizer.decide({ ...destination, inner }, { user, credential }),
+    narrowRules: narrowRulesBehind(sources, { user, credential }, destination),
+  };
 }
 
 /** What the caller lacks, in the terms in which it can be granted. */

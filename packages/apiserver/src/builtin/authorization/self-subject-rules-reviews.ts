@@ -55,15 +55,13 @@ export const selfSubjectRulesReviews = ({
     singular: "selfsubjectrulesreview",
     namespaced: false,
     schema: kindSchema(fields.schema),
-    async submit({ user, credential }, body) {
+    async submit({ user, credential, outerAuthorizer }, body) {
       // The schema has checked the shape.
       const { namespace = "" } = (body as SelfSubjectRulesReview).spec ?? {};
       if (namespace === "") throw badRequestError("no namespace on request");
-      const { resourceRules, nonResourceRules, incomplete, evaluationError } = await ruleResolver.rulesFor(
-        user,
-        namespace,
-        credential,
-      );
+      const held = await ruleResolver.rulesFor(user, namespace, credential);
+      const told = outerAuthorizer === undefined ? held : outerAuthorizer.narrowRules(held, namespace);
+      const { resourceRules, nonResourceRules, incomplete, evaluationError } = told;
       const status = {
         resourceRules: resourceRules.map(withoutEmptyNames),
         nonResourceRules,

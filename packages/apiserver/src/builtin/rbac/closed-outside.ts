@@ -1,6 +1,6 @@
 // What of a grant lies beyond what the credential of the request opens on its way here, when the surface lies behind another.
 
-import type { AuthorizationAttributes } from "../../authorization/authorizer.ts";
+import type { AuthorizationAttributes, Authorizer } from "../../authorization/authorizer.ts";
 import { breakDown } from "../../authorization/rbac/covers.ts";
 import type { PolicyRule } from "../../authorization/rbac/policy-rule.ts";
 import type { RequestContext } from "../../chain/handler.ts";
@@ -10,7 +10,13 @@ const ANY = "\0";
 
 /** The smallest pieces of `wanted` that whoever let the request pass would not let pass by themselves; none where nobody was asked. */
 export async function rulesClosedOutside(
-  { outerAuthorizer, user, credential }: Pick<RequestContext, "outerAuthorizer" | "user" | "credential">,
+  {
+    outerAuthorizer,
+    user,
+    credential,
+  }: Pick<RequestContext, "user" | "credential"> & {
+    readonly outerAuthorizer?: Authorizer | undefined;
+  },
   namespace: string,
   wanted: readonly PolicyRule[],
 ): Promise<readonly PolicyRule[]> {
