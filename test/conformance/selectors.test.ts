@@ -120,3 +120,23 @@ test("Q-06 tells of options that make no sense before an unknown field", async (
   const { json } = await api.get(`${KEYS}?fieldSelector=bogus%3D1&resourceVersionMatch=Exact`);
   expect(json).toMatchObject({ code: 422, reason: "Invalid" });
 });
+
+test("Q-06 events are found by who has reported them, in either of the two fields for that", async () => {
+  const event = (name: string, reporter: object) => ({
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name },
+    involvedObject: { namespace: "default", name: "x" },
+    ...reporter,
+  });
+  const path = "/api/v1/namespaces/default/events";
+  for (const [name, reporter] of [
+    ["by-source", { source: { component: "q-reporter" }, reportingComponent: "q-other" }],
+    ["by-component", { reportingComponent: "q-reporter" }],
+    ["by-nobody", {}],
+  ] as const) {
+    expect((await api.post(path, event(name, reporter))).status).toBe(201);
+  }
+  const found = (await api.get(`${path}?fieldSelector=source%3Dq-reporter`)).json.items;
+  expect(found.map(({ metadata }: any) => metadata.name).sort()).toEqual(["by-component", "by-source"]);
+});

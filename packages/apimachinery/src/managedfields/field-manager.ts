@@ -22,6 +22,10 @@ export type FieldManagerOptions = {
   /** Fields that nobody may own, such as `["spec", "key"]`, with everything below them. */
   readonly untrackedPaths?: readonly (readonly string[])[];
   /**
+   * Versions of the same kind whose fields have the same paths, such as `example.com/v1beta1`. Owners of others are dropped. Default none.
+   */
+  readonly otherVersions?: readonly string[];
+  /**
    * Top-level members that an object always has, as kinds with a Go type have their spec and status: their appearance is not a
    * change that somebody could own. Default none.
    */
@@ -65,13 +69,14 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
   const schema = objectSchemaFrom(options.schema);
   const apiVersion = formatApiVersion(groupVersion);
   const untracked = (options.untrackedPaths ?? []).map((names) => fieldPath(...names));
+  const served = new Set([apiVersion, ...(options.otherVersions ?? [])]);
   const updaters = new Map<string, MergeUpdater>();
 
   const updaterFor = (subresource: string): MergeUpdater => {
     let updater = updaters.get(subresource);
     if (updater === undefined) {
       const track = trackedFields({ subresource, hasStatus, untracked });
-      updater = createMergeUpdater({ schema, track, isServed: (version) => version === apiVersion });
+      updater = createMergeUpdater({ schema, track, isServed: (version) => served.has(version) });
       updaters.set(subresource, updater);
     }
     return updater;

@@ -5,6 +5,8 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { readCrdSchema } from "@postern/apimachinery/schema/from-crd";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { compareVersionPriority } from "../endpoints/discovery/api-groups.ts";
 import type { PrinterColumn, ResourceDefinition, ScaleSubresource } from "../registry/resource-definition.ts";
 import { compileValidationRules } from "./validation-rules.ts";
 
@@ -36,11 +38,18 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
     .map((field) => textAt(field, "jsonPath"));
   const scale = subresources["scale"];
   const kind = textAt(names, "kind");
+  const [group, plural] = [textAt(spec, "group"), textAt(names, "plural")];
+  const stored = listAt(spec, "versions").find((other) => isJsonObject(other) && other["storage"] === true);
+  const storedVersion = isJsonObject(stored) ? textAt(stored, "name") : versionName;
+  const otherVersions = listAt(spec, "versions")
+    .filter(isJsonObject)
+    .map((other) => textAt(other, "name"))
+    .filter((other) => other !== versionName);
   return {
-    group: textAt(spec, "group"),
+    group,
     version: versionName,
     kind,
-    plural: textAt(names, "plural"),
+    plural,
     singular: textAt(names, "singular") || kind.toLowerCase(),
     ...(textAt(names, "listKind") === "" ? {} : { listKind: textAt(names, "listKind") }),
     shortNames: listAt(names, "shortNames").filter(isText),
@@ -52,7 +61,32 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
     ...(rules === undefined ? {} : { rules }),
     ...(columns.length === 0 ? {} : { columns }),
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
+    // The only conversion there is, None: versions differ in what they know of, and what they have defaults for.
+    ...(storedVersion === versionName
+      ? {}
+      : { storedAs: { group, version: storedVersion, kind, plural, schema: storedSchema(crd, storedVersion) } }),
+    ...(otherVersions.length === 0 ? {} : { otherVersions }),
+    ...(version["deprecated"] === true ? { deprecationWarning: deprecationWarning(spec, version) } : {}),
   };
+}
+
+/** A schema with faults is refused along with its own version, if that is served. */
+const storedSchema = (crd: JsonObject, version: string): StructuralSchema =>
+  kindSchema(readCrdSchema(crd, version).schema);
+
+/** Names the newest version that is not deprecated, if there is a newer one. */
+function deprecationWarning(spec: JsonObject, version: JsonObject): string {
+  const own = textAt(version, "deprecationWarning");
+  if (own !== "") return own;
+  const [group, kind, name] = [textAt(spec, "group"), textAt(objectAt(spec, "names"), "kind"), textAt(version, "name")];
+  const [newest] = listAt(spec, "versions")
+    .filter(isJsonObject)
+    .filter((other) => other["served"] !== false && other["deprecated"] !== true)
+    .map((other) => textAt(other, "name"))
+    .filter((other) => compareVersionPriority(other, name) < 0)
+    .sort(compareVersionPriority);
+  const better = newest === undefined ? "" : `; use ${group}/${newest} ${kind}`;
+  return `${group}/${name} ${kind} is deprecated${better}`;
 }
 
 function columnOf(column: JsonObject): PrinterColumn {

@@ -42,6 +42,7 @@ export function createResourceRouter(registry: ResourceRegistry, endpoint: Endpo
     if (resource === undefined) throw resourceNotFoundError();
     checkRoute(resource.definition, context);
     checkScope(resource.definition, context);
+    context.warnings.add(resource.definition.deprecationWarning ?? "");
     if (subresource !== "") return await routeSubresource(context, resource, subresource, endpoint);
     return await routeVerb(context, resource, endpoint);
   };

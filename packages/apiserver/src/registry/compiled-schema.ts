@@ -1,6 +1,7 @@
 // What follows from a resource's schema alone, compiled once per process: API surfaces that serve the same kinds share it.
 
 import { createFieldManager, type FieldManager } from "@postern/apimachinery/managedfields/field-manager";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { createSchemaValidator, type SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
@@ -16,7 +17,8 @@ const compiledSchemas = new WeakMap<StructuralSchema, Map<string, CompiledSchema
 
 export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema {
   const { schema, group, version, hasStatus = false, sealed, strategicMergePatch = false } = definition;
-  const variant = JSON.stringify([group, version, hasStatus, sealed?.paths ?? [], strategicMergePatch]);
+  const otherVersions = definition.otherVersions ?? [];
+  const variant = JSON.stringify([group, version, hasStatus, sealed?.paths ?? [], strategicMergePatch, otherVersions]);
   const variants = compiledSchemas.get(schema) ?? new Map<string, CompiledSchema>();
   const known = variants.get(variant);
   if (known !== undefined) return known;
@@ -26,6 +28,7 @@ export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema
       schema,
       groupVersion: { group, version },
       hasStatus,
+      otherVersions: otherVersions.map((other) => formatApiVersion({ group, version: other })),
       untrackedPaths: sealed?.paths ?? [],
       structs: strategicMergePatch ? structsOf(schema) : [],
     }),

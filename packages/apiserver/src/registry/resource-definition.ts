@@ -77,6 +77,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly hasOwnNameColumn?: boolean;
   /** Field selectors beside metadata.name and metadata.namespace, as simple JSONPaths (`.spec.user`). */
   readonly selectableFields?: readonly string[];
+  /** Further field selectors, whose values are made of several fields. */
+  readonly computedFields?: { readonly [field: string]: (object: KubeObject) => string };
   /** False for the built-in kinds that keep no metadata.generation; default true. */
   readonly tracksGeneration?: boolean;
   /** Fills in what the schema cannot: called on every object that a client sends, before it is recorded who owns what. */
@@ -88,13 +90,23 @@ export type ResourceDefinition = GroupVersionKind & {
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */
   readonly strategicMergePatch?: boolean;
   /** The resource whose records this one is another view of. Default: its own. */
-  readonly storedAs?: GroupVersionKind & { readonly plural: string };
+  readonly storedAs?: StoredKind;
+  /** The other versions in which the same objects are served, such as `v1beta1`. */
+  readonly otherVersions?: readonly string[];
+  /** What every request to the resource is warned of, such as that its version is old. */
+  readonly deprecationWarning?: string;
   /** Narrows or changes what the generic store serves (visibility filters, views). */
   decorate?(storage: ResourceStorage): ResourceStorage;
   /** A resource that is answered, not stored: reviews, `selves`. */
   submit?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
   /** Deprecated or otherwise noteworthy input, as Warning texts, beside what the schema declares. */
   warnings?(object: KubeObject): readonly string[];
+};
+
+export type StoredKind = GroupVersionKind & {
+  readonly plural: string;
+  /** The schema of the kind as it is stored, where it is not that of the view: fields that either does not have are lost on the way. */
+  readonly schema?: StructuralSchema;
 };
 
 /** The kind of a list of the resource. */

@@ -107,6 +107,8 @@ export const events: ResourceDefinition = defineBuiltin({
     ".reportingComponent",
     ".type",
   ],
+  // What the store holds has gone through the schema of the kind.
+  computedFields: { source: (event) => componentOf(event as Event) },
   hasOwnNameColumn: true,
   columns: [
     {
@@ -186,8 +188,12 @@ const lastSeen = (event: Event): string | undefined =>
 const countOf = ({ series, count = 0 }: Event): number =>
   series === undefined ? (count === 0 ? 1 : count) : (series.count ?? 0);
 
-function sourceText({ source = {}, reportingComponent = "", reportingInstance = "" }: Event): string {
-  const component = source.component || reportingComponent;
+/** Events of the newer API have their reporter in another field. */
+const componentOf = ({ source, reportingComponent = "" }: Event): string => source?.component || reportingComponent;
+
+function sourceText(event: Event): string {
+  const { source = {}, reportingInstance = "" } = event;
+  const component = componentOf(event);
   const instance = source.host || reportingInstance;
   return instance === "" ? component : `${component}, ${instance}`;
 }

@@ -75,7 +75,10 @@ function apiSubresource(resource: ResourceDefinition, { name, kind, verbs }: Ser
   };
 }
 
-/** Changes when objects begin to be stored in another version. */
-export function storageVersionHash({ group, version, kind }: ResourceDefinition): string {
+/** Changes when objects begin to be stored in another version, and is the same for all versions that are served. */
+export function storageVersionHash({ storedAs, ...served }: ResourceDefinition): string {
+  // A view of another kind keeps its own: its objects are not those of that kind to clients.
+  const isVersion = storedAs !== undefined && storedAs.kind === served.kind && storedAs.group === served.group;
+  const { group, version, kind } = isVersion ? storedAs : served;
   return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
 }

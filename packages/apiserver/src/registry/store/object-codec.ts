@@ -1,11 +1,16 @@
 // Between an object and its stored value, also where a resource is a view of another one's records.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { formatApiVersion, type GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { applyDefaults } from "@postern/apimachinery/schema/default";
+import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheView } from "../../cache/watch-cache.ts";
 import type { StoredEntry } from "../../storage/storage.ts";
+import type { StoredKind } from "../resource-definition.ts";
 
 export type ObjectCodec = {
   encode(object: KubeObject, sealed: JsonObject | undefined): Uint8Array;
@@ -18,18 +23,19 @@ export const plainCodec: ObjectCodec = {
   decode: (entry) => CachedObject.fromEntry(entry),
 };
 
-/** Objects are served as one kind and stored as another of the same shape. */
-export function viewCodec(served: GroupVersionKind, stored: GroupVersionKind): ObjectCodec {
+type ServedKind = GroupVersionKind & { readonly schema: StructuralSchema };
+
+/** Objects are served as one kind and stored as another. */
+export function viewCodec(served: ServedKind, stored: StoredKind): ObjectCodec {
   const show = presentAs(served, stored);
   return {
-    encode: (object, sealed) =>
-      encodeStoredValue({ ...object, apiVersion: formatApiVersion(stored), kind: stored.kind }, sealed),
+    encode: (object, sealed) => encodeStoredValue(toStored(object, stored), sealed),
     decode: (entry) => show(CachedObject.fromEntry(entry)),
   };
 }
 
 /** A view of the same records under the served kind. */
-export function presentView(view: CacheView, served: GroupVersionKind, stored: GroupVersionKind): CacheView {
+export function presentView(view: CacheView, served: ServedKind, stored: StoredKind): CacheView {
   const show = presentAs(served, stored);
   const present = (event: CacheEvent): CacheEvent =>
     event.type === "put"
@@ -60,11 +66,26 @@ export function presentView(view: CacheView, served: GroupVersionKind, stored: G
   };
 }
 
-/** Both kinds stand at the very front of the bytes, so the rest is copied as it is. */
-function presentAs(served: GroupVersionKind, stored: GroupVersionKind): (object: CachedObject) => CachedObject {
+/** Upstream fills in the defaults of the stored version when it reads an object; here it never gets into the store without them. */
+function toStored(object: KubeObject, { schema, ...stored }: StoredKind): KubeObject {
+  const renamed: KubeObject = { ...object, apiVersion: formatApiVersion(stored), kind: stored.kind };
+  if (schema === undefined) return renamed;
+  const { value } = pruneUnknownFields(renamed, schema, { isResourceRoot: true });
+  // Neither takes away what every object has, or makes it into something else.
+  return applyDefaults(value, schema) as KubeObject;
+}
+
+/** Where both have one shape, only the kind differs, which stands at the very front of the bytes: the rest is copied as it is. */
+function presentAs(served: ServedKind, stored: StoredKind): (object: CachedObject) => CachedObject {
+  if (stored.schema !== undefined) return (object) => object.withBytes(prunedBytes(object, served));
   const head = Buffer.from(headOf(served));
   const storedHead = headOf(stored).length;
   return (object) => object.withBytes(Buffer.concat([head, object.bytes.subarray(storedHead)]));
+}
+
+function prunedBytes(object: CachedObject, { schema, ...served }: ServedKind): Uint8Array {
+  const renamed = { ...object.decode(), apiVersion: formatApiVersion(served), kind: served.kind };
+  return Buffer.from(stringifyJson(pruneUnknownFields(renamed, schema, { isResourceRoot: true }).value));
 }
 
 const headOf = (kind: GroupVersionKind): string =>

@@ -48,16 +48,20 @@ const unknownFieldError = (field: string, hasOnlyCommonFields: boolean): ApiErro
 function fieldReader(definition: ResourceDefinition, keys: ResourceKeys, fields: readonly string[]) {
   const selectable = new Set(definition.selectableFields?.map((path) => path.replace(/^\./, "")));
   const isBuiltIn = definition.strategicMergePatch === true;
+  const computed = new Map(Object.entries(definition.computedFields ?? {}));
   for (const field of fields) {
     const known =
       field === "metadata.name" ||
       (field === "metadata.namespace" && (definition.namespaced || isBuiltIn)) ||
-      selectable.has(field);
+      selectable.has(field) ||
+      computed.has(field);
     if (!known) throw unknownFieldError(field, isBuiltIn && selectable.size === 0);
   }
   return (object: CachedObject, field: string): string => {
     if (field === "metadata.name") return keys.parse(object.key).name;
     if (field === "metadata.namespace") return keys.parse(object.key).namespace;
+    const compute = computed.get(field);
+    if (compute !== undefined) return compute(object.decode());
     const value = valueAtPath(object.decode(), field.split("."));
     return value === undefined || value === null ? "" : String(value);
   };
