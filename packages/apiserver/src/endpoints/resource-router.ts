@@ -42,7 +42,8 @@ export function createResourceRouter(registry: ResourceRegistry, endpoint: Endpo
     if (resource === undefined) throw resourceNotFoundError();
     checkRoute(resource.definition, context);
     checkScope(resource.definition, context);
-    context.warnings.add(resource.definition.deprecationWarning ?? "");
+    const { deprecationWarning } = resource.definition;
+    if (deprecationWarning !== undefined) context.warnings.add(deprecationWarning);
     if (subresource !== "") return await routeSubresource(context, resource, subresource, endpoint);
     return await routeVerb(context, resource, endpoint);
   };
