@@ -3,7 +3,7 @@
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { CacheEvent, CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
@@ -83,22 +83,24 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     recheckDescendants(record.uid);
   };
 
-  const add = (object: CachedObject, known?: AccessKeyRecord): AccessKeyRecord => {
+  const add = (object: CachedObject, known?: AccessKeyRecord, learned = epochs.current()): AccessKeyRecord => {
     const stored = readStored(object);
-    const epochAfter = (previous: AccessKeyRecord | undefined): ClockEpoch => previous?.epoch ?? epochs.current();
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
-      new AccessKeyRecord(stored, restrictionNames, ends.endWithAncestors, epochAfter(previous), known, value);
+      new AccessKeyRecord(stored, restrictionNames, ends.endWithAncestors, previous?.epoch ?? learned, known, value);
     const isSame = known !== undefined && stored.metadata.uid === known.uid;
     const record = make(isSame ? known : undefined);
-    const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
-    const retired = record.retired.map((value) =>
-      make(
-        retiredBefore.find(({ id }) => id === value.id),
-        value,
-      ),
-    );
-    table.set(record, retired);
+    table.set(record, record.hasRetiredValues ? retiredRecords(record, known, make) : undefined);
     return record;
+  };
+
+  const retiredRecords = (
+    { retired }: AccessKeyRecord,
+    known: AccessKeyRecord | undefined,
+    make: (previous: AccessKeyRecord | undefined, value: RetiredValue) => AccessKeyRecord,
+  ): readonly AccessKeyRecord[] => {
+    const before = known === undefined ? [] : table.retiredOf(known.name);
+    const previousOf = ({ id }: RetiredValue) => before.find((record) => record.id === id);
+    return retired.map((value) => make(previousOf(value), value));
   };
 
   /** Looks again after what is known of a key's rotations, and is not in its record yet, has changed. */
@@ -135,7 +137,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     if (disposed) return;
     const from = view.revision;
     table.clear();
-    for (const object of view.list(prefix)) add(object);
+    const learned = epochs.current();
+    for (const object of view.list(prefix)) add(object, undefined, learned);
     isCurrent = true;
     watches.recheckAll();
     subscription = view.subscribe(prefix, from, {
