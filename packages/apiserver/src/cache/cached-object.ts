@@ -5,7 +5,6 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision, StoredEntry } from "../storage/storage.ts";
-import { type AllocateBytes, allocateAlone, asBuffer, type Place } from "./allocate-bytes.ts";
 import type { MemberReader } from "./read-members.ts";
 
 /*
@@ -27,10 +26,13 @@ export function encodeStoredValue(object: KubeObject, sealed?: JsonObject): Uint
   return Buffer.from(sealed === undefined ? served : `${served}\n${stringifyJson(sealed)}`);
 }
 
+/** Makes the objects of many entries that come at once, such as those of a page, which share memory. */
+export type EntryReader = (entry: StoredEntry) => CachedObject;
+
 export class CachedObject {
   readonly key: string;
   readonly revision: Revision;
-  /** Where its JSON lies. Views of it are made when they are asked for: kept, they would take more memory than small objects do. */
+  /** Where its stored JSON lies. It is written once, and a view of it for each object would take more than small objects do. */
   readonly #memory: Buffer;
   readonly #start: number;
   readonly #end: number;
@@ -43,7 +45,8 @@ export class CachedObject {
   private constructor(
     key: string,
     revision: Revision,
-    { memory, start }: Place,
+    memory: Buffer,
+    start: number,
     end: number,
     storedEnd = end,
     stored?: CachedObject,
@@ -57,50 +60,81 @@ export class CachedObject {
     this.#storedEnd = storedEnd;
   }
 
-  static fromEntry({ key, value, revision }: StoredEntry, allocate: AllocateBytes = allocateAlone): CachedObject {
-    const source = asBuffer(value);
-    const member = revisionMember(revision);
-    // A copy: the entry's value may be a view into the buffer of a whole page of entries.
-    const place = allocate(source.length + member.length);
-    insert(source, behindMetadata(source), member, place);
-    const newline = source.indexOf(NEWLINE);
-    const end = place.start + member.length;
-    return new CachedObject(key, revision, place, end + (newline < 0 ? source.length : newline), end + source.length);
+  /** Copies the value, which may be a view into the memory of many: what comes by itself is kept by itself. */
+  static fromEntry(entry: StoredEntry): CachedObject {
+    const memory = Buffer.allocUnsafeSlow(entry.value.length);
+    memory.set(entry.value);
+    return CachedObject.#within(memory, 0, entry);
+  }
+
+  /**
+   * Copies nothing: the objects of a page keep the memory of the page, which is free again when all of them are. That costs a start
+   * less, and less memory, than copies do.
+   */
+  static entryReader(): EntryReader {
+    let memory: Buffer<ArrayBufferLike> = Buffer.alloc(0);
+    return (entry) => {
+      const { buffer, byteOffset } = entry.value;
+      if (buffer !== memory.buffer) memory = Buffer.from(buffer);
+      return CachedObject.#within(memory, byteOffset, entry);
+    };
+  }
+
+  static #within(memory: Buffer, start: number, { key, value, revision }: StoredEntry): CachedObject {
+    const newline = asBuffer(value).indexOf(NEWLINE);
+    const storedEnd = start + value.length;
+    return new CachedObject(key, revision, memory, start, newline < 0 ? storedEnd : start + newline, storedEnd);
   }
 
   /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */
   static fromObject(key: string, object: KubeObject): CachedObject {
-    const revision = Number(object.metadata.resourceVersion ?? 0);
-    const memory = Buffer.from(stringifyJson(object));
-    return new CachedObject(key, revision, { memory, start: 0 }, memory.length);
+    const memory = asBuffer(encodeStoredValue(object));
+    return new CachedObject(key, Number(object.metadata.resourceVersion ?? 0), memory, 0, memory.length);
   }
 
-  /** The object's JSON with its resourceVersion in it, without a trailing newline: a new view of the same memory on every call. */
+  /** The object's JSON with its resourceVersion in it, without a trailing newline: made anew on every call. */
   get bytes(): Uint8Array {
-    return this.#memory.subarray(this.#start, this.#end);
+    const target = Buffer.allocUnsafe(this.byteLength);
+    this.writeTo(target, 0);
+    return target;
   }
 
   /** That of `bytes`. */
   get byteLength(): number {
-    return this.#end - this.#start;
+    return this.#end - this.#start + revisionMember(this.revision).length;
+  }
+
+  /** Writes `bytes` to `target` from `at` on, and returns where they end. */
+  writeTo(target: Buffer, at: number): number {
+    const [memory, start, end] = [this.#memory, this.#start, this.#end];
+    const member = revisionMember(this.revision);
+    const head = behindMetadata(memory, start, end) - start;
+    // All of it where its end belongs, in one call, and then the little before over again: each call into Node costs more than that.
+    memory.copy(target, at + member.length, start, end);
+    for (let index = 0; index < head; index++) target[at + index] = memory[start + index] ?? 0;
+    for (let index = 0; index < member.length; index++) target[at + head + index] = member.charCodeAt(index);
+    return at + end - start + member.length;
   }
 
   /** The same object under another revision: what a DELETED event shows. */
   atRevision(revision: Revision): CachedObject {
-    const source = asBuffer(this.bytes);
-    const at = behindMetadata(source);
-    const member = revisionMember(revision);
-    const others = Buffer.concat([source.subarray(0, at), source.subarray(at + revisionMember(this.revision).length)]);
-    const place = allocateAlone(others.length + member.length);
-    insert(others, at, member, place);
-    const end = place.memory.length;
-    return new CachedObject(this.key, revision, place, end, end, this.#stored);
+    return this.#like(revision, this.#memory, this.#start, this.#end);
   }
 
-  /** The same object with another encoding of what is served. */
-  withBytes(bytes: Uint8Array): CachedObject {
-    const place = { memory: asBuffer(bytes), start: 0 };
-    return new CachedObject(this.key, this.revision, place, bytes.length, bytes.length, this.#stored);
+  /** The same object as another kind: `head` stands in place of the first `length` bytes, which end before its metadata. */
+  withHead(head: Uint8Array, length: number): CachedObject {
+    const memory = Buffer.concat([head, this.#memory.subarray(this.#start + length, this.#end)]);
+    return this.#like(this.revision, memory, 0, memory.length);
+  }
+
+  /** The same object with more or less to be seen of it. */
+  withContent(object: KubeObject): CachedObject {
+    const memory = asBuffer(encodeStoredValue(object));
+    return this.#like(this.revision, memory, 0, memory.length);
+  }
+
+  #like(revision: Revision, memory: Buffer, start: number, end: number): CachedObject {
+    return new CachedObject(this.key, revision, memory, start, end, end, this.#stored);
   }
 
   /** Parsed anew on every call: keep the result where it is needed twice. */
@@ -109,7 +143,7 @@ export class CachedObject {
     return parseJson(this.bytes, TRUSTED) as KubeObject;
   }
 
-  /** Members of what `decode` gives. */
+  /** Members of what `decode` gives, but for the resourceVersion. */
   read(reader: MemberReader): JsonObject {
     return reader(this.#memory, this.#start, this.#end);
   }
@@ -139,27 +173,25 @@ export class CachedObject {
   }
 }
 
+/** Nothing for what has no revision, such as what a dry run would make. */
 function revisionMember(revision: Revision): string {
-  return `"resourceVersion":"${revision}",`;
+  return revision === 0 ? "" : `"resourceVersion":"${revision}",`;
 }
 
 /**
- * Where the first member of `metadata` begins, or 0 in what is no object. Found step by step, since it is near: a call into Node costs
- * more than the way there.
+ * Where the first member of `metadata` begins, or `start` in what is no object. Found step by step, since it is near: a call into Node
+ * costs more than the way there.
  */
-function behindMetadata(source: Buffer): number {
-  for (let at = 0; at < source.length; at++) {
+function behindMetadata(memory: Buffer, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
     let matching = 0;
-    while (matching < METADATA.length && source[at + matching] === METADATA[matching]) matching++;
+    while (matching < METADATA.length && memory[at + matching] === METADATA[matching]) matching++;
     if (matching === METADATA.length) return at + matching;
   }
-  return 0;
+  return start;
 }
 
-/** Writes `source` to `place`, with `text`, which is ASCII, in between at `at`. */
-function insert(source: Buffer, at: number, text: string, { memory, start }: Place): void {
-  // All of it where its end belongs, in one call, and then the little before over again: part of a buffer costs another view of it.
-  memory.set(source, start + text.length);
-  for (let index = 0; index < at; index++) memory[start + index] = source[index] ?? 0;
-  for (let index = 0; index < text.length; index++) memory[start + at + index] = text.charCodeAt(index);
+/** The same memory, with the methods of a Buffer. Making another view of it costs as much as copying a small object. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

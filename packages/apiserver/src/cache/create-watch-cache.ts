@@ -7,8 +7,7 @@ import { OrderedEntries } from "../storage/ordered-entries.ts";
 import type { Revision, Storage, StorageEvent, StoredEntry } from "../storage/storage.ts";
 import { RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
 import { keyOf } from "../storage/watcher-set.ts";
-import { type AllocateBytes, createSlabAllocator } from "./allocate-bytes.ts";
-import { CachedObject } from "./cached-object.ts";
+import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
 import { type ViewDependencies, ViewState } from "./view-state.ts";
 import type { CacheView, WatchCache } from "./watch-cache.ts";
@@ -41,7 +40,7 @@ export function createWatchCache(options: WatchCacheOptions): WatchCache {
 
 type Contents = {
   readonly views: Map<string, OrderedEntries<CachedObject>>;
-  readonly allocate: AllocateBytes;
+  readonly read: EntryReader;
 };
 
 class StoreWatchCache implements WatchCache {
@@ -193,7 +192,7 @@ class StoreWatchCache implements WatchCache {
   }
 
   async #load(): Promise<void> {
-    const contents: Contents = { views: new Map(), allocate: createSlabAllocator() };
+    const contents: Contents = { views: new Map(), read: CachedObject.entryReader() };
     const signal = this.#closing.signal;
     let page = await this.#storage.list(this.#prefix, { limit: PAGE_SIZE, remaining: "any", signal });
     const { revision } = page;
@@ -218,7 +217,7 @@ class StoreWatchCache implements WatchCache {
   }
 
   /** `entries` come in order, after those of the calls before. */
-  #add({ views, allocate }: Contents, entries: readonly StoredEntry[]): void {
+  #add({ views, read }: Contents, entries: readonly StoredEntry[]): void {
     let prefix: string | undefined;
     let objects = new OrderedEntries<CachedObject>();
     let knownObjects: ViewState | undefined;
@@ -231,7 +230,7 @@ class StoreWatchCache implements WatchCache {
         knownObjects = this.#views.get(prefix);
       }
       const known = knownObjects?.get(entry.key);
-      objects.append(known?.revision === entry.revision ? known : CachedObject.fromEntry(entry, allocate));
+      objects.append(known?.revision === entry.revision ? known : read(entry));
     }
   }
 

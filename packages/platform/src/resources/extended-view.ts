@@ -1,7 +1,6 @@
 // `?extended=true` on a get or list of instances: tells the caller of each whether it may use and change it.
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { authorizationAttributesOf } from "@postern/apiserver/chain/authorization-attributes";
@@ -45,5 +44,5 @@ async function extend(cached: CachedObject, context: RequestContext, authorizer:
   };
   const status = isJsonObject(object["status"]) ? object["status"] : {};
   const seen = { ...object, status: { ...status, canUse: await may("use"), canUpdate: await may("update") } };
-  return cached.withBytes(Buffer.from(stringifyJson(seen)));
+  return cached.withContent(seen);
 }

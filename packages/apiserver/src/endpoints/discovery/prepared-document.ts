@@ -8,6 +8,7 @@ import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.
 import { encodeObject } from "../negotiation/encode-object.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "../negotiation/gzip.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
+import { keep } from "../negotiation/object-value.ts";
 
 /** Bytes with their strong validator. */
 export type PreparedBody = {
@@ -36,11 +37,11 @@ export type PreparedDocument = (output: Pick<OutputMedia, "format" | "pretty">) 
 
 export function prepareDocument(document: JsonObject): PreparedDocument {
   // The text is kept, not the value, as the source of every encoding.
-  const bytes = Buffer.from(stringifyJson(document));
+  const kept = keep(Buffer.from(stringifyJson(document)));
   const encoded = new Map<string, PreparedBody>();
   return ({ format, pretty }) => {
     const encoding = format === "json" && pretty ? "pretty" : format;
-    const known = encoded.get(encoding) ?? prepareBody(encodeObject({ bytes }, { format, pretty }));
+    const known = encoded.get(encoding) ?? prepareBody(encodeObject(kept, { format, pretty }));
     encoded.set(encoding, known);
     return known;
   };

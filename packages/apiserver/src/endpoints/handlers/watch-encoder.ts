@@ -10,7 +10,7 @@ import type { WatchEventType } from "../../registry/resource-storage.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { watchConversion } from "../negotiation/convert-object.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
-import { jsonTextOf, type ObjectValue } from "../negotiation/object-value.ts";
+import { encodeKept, jsonTextOf, type ObjectValue } from "../negotiation/object-value.ts";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
@@ -35,7 +35,7 @@ export function createEventLines(): EventLines {
   return (type, object) => {
     const known = lines.get(object);
     if (known?.type === type) return known.line;
-    const line = lineOf(type, object.bytes);
+    const line = encodeKept(object, `{"type":"${type}","object":`, "}\n");
     size += line.length;
     if (size > REMEMBERED_BYTES) {
       lines.clear();
@@ -84,13 +84,4 @@ function listBlueprint(definition: ResourceDefinition, { convert }: OutputMedia)
       ? { apiVersion: formatApiVersion(definition), items: [], kind: listKindOf(definition) }
       : { kind: "PartialObjectMetadataList", apiVersion: formatApiVersion(convert), metadata: {}, items: null };
   return Buffer.from(`${stringifyJson(list)}\n`).toString("base64");
-}
-
-function lineOf(type: WatchEventType, bytes: Uint8Array): Uint8Array {
-  const head = `{"type":"${type}","object":`;
-  const line = Buffer.allocUnsafe(head.length + bytes.length + 2);
-  line.write(head, 0, "latin1");
-  line.set(bytes, head.length);
-  line.write("}\n", head.length + bytes.length, "latin1");
-  return line;
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import type { OutputMedia } from "./negotiate-output.ts";
-import { decodeValue, jsonTextOf, keptBytes, type ObjectValue } from "./object-value.ts";
+import { decodeValue, isKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-value.ts";
 import { indentJson } from "./pretty.ts";
 
 /** The member of a list that holds its elements. */
@@ -17,7 +17,7 @@ export type ListEncoding = {
   readonly close: string;
   /** The whole text of a list without elements. */
   readonly empty: string;
-  element(value: ObjectValue): Uint8Array | string;
+  element(value: ObjectValue): KeptObject | string;
 };
 
 /** `head` is everything of the list but its elements. */
@@ -33,7 +33,7 @@ function compactList(head: JsonObject, member: ElementsMember): ListEncoding {
     separator: ",",
     close: "]}\n",
     empty: `${open}]}\n`,
-    element: (value) => keptBytes(value) ?? jsonTextOf(value),
+    element: (value) => (isKept(value) ? value : jsonTextOf(value)),
   };
 }
 

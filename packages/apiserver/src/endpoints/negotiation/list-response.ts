@@ -13,7 +13,7 @@ import { acceptsGzip, GZIP_HEADERS, gzipParts } from "./gzip.ts";
 import { type ElementsMember, type ListEncoding, listEncoding } from "./list-encoding.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "./object-response.ts";
-import type { ObjectValue } from "./object-value.ts";
+import type { KeptObject, ObjectValue } from "./object-value.ts";
 import { partialMetadataOfListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
 /** How much of a list is read or written in one turn of the event loop. */
@@ -82,6 +82,8 @@ const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount 
 
 const sizeOf = (items: readonly CachedObject[]): number => items.reduce((size, { byteLength }) => size + byteLength, 0);
 
+type Piece = Buffer | KeptObject;
+
 /** Each part is made when it is asked for, from about PART_BYTES of kept objects. */
 function* encodeParts(
   items: readonly CachedObject[],
@@ -89,14 +91,14 @@ function* encodeParts(
   encoding: ListEncoding,
 ): Generator<Buffer> {
   const separator = Buffer.from(encoding.separator);
-  let pieces: Uint8Array[] = [Buffer.from(items.length === 0 ? encoding.empty : encoding.open)];
+  let pieces: Piece[] = [Buffer.from(items.length === 0 ? encoding.empty : encoding.open)];
   let read = 0;
   for (const [i, object] of items.entries()) {
     const encoded = encoding.element(element(object));
     const piece = typeof encoded === "string" ? Buffer.from(encoded) : encoded;
-    const cost = Math.max(piece.length, object.byteLength) + separator.length;
+    const cost = Math.max(piece.byteLength, object.byteLength) + separator.length;
     if (read > 0 && read + cost > PART_BYTES) {
-      yield Buffer.concat(pieces);
+      yield join(pieces);
       pieces = [];
       read = 0;
     }
@@ -105,7 +107,15 @@ function* encodeParts(
     read += cost;
   }
   if (items.length > 0) pieces.push(Buffer.from(encoding.close));
-  yield Buffer.concat(pieces);
+  yield join(pieces);
+}
+
+function join(pieces: readonly Piece[]): Buffer {
+  const joined = Buffer.allocUnsafe(pieces.reduce((size, { byteLength }) => size + byteLength, 0));
+  let at = 0;
+  for (const piece of pieces)
+    at = piece instanceof Uint8Array ? at + piece.copy(joined, at) : piece.writeTo(joined, at);
+  return joined;
 }
 
 /** One part per turn, so that other requests get theirs. Rejects when the request is over, which cuts the response. */

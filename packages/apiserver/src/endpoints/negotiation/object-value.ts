@@ -3,28 +3,38 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { asBuffer } from "../../cache/allocate-bytes.ts";
 
-/** The compact JSON of an object, without a newline at its end: a CachedObject is one. */
-export type KeptObject = { readonly bytes: Uint8Array };
+/** An object that the server keeps encoded, as compact JSON: a CachedObject is one. */
+export type KeptObject = {
+  readonly byteLength: number;
+  /** Writes it to `target` from `at` on, and returns where it ends. */
+  writeTo(target: Buffer, at: number): number;
+};
 
 export type ObjectValue = KeptObject | JsonObject;
 
-/** The bytes of a kept object. No JSON value is a Uint8Array, so a member called `bytes` is not mistaken for them. */
-export function keptBytes(value: ObjectValue): Uint8Array | undefined {
-  const { bytes } = value;
-  return bytes instanceof Uint8Array ? bytes : undefined;
+/** No JSON value is a function, so a member called `writeTo` is not mistaken for that of a kept object. */
+export const isKept = (value: ObjectValue): value is KeptObject => typeof value["writeTo"] === "function";
+
+/** A kept object of compact JSON. */
+export const keep = (json: Buffer): KeptObject => ({
+  byteLength: json.length,
+  writeTo: (target, at) => at + json.copy(target, at),
+});
+
+/** A kept object between two texts of ASCII. */
+export function encodeKept(value: KeptObject, before: string, after: string): Buffer {
+  const bytes = Buffer.allocUnsafe(before.length + value.byteLength + after.length);
+  bytes.write(before, 0, "latin1");
+  bytes.write(after, value.writeTo(bytes, before.length), "latin1");
+  return bytes;
 }
 
 export function decodeValue(value: ObjectValue): JsonObject {
-  const bytes = keptBytes(value);
-  // Kept bytes are always those of an object, and what is not kept is one.
-  return (bytes === undefined ? value : parseJson(bytes)) as JsonObject;
+  // Kept bytes are always those of an object.
+  return isKept(value) ? (parseJson(encodeKept(value, "", "")) as JsonObject) : value;
 }
 
 /** Compact JSON. */
-export function jsonTextOf(value: ObjectValue): string {
-  const bytes = keptBytes(value);
-  // As above.
-  return bytes === undefined ? stringifyJson(value as JsonObject) : asBuffer(bytes).toString("utf8");
-}
+export const jsonTextOf = (value: ObjectValue): string =>
+  isKept(value) ? encodeKept(value, "", "").toString("utf8") : stringifyJson(value);

@@ -80,7 +80,7 @@ function presentAs(served: ServedKind, stored: StoredKind): (object: CachedObjec
   if (stored.schema !== undefined) return (object) => object.withBytes(prunedBytes(object, served));
   const head = Buffer.from(headOf(served));
   const storedHead = headOf(stored).length;
-  return (object) => object.withBytes(Buffer.concat([head, object.bytes.subarray(storedHead)]));
+  return (object) => object.withHead(head, storedHead);
 }
 
 function prunedBytes(object: CachedObject, { schema, ...served }: ServedKind): Uint8Array {

@@ -1,0 +1,99 @@
+// An object is kept as it is stored, alone or among others in the memory of a page, and shown with its resourceVersion.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { describe, expect, test } from "vitest";
+import type { StoredEntry } from "../storage/storage.ts";
+import { CachedObject, encodeStoredValue } from "./cached-object.ts";
+import { createMemberReader } from "./read-members.ts";
+
+const boat = (name: string, spec: JsonObject = {}): KubeObject => ({
+  apiVersion: "harbour.test/v1",
+  kind: "Boat",
+  metadata: { name, labels: { pier: "älter" } },
+  spec,
+});
+const shown = (object: KubeObject, revision: number) =>
+  JSON.stringify({ ...object, metadata: { resourceVersion: String(revision), ...object.metadata } });
+const textOf = (object: CachedObject): string => Buffer.from(object.bytes).toString();
+
+/** Entries whose values lie one behind the other in one buffer, as a store sends them. */
+function pageOf(...values: readonly Uint8Array[]): readonly StoredEntry[] {
+  const { buffer } = new Uint8Array(Buffer.concat(values));
+  let start = 0;
+  return values.map((value, index) => {
+    const entry = { key: `/boats/${index}`, value: Buffer.from(buffer, start, value.length), revision: index + 10 };
+    start += value.length;
+    return entry;
+  });
+}
+
+const SEALED = { key: { digest: "d" } };
+const reading: readonly [how: string, read: (page: readonly StoredEntry[]) => readonly CachedObject[]][] = [
+  ["by itself", (page) => page.map((entry) => CachedObject.fromEntry(entry))],
+  ["as part of its page", (page) => page.map(CachedObject.entryReader())],
+];
+
+describe.each(reading)("an entry %s", (_, read) => {
+  const objects = [boat("a"), boat("b", { text: 'metadata":{' }), boat("c")];
+  const page = pageOf(...objects.map((object, index) => encodeStoredValue(object, index === 1 ? SEALED : undefined)));
+  const kept = read(page);
+
+  test("is shown with its revision, and without what is sealed", () => {
+    expect(kept.map(textOf)).toEqual(objects.map((object, index) => shown(object, index + 10)));
+    expect(kept.map((object) => object.byteLength)).toEqual(kept.map((object) => object.bytes.length));
+    expect(kept.map((object) => object.decode().metadata.resourceVersion)).toEqual(["10", "11", "12"]);
+  });
+
+  test("gives what is sealed to those who ask for it", () => {
+    expect(kept.map((object) => object.decodeSealed())).toEqual([undefined, SEALED, undefined]);
+    const reader = createMemberReader({ key: { digest: true } });
+    expect(kept.map((object) => object.readSealed(reader))).toEqual([{}, SEALED, {}]);
+  });
+
+  test("gives members of itself, and none of its neighbours'", () => {
+    const reader = createMemberReader({ metadata: { name: true }, key: true });
+    expect(kept.map((object) => object.read(reader))).toEqual(["a", "b", "c"].map((name) => ({ metadata: { name } })));
+  });
+
+  test("is written where it is wanted", () => {
+    const target = Buffer.alloc(kept[0]!.byteLength + 2, "-");
+    expect(kept[0]!.writeTo(target, 1)).toBe(target.length - 1);
+    expect(target.toString()).toBe(`-${shown(objects[0]!, 10)}-`);
+  });
+
+  test("is shown otherwise without losing what is sealed", () => {
+    const [, object] = kept;
+    const head = Buffer.from('{"apiVersion":"v2","kind":"Ship"');
+    const others = [
+      object!.atRevision(99),
+      object!.withHead(head, '{"apiVersion":"harbour.test/v1","kind":"Boat"'.length),
+      object!.withContent(boat("b", { more: true })),
+    ];
+    expect(others.map(textOf)).toEqual([
+      shown(objects[1]!, 99),
+      shown({ ...objects[1]!, apiVersion: "v2", kind: "Ship" }, 11),
+      shown(boat("b", { more: true }), 11),
+    ]);
+    expect(others.map((other) => other.decodeSealed())).toEqual([SEALED, SEALED, SEALED]);
+  });
+});
+
+test("an entry by itself does not keep the page it came in", () => {
+  const [entry] = pageOf(encodeStoredValue(boat("a")), encodeStoredValue(boat("b")));
+  const object = CachedObject.fromEntry(entry!);
+  new Uint8Array(entry!.value.buffer).fill(0);
+  expect(textOf(object)).toBe(shown(boat("a"), 10));
+});
+
+test("an object that nobody has stored has no revision to show", () => {
+  const object = CachedObject.fromObject("/boats/a", boat("a"));
+  expect(textOf(object)).toBe(JSON.stringify(boat("a")));
+  const stored = boat("a");
+  const held = CachedObject.fromObject("/boats/a", {
+    ...stored,
+    metadata: { ...stored.metadata, resourceVersion: "7" },
+  });
+  expect(textOf(held)).toBe(shown(boat("a"), 7));
+  expect(held.revision).toBe(7);
+});
