@@ -14,6 +14,9 @@ import type { MemberReader } from "./read-members.ts";
  */
 const NEWLINE = 0x0a;
 const METADATA = Buffer.from('"metadata":{');
+const MEMBER_START = Buffer.from('"resourceVersion":"');
+const MEMBER_END = Buffer.from('",');
+const ZERO = 0x30;
 
 /** Looking for depth costs as much as parsing. */
 const TRUSTED = { maxDepth: Number.POSITIVE_INFINITY };
@@ -40,6 +43,8 @@ export class CachedObject {
   readonly #stored: CachedObject;
   /** Where what is sealed ends, or else the JSON. */
   readonly #storedEnd: number;
+  /** How long what is before the first member of `metadata` is, once somebody has looked. */
+  #head: number | undefined;
   #labels: { readonly [key: string]: string } | undefined;
 
   private constructor(
@@ -101,19 +106,18 @@ export class CachedObject {
 
   /** That of `bytes`. */
   get byteLength(): number {
-    return this.#end - this.#start + revisionMember(this.revision).length;
+    return this.#end - this.#start + memberLength(this.revision);
   }
 
   /** Writes `bytes` to `target` from `at` on, and returns where they end. */
   writeTo(target: Buffer, at: number): number {
-    const [memory, start, end] = [this.#memory, this.#start, this.#end];
-    const member = revisionMember(this.revision);
-    const head = behindMetadata(memory, start, end) - start;
-    // All of it where its end belongs, in one call, and then the little before over again: each call into Node costs more than that.
-    memory.copy(target, at + member.length, start, end);
-    for (let index = 0; index < head; index++) target[at + index] = memory[start + index] ?? 0;
-    for (let index = 0; index < member.length; index++) target[at + head + index] = member.charCodeAt(index);
-    return at + end - start + member.length;
+    const [start, end, length] = [this.#start, this.#end, memberLength(this.revision)];
+    this.#head ??= behindMetadata(this.#memory, start, end) - start;
+    // All of it where its end belongs, in one call, and then the little before once more from there: part of a buffer costs a view of it.
+    this.#memory.copy(target, at + length, start, end);
+    target.copyWithin(at, at + length, at + length + this.#head);
+    if (length > 0) writeMember(this.revision, target, at + this.#head, length);
+    return at + end - start + length;
   }
 
   /** The same object under another revision: what a DELETED event shows. */
@@ -173,9 +177,20 @@ export class CachedObject {
   }
 }
 
-/** Nothing for what has no revision, such as what a dry run would make. */
-function revisionMember(revision: Revision): string {
-  return revision === 0 ? "" : `"resourceVersion":"${revision}",`;
+/** Of the member that tells the revision. Nothing for what has none, such as what a dry run would make. */
+function memberLength(revision: Revision): number {
+  if (revision === 0) return 0;
+  let digits = 1;
+  for (let rest = revision; rest >= 10; rest /= 10) digits++;
+  return MEMBER_START.length + digits + MEMBER_END.length;
+}
+
+/** Byte by byte: making a text of it, and writing that, takes longer. */
+function writeMember(revision: Revision, target: Buffer, at: number, length: number): void {
+  for (let index = 0; index < MEMBER_START.length; index++) target[at + index] = MEMBER_START[index] ?? 0;
+  let end = at + length - MEMBER_END.length;
+  for (let index = 0; index < MEMBER_END.length; index++) target[end + index] = MEMBER_END[index] ?? 0;
+  for (let rest = revision; rest > 0; rest = Math.floor(rest / 10)) target[--end] = ZERO + (rest % 10);
 }
 
 /**
