@@ -14,7 +14,7 @@ import { objectResponse, statusResponse } from "./object-response.ts";
 
 const PATH = "/apis/management.example.com/v1/ownedaccesskeys";
 
-const keyNamed = (name: string, revision: bigint, spec: object = { user: "u0", ttl: 0 }): CachedObject =>
+const keyNamed = (name: string, revision: number, spec: object = { user: "u0", ttl: 0 }): CachedObject =>
   CachedObject.fromEntry({
     key: name,
     revision,
@@ -24,9 +24,9 @@ const keyNamed = (name: string, revision: bigint, spec: object = { user: "u0", t
       metadata: { name, uid: `uid-${name}`, creationTimestamp: "2026-01-02T15:03:05Z", labels: { p: "even" } },
       spec: { ...spec },
     }),
-  } as any);
+  });
 
-const l0 = keyNamed("l0", 7n);
+const l0 = keyNamed("l0", 7);
 const asking = (accept: string, query = "", method = "GET") =>
   requestContext(`${PATH}${query}`, { method, headers: { accept } });
 const table = (version = "v1") => `application/json;as=Table;v=${version};g=meta.k8s.io`;
@@ -48,7 +48,7 @@ describe("an object", () => {
   });
 
   it("keeps integers beyond 2^53 in every encoding", async () => {
-    const big = keyNamed("big", 1n, { ttl: 9007199254740993n });
+    const big = keyNamed("big", 1, { ttl: 9007199254740993n });
     for (const accept of ["", "application/json;pretty=1", "application/yaml", partial("PartialObjectMetadata")]) {
       const text = await textOf(await objectResponse(asking(accept), 200, big, keys));
       expect(text.includes("9007199254740993"), accept).toBe(!accept.includes("Partial"));
@@ -87,7 +87,7 @@ describe("an object", () => {
   });
 
   it("is compressed above 128 KiB for reads of clients that name gzip", async () => {
-    const large = keyNamed("large", 1n, { text: "x".repeat(200_000) });
+    const large = keyNamed("large", 1, { text: "x".repeat(200_000) });
     const get = (method: string, encoding: string) =>
       objectResponse(requestContext(PATH, { method, headers: { "accept-encoding": encoding } }), 200, large, keys);
     const compressed = await get("GET", "deflate, gzip");
@@ -126,7 +126,7 @@ describe("a Status", () => {
 });
 
 describe("a list", () => {
-  const page = { items: [l0, keyNamed("l1", 8n)], resourceVersion: "9", continue: "next", remainingItemCount: 5 };
+  const page = { items: [l0, keyNamed("l1", 8)], resourceVersion: "9", continue: "next", remainingItemCount: 5 };
   const empty = { items: [], resourceVersion: "9" };
 
   it("joins the kept bytes of its objects", async () => {
@@ -212,7 +212,7 @@ describe("a list", () => {
   });
 
   describe("of many objects", () => {
-    const items = Array.from({ length: 1000 }, (_, i) => keyNamed(`k${i}`, BigInt(i + 1), { text: "x".repeat(1000) }));
+    const items = Array.from({ length: 1000 }, (_, i) => keyNamed(`k${i}`, i + 1, { text: "x".repeat(1000) }));
     const many = { items, resourceVersion: "1000" };
 
     it("goes out in parts of at most 256 kB, one a turn", async () => {
