@@ -1,7 +1,6 @@
 // Between an object and its stored value, also where a resource is a view of another one's records.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { formatApiVersion, type GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { applyDefaults } from "@postern/apimachinery/schema/default";
@@ -77,15 +76,16 @@ function toStored(object: KubeObject, { schema, ...stored }: StoredKind): KubeOb
 
 /** Where both have one shape, only the kind differs, which stands at the very front of the bytes: the rest is copied as it is. */
 function presentAs(served: ServedKind, stored: StoredKind): (object: CachedObject) => CachedObject {
-  if (stored.schema !== undefined) return (object) => object.withBytes(prunedBytes(object, served));
+  if (stored.schema !== undefined) return (object) => object.withContent(toServed(object.decode(), served));
   const head = Buffer.from(headOf(served));
   const storedHead = headOf(stored).length;
   return (object) => object.withHead(head, storedHead);
 }
 
-function prunedBytes(object: CachedObject, { schema, ...served }: ServedKind): Uint8Array {
-  const renamed = { ...object.decode(), apiVersion: formatApiVersion(served), kind: served.kind };
-  return Buffer.from(stringifyJson(pruneUnknownFields(renamed, schema, { isResourceRoot: true }).value));
+function toServed(object: KubeObject, { schema, ...served }: ServedKind): KubeObject {
+  const renamed: KubeObject = { ...object, apiVersion: formatApiVersion(served), kind: served.kind };
+  // Nothing that every object has is taken away.
+  return pruneUnknownFields(renamed, schema, { isResourceRoot: true }).value as KubeObject;
 }
 
 const headOf = (kind: GroupVersionKind): string =>
