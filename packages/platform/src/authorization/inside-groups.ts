@@ -21,7 +21,8 @@ export type InstancePlace = { readonly project: string } & (
   | { readonly space: string }
 );
 
-const instanceAt = (place: InstancePlace) =>
+/** The resource that stands for it, and the name of the object. */
+export const instanceAt = (place: InstancePlace) =>
   "space" in place
     ? ({ resource: "spaceinstances", name: place.space } as const)
     : ({ resource: "virtualclusterinstances", name: place.virtualCluster } as const);

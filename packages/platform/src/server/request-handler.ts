@@ -19,13 +19,12 @@ import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimit
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import {
-  createProxyAuthorizer,
   createProxyCertificateAuthenticator,
-  createProxyRoute,
   createProxyServiceAccountAuthenticator,
   isInsideIdentity,
-  isLongRunningProxy,
-} from "./proxy-route.ts";
+} from "./proxy-authenticators.ts";
+import { createProxyAuthorizer } from "./proxy-decision.ts";
+import { createProxyRoute, isLongRunningProxy } from "./proxy-route.ts";
 import { failedLoginsOf, rateLimitsOf } from "./rate-limits.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
 

@@ -1,0 +1,47 @@
+// Who comes to a virtual cluster or space with a credential of its own: a certificate, or the token of a ServiceAccount.
+
+import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import {
+  looksLikeServiceAccountToken,
+  SERVICE_ACCOUNT_CREDENTIAL,
+} from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
+import { parseProxyPath } from "../authorization/proxy-target.ts";
+import { below, type DestinationSources, findSpace, findVirtualCluster } from "./proxy-destination.ts";
+
+/** Accepts the certificates of the virtual cluster that the path names. */
+export function createProxyCertificateAuthenticator(...sources: DestinationSources): Authenticator {
+  return {
+    async authenticate(request) {
+      if (request.peerCertificate() === undefined) return undefined;
+      const path = parseProxyPath(request.path);
+      if (path === undefined) return undefined;
+      return await findVirtualCluster(path, ...sources)?.().authenticateCertificate(below(request, path));
+    },
+  };
+}
+
+/** Accepts the tokens that the virtual cluster or space which the path names gave to its ServiceAccounts. */
+export function createProxyServiceAccountAuthenticator(...sources: DestinationSources): Authenticator {
+  return {
+    async authenticate(request) {
+      const bearer = bearerTokenOf(request);
+      if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
+      const path = parseProxyPath(request.path);
+      if (path === undefined) return undefined;
+      const open = findVirtualCluster(path, ...sources) ?? findSpace(path, ...sources);
+      return await open?.().authenticateServiceAccount?.(below(request, path));
+    },
+  };
+}
+
+/** What the handles of identities begin with that a virtual cluster's own certificates and tokens prove. No access key's does. */
+const INSIDE_CREDENTIALS = ["certificate:", SERVICE_ACCOUNT_CREDENTIAL];
+
+/**
+ * A certificate or token of the virtual cluster opens that cluster alone, and there its own RBAC decides: also about who may act as whom,
+ * since those users are nobody on the platform.
+ */
+export const isInsideIdentity = ({ credential }: RequestContext): boolean =>
+  credential !== undefined && INSIDE_CREDENTIALS.some((prefix) => credential.id.startsWith(prefix));

@@ -1,0 +1,44 @@
+// What stands behind a path of the proxy: a virtual cluster or a space, and the request as it sees it.
+
+import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { mountRequest } from "@postern/apiserver/transport/mount-request";
+import type { ProxyPath } from "../authorization/proxy-target.ts";
+import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
+import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
+import type { ManagementSurface } from "./management-surface.ts";
+import type { PlatformCore } from "./platform-core.ts";
+
+/** What destinations are looked up in. */
+export type DestinationSources = readonly [
+  Pick<PlatformCore, "names">,
+  Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
+];
+
+/** Undefined where the path leads to no virtual cluster that there is. The result throws ApiError 503 for one out of reach. */
+export function findVirtualCluster(
+  { destination }: ProxyPath,
+  ...[{ names }, { lookup, backends }]: DestinationSources
+): (() => VirtualClusterBackend) | undefined {
+  if (destination.target !== "ProjectVirtualCluster") return undefined;
+  const namespace = names.projectNamespace(destination.project);
+  const instance = lookup.virtualClusterInstance(namespace, destination.virtualCluster);
+  return instance === undefined ? undefined : () => backends.backendOf(instance);
+}
+
+/** The same for spaces. */
+export function findSpace(
+  { destination }: ProxyPath,
+  ...[{ names }, { lookup, spaces }]: DestinationSources
+): (() => SpaceBackend) | undefined {
+  if (destination.target !== "ProjectSpace") return undefined;
+  const instance = lookup.spaceInstance(names.projectNamespace(destination.project), destination.space);
+  return instance === undefined ? undefined : () => spaces.spaceOf(instance);
+}
+
+/** The request as the virtual cluster sees it, its path written anew from the one that was decided about. */
+export function below(request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest {
+  const mounted = mountRequest(request, base);
+  if (mounted === undefined) throw resourceNotFoundError();
+  return { ...mounted, path: encodedPath };
+}
