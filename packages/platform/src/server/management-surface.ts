@@ -12,33 +12,22 @@ import type { ResourceStorage } from "@postern/apiserver/registry/resource-stora
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
-import { namespaceLookup } from "@postern/apiserver/server/standard-surface";
+import { namespaceLookup, requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
 import type { Configuration } from "../config/configuration.ts";
-import { describeCertificate } from "../credentials/describe-certificate.ts";
-import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
-import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
-import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
-import { createEmbeddedSpace } from "../embedded-clusters/embedded-space.ts";
-import { createInternalRecords, createInternalValues } from "../embedded-clusters/internal-records.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { platformResources } from "../resources/index.ts";
 import { createObjectLookup, type ObjectLookup } from "../resources/object-lookup.ts";
-import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
-import { type BackendRegistry, createBackendRegistry } from "../virtual-clusters/backend-registry.ts";
-import { type ControlPlaneKeys, createControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
-import type { KubernetesBackends } from "../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
-import { createSpaceRegistry, type SpaceRegistry } from "../virtual-clusters/space-registry.ts";
+import { type ClusterBackends, createClusterBackends } from "./cluster-backends.ts";
 import { disableKey } from "./disable-key.ts";
 import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
-import { reachClusters } from "./reach-clusters.ts";
 import { SERVED_VERSION } from "./served-version.ts";
 import type { ServerKeys } from "./server-keys.ts";
 
@@ -60,14 +49,8 @@ export type ManagementSurfaceOptions = {
 };
 
 export type ManagementSurface = ApiSurface &
-  Disposable & {
+  ClusterBackends & {
     readonly lookup: ObjectLookup;
-    readonly backends: BackendRegistry;
-    readonly spaces: SpaceRegistry;
-    readonly embeddedClusters: EmbeddedClusters;
-    /** Clusters that are reached by a kube config. */
-    readonly reached: KubernetesBackends;
-    readonly controlPlaneKeys: ControlPlaneKeys;
     readonly mint: KeyMint;
     readonly recordKeyEvent: RecordKeyEvent;
     /** Takes faults of work that no request waits for. */
@@ -81,72 +64,37 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     options;
   const { names, keys, sources, visibility } = core;
   const continueTokens = createContinueTokens(serverKeys.continueTokens);
-  const sealedValues = createInternalValues(keyRing, runtime.random);
   const onError = (error: unknown, subject: string): void => logger.error({ error, component: subject }, "work failed");
 
-  const installed = (group: string, plural: string) => {
-    const resource = surface.registry.find(group, "v1", plural);
-    if (resource === undefined) throw new Error(`${plural} is not served`);
-    return resource;
-  };
-  const accessKeys = () => installed(names.managementGroup, ownedAccessKeyKind(names).plural);
+  // The resources need each other, and are asked for each other only when a request has come.
+  const installed = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
+  const accessKeys = () => installed(names.managementGroup, "OwnedAccessKey");
   const lookup = createObjectLookup(() => surface.registry, names);
   const mint = createKeyMint({ names, keys, keyQuota: core.keyQuota, accessKeys, clock: runtime.clock });
   const recordKeyEvent = createEventRecorder({
     runtime,
-    events: () => installed("", "events"),
+    events: () => installed("", "Event"),
     component: names.name,
     onError,
     signal,
   });
-  const embeddedClusters = createEmbeddedClusters({
+  const clusters = createClusterBackends({
+    core,
+    configuration,
     storage,
     cache,
     runtime,
     continueTokens,
-    sealedValues,
-    servingAuthority: endpoint.certificateAuthorityPem,
-    version: SERVED_VERSION,
-    onError,
-    queueMetrics: metrics.workQueues,
-    onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
-  });
-  const holders = createCertificateHolders(core.directory, names);
-  const reached = reachClusters({
-    configuration,
-    names,
-    runtime,
+    keyRing,
+    endpoint,
     lookup,
+    mint,
     secret: (namespace, name) => {
-      const { view, keys: secretKeys } = installed("", "secrets");
+      const { view, keys: secretKeys } = installed("", "Secret");
       return view.get(secretKeys.of(namespace, name))?.decode();
     },
-  });
-  const embeddedOptions: EmbeddedBackendOptions = {
-    clusters: embeddedClusters,
-    names,
-    runtime,
-    version: SERVED_VERSION,
-    serverCertificateAuthority: endpoint.certificateAuthorityPem,
-    holders,
-    certificates: core.certificates,
-  };
-  const backends = createBackendRegistry({
-    lookup,
-    kubernetes: (instance) => reached.ofVirtualCluster(instance),
-    embedded: (uid) => createEmbeddedBackend(embeddedOptions, uid),
-  });
-  const spaces = createSpaceRegistry({
-    lookup,
-    embedded: (uid, namespace) => createEmbeddedSpace(embeddedOptions, uid, namespace),
-    connected: (instance) => reached.ofSpace(instance),
-  });
-  const controlPlaneKeys = createControlPlaneKeys({
-    names,
-    keys,
-    mint: mint.mintControlPlaneKey,
-    revoke: mint.revoke,
-    recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
+    queueMetrics: metrics.workQueues,
+    onError,
   });
 
   const surface = createApiSurface({
@@ -161,8 +109,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       configuration,
       runtime,
       lookup,
-      backends,
-      controlPlaneKeys,
+      ...clusters,
       endpoint,
       recordEvent: recordKeyEvent,
       mintAccessKey: mint.mintAccessKey,
@@ -200,20 +147,12 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
 
   return {
     ...surface,
+    ...clusters,
     lookup,
-    backends,
-    spaces,
-    embeddedClusters,
-    reached,
-    controlPlaneKeys,
     mint,
     recordKeyEvent,
     onError,
     queueMetrics: metrics.workQueues,
-    [Symbol.dispose]() {
-      embeddedClusters[Symbol.dispose]();
-      reached[Symbol.dispose]();
-    },
   };
 }
 

@@ -1,0 +1,103 @@
+// The virtual clusters, spaces and clusters behind the platform: those that this process serves, and those that it reaches.
+
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { Configuration } from "../config/configuration.ts";
+import { describeCertificate } from "../credentials/describe-certificate.ts";
+import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
+import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
+import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
+import { createEmbeddedSpace } from "../embedded-clusters/embedded-space.ts";
+import { createInternalRecords, createInternalValues } from "../embedded-clusters/internal-records.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
+import type { ObjectLookup } from "../resources/object-lookup.ts";
+import { type BackendRegistry, createBackendRegistry } from "../virtual-clusters/backend-registry.ts";
+import { type ControlPlaneKeys, createControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts";
+import type { KubernetesBackends } from "../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
+import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
+import { createSpaceRegistry, type SpaceRegistry } from "../virtual-clusters/space-registry.ts";
+import type { KeyMint } from "./mint-keys.ts";
+import type { PlatformCore } from "./platform-core.ts";
+import { type ReachClustersOptions, reachClusters } from "./reach-clusters.ts";
+import { SERVED_VERSION } from "./served-version.ts";
+
+export type ClusterBackends = Disposable & {
+  readonly backends: BackendRegistry;
+  readonly spaces: SpaceRegistry;
+  readonly embeddedClusters: EmbeddedClusters;
+  /** Clusters that are reached by a kube config. */
+  readonly reached: KubernetesBackends;
+  readonly controlPlaneKeys: ControlPlaneKeys;
+};
+
+export type ClusterBackendsOptions = {
+  readonly core: PlatformCore;
+  readonly configuration: Configuration;
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly continueTokens: ContinueTokens;
+  readonly keyRing: KeyRing;
+  readonly endpoint: PlatformEndpoint;
+  readonly lookup: ObjectLookup;
+  readonly mint: KeyMint;
+  readonly secret: ReachClustersOptions["secret"];
+  readonly queueMetrics: WorkQueueMetrics;
+  readonly onError: (error: unknown, subject: string) => void;
+};
+
+export function createClusterBackends(options: ClusterBackendsOptions): ClusterBackends {
+  const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = options;
+  const { names, keys } = core;
+  const sealedValues = createInternalValues(options.keyRing, runtime.random);
+  const embeddedClusters = createEmbeddedClusters({
+    storage,
+    cache,
+    runtime,
+    continueTokens: options.continueTokens,
+    sealedValues,
+    servingAuthority: endpoint.certificateAuthorityPem,
+    version: SERVED_VERSION,
+    onError: options.onError,
+    queueMetrics: options.queueMetrics,
+    onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
+  });
+  const reached = reachClusters({ configuration, names, runtime, lookup, secret });
+  const embedded: EmbeddedBackendOptions = {
+    clusters: embeddedClusters,
+    names,
+    runtime,
+    version: SERVED_VERSION,
+    serverCertificateAuthority: endpoint.certificateAuthorityPem,
+    holders: createCertificateHolders(core.directory, names),
+    certificates: core.certificates,
+  };
+  return {
+    embeddedClusters,
+    reached,
+    backends: createBackendRegistry({
+      lookup,
+      kubernetes: (instance) => reached.ofVirtualCluster(instance),
+      embedded: (uid) => createEmbeddedBackend(embedded, uid),
+    }),
+    spaces: createSpaceRegistry({
+      lookup,
+      embedded: (uid, namespace) => createEmbeddedSpace(embedded, uid, namespace),
+      connected: (instance) => reached.ofSpace(instance),
+    }),
+    controlPlaneKeys: createControlPlaneKeys({
+      names,
+      keys,
+      mint: mint.mintControlPlaneKey,
+      revoke: mint.revoke,
+      recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
+    }),
+    [Symbol.dispose]() {
+      embeddedClusters[Symbol.dispose]();
+      reached[Symbol.dispose]();
+    },
+  };
+}
