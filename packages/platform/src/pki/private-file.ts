@@ -58,16 +58,19 @@ async function makeDirectory(path: string): Promise<void> {
 
 /** Writes a file that must not exist yet. A crash leaves either nothing or all of it; a file that is there stays. */
 export async function createPrivateFile(path: string, text: string): Promise<void> {
-  await writeThrough(path, text, async (temporary) => {
-    try {
-      await link(temporary, path);
-      await unlink(temporary);
-    } catch (error) {
-      // Some file systems of containers have no hard links. There the check and the rename are two steps.
-      if (systemErrorCode(error) === "EEXIST" || (await exists(path))) throw error;
-      await rename(temporary, path);
-    }
-  });
+  await writeThrough(path, text, (temporary) => publishNewFile(temporary, path));
+}
+
+/** Gives a file its name, which no other must have. Rejects with what the file system says, EEXIST where there is one. */
+export async function publishNewFile(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+    await unlink(temporary);
+  } catch (error) {
+    // Some file systems of containers have no hard links. There the check and the rename are two steps.
+    if (systemErrorCode(error) === "EEXIST" || (await exists(path))) throw error;
+    await rename(temporary, path);
+  }
 }
 
 /** Writes a file in place of one that may be there. A crash leaves either the old one or the new one. */

@@ -9,10 +9,15 @@ const MAX_OUTPUT_BYTES = 4096;
 
 /**
  * Runs `command` in a shell and gives the 32 octets that it prints in hexadecimal. `what` names the secret in errors, `flag` the option.
- * Rejects with ConfigurationError. What the command prints is in no error; what it complains about is.
+ * Rejects with ConfigurationError. What the command prints is in no error; what it complains about is. It has `timeoutMs`.
  */
-export async function readSecretFromCommand(command: string, what: string, flag: string): Promise<Uint8Array> {
-  const { code, stdout, stderr } = await runCommand(command, flag);
+export async function readSecretFromCommand(
+  command: string,
+  what: string,
+  flag: string,
+  timeoutMs = TIMEOUT_MS,
+): Promise<Uint8Array> {
+  const { code, stdout, stderr } = await runCommand(command, flag, timeoutMs);
   if (code !== 0) {
     const complaint = stderr.trim().split("\n").at(-1) ?? "";
     throw new ConfigurationError(
@@ -26,18 +31,30 @@ export async function readSecretFromCommand(command: string, what: string, flag:
 
 type Outcome = { readonly code: number | string; readonly stdout: string; readonly stderr: string };
 
-function runCommand(command: string, flag: string): Promise<Outcome> {
+function runCommand(command: string, flag: string, timeoutMs: number): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, { shell: true, stdio: ["ignore", "pipe", "pipe"], timeout: TIMEOUT_MS });
+    const child = spawn(command, { shell: true, stdio: ["ignore", "pipe", "pipe"] });
     const printed = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) {
       child[name].setEncoding("utf8").on("data", (text: string) => {
         if (printed[name].length < MAX_OUTPUT_BYTES) printed[name] += text;
       });
     }
-    child.once("error", (cause) =>
-      reject(new ConfigurationError(`the command of ${flag} cannot be run: correct it`, { cause })),
-    );
-    child.once("close", (code, signal) => resolve({ code: code ?? signal ?? "no code", ...printed }));
+    const timer = setTimeout(() => {
+      child.kill();
+      // What the shell has started may go on, and keep them open.
+      child.stdout.destroy();
+      child.stderr.destroy();
+      const text = `the command of ${flag} took longer than ${timeoutMs / 1000} seconds: correct it; nothing was changed`;
+      reject(new ConfigurationError(text));
+    }, timeoutMs);
+    child.once("error", (cause) => {
+      clearTimeout(timer);
+      reject(new ConfigurationError(`the command of ${flag} cannot be run: correct it`, { cause }));
+    });
+    child.once("close", (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code: code ?? signal ?? "no code", ...printed });
+    });
   });
 }
