@@ -56,6 +56,13 @@ describe.each(reading)("an entry %s", (_, read) => {
     expect(kept.map((object) => object.read(reader))).toEqual(["a", "b", "c"].map((name) => ({ metadata: { name } })));
   });
 
+  test("has its labels at hand", () => {
+    expect(kept.map((object) => object.labels)).toEqual(Array(3).fill({ pier: "älter" }));
+    expect(kept[0]!.labels).toBe(kept[0]!.labels);
+    const [bare] = read(pageOf(encodeStoredValue({ apiVersion: "v1", kind: "Boat", metadata: { name: "d" } })));
+    expect(bare!.labels).toEqual({});
+  });
+
   test("is written where it is wanted", () => {
     const target = Buffer.alloc(kept[0]!.byteLength + 2, "-");
     expect(kept[0]!.writeTo(target, 1)).toBe(target.length - 1);

@@ -1,11 +1,11 @@
 // An object as the server keeps it: its encoded bytes, ready to be sent, parsed only when somebody has to look inside.
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision, StoredEntry } from "../storage/storage.ts";
-import type { MemberReader } from "./read-members.ts";
+import { createMemberReader, type MemberReader } from "./read-members.ts";
 
 /*
  * A stored value is the object's JSON without its resourceVersion (that is the revision of the write, known only afterwards),
@@ -17,6 +17,13 @@ const METADATA = Buffer.from('"metadata":{');
 const MEMBER_START = Buffer.from('"resourceVersion":"');
 const MEMBER_END = Buffer.from('",');
 const ZERO = 0x30;
+
+type Labels = { readonly [key: string]: string };
+const NO_LABELS: Labels = {};
+const readLabels = createMemberReader({ metadata: { labels: true } });
+// They are strings in every object that has been stored.
+const labelsOf = (metadata: JsonValue | undefined): Labels =>
+  isJsonObject(metadata) ? ((metadata["labels"] as Labels | undefined) ?? NO_LABELS) : NO_LABELS;
 
 /** Looking for depth costs as much as parsing. */
 const TRUSTED = { maxDepth: Number.POSITIVE_INFINITY };
@@ -45,7 +52,7 @@ export class CachedObject {
   readonly #storedEnd: number;
   /** How long what is before the first member of `metadata` is, once somebody has looked. */
   #head: number | undefined;
-  #labels: { readonly [key: string]: string } | undefined;
+  #labels: Labels | undefined;
 
   private constructor(
     key: string,
@@ -166,9 +173,9 @@ export class CachedObject {
     return isJsonObject(sealed) ? sealed : undefined;
   }
 
-  /** Parsed once and kept, because every list and watch with a label selector asks for them. */
-  get labels(): { readonly [key: string]: string } {
-    this.#labels ??= this.decode().metadata.labels ?? {};
+  /** Read once and kept, because every list and watch with a label selector asks for them. */
+  get labels(): Labels {
+    this.#labels ??= labelsOf(this.read(readLabels)["metadata"]);
     return this.#labels;
   }
 
