@@ -3,7 +3,8 @@
 import type { ConditionState } from "../resources/conditions.ts";
 import type { VirtualClusterHealth } from "../virtual-clusters/virtual-cluster-backend.ts";
 
-export const readyCondition = (health: VirtualClusterHealth): ConditionState =>
+/** `reached` is what there is to say of what is ready. */
+export const readyCondition = (health: VirtualClusterHealth, reached = "Its API answers"): ConditionState =>
   health.ready
-    ? { type: "Ready", holds: true, reason: "Reached", message: "Its API answers" }
+    ? { type: "Ready", holds: true, reason: "Reached", message: reached }
     : { type: "Ready", holds: false, reason: health.reason, message: health.message };

@@ -14,18 +14,16 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
-import { withCondition } from "../../resources/conditions.ts";
 import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
 import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
 import { projectFinalizer } from "../../resources/projects/strategy.ts";
+import { type NamespaceState, projectStatus } from "./project-status.ts";
 
 export type ProjectControllerOptions = {
   readonly names: PlatformNames;
   readonly projects: ControlledResource;
   readonly namespaces: ControlledResource;
 };
-
-type NamespaceState = "ready" | "taken" | "terminating";
 
 export function createProjectController(
   port: Omit<ControllerPort, "resources">,
@@ -46,7 +44,7 @@ export function createProjectController(
   async function keep(project: Project, signal: AbortSignal): Promise<void> {
     const name = names.projectNamespace(project.metadata.name ?? "");
     const state = stateOf(project, namespaceOf(name)) ?? (await createNamespace(project, name, signal));
-    await writeStatus(project, statusFor(project, name, state), signal);
+    await writeStatus(project, projectStatus(project, name, state, clock.now()), signal);
   }
 
   /** Undefined when there is none. A namespace that belongs to nobody, or to an earlier project, is not taken over. */
@@ -74,28 +72,6 @@ export function createProjectController(
       if (isApiError(error, "AlreadyExists")) return stateOf(project, namespaceOf(name)) ?? "terminating";
       throw error;
     }
-  }
-
-  function statusFor({ status }: Project, namespace: string, state: NamespaceState): NonNullable<ProjectStatus> {
-    const message = {
-      ready: "",
-      taken: `namespace ${namespace} exists already and does not belong to this project`,
-      terminating: `namespace ${namespace} is being deleted, and will be made again`,
-    }[state];
-    const condition = {
-      type: "NamespaceReady",
-      holds: state === "ready",
-      reason: { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" }[state],
-      message,
-    };
-    const phase = { ready: "Ready", taken: "Failed", terminating: "Pending" }[state];
-    const { message: _before, ...rest } = status ?? {};
-    return {
-      ...rest,
-      phase,
-      ...(message === "" ? {} : { message }),
-      conditions: withCondition(status?.conditions ?? [], condition, clock.now()),
-    };
   }
 
   async function remove(project: Project, signal: AbortSignal): Promise<void> {

@@ -8,7 +8,6 @@ import { passingOverRaces, updateControlled } from "@postern/apiserver/controlle
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
-import { withCondition } from "../../resources/conditions.ts";
 import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
@@ -17,6 +16,7 @@ import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import { followInstances } from "../follow-instances.ts";
 import { insideRoles } from "../inside-bindings/inside-bindings-controller.ts";
+import { spaceStatus } from "./space-status.ts";
 
 export type SpaceControllerOptions = {
   readonly names: PlatformNames;
@@ -51,7 +51,7 @@ export function createSpaceController(
   async function reconcile(key: string, instance: SpaceInstance, signal: AbortSignal): Promise<void> {
     if (instance.status?.ignoreReconciliation === true) return;
     const { isRemote, health } = await bringUp(instance, signal);
-    const status = statusOf(instance, health, clock.now());
+    const status = spaceStatus(instance, health, clock.now());
     await update(instance, "status", (current) => ({ ...current, status }), signal);
     if (!health.ready) queue.addAfter(key, RECHECK_MS);
     else if (isRemote) queue.addAfter(key, LOOK_AGAIN_MS);
@@ -78,7 +78,7 @@ export function createSpaceController(
       await update(instance, "", (current) => withoutFinalizer(current, finalizer), signal);
       return;
     }
-    const status = statusOf(instance, { ready: false, ...remainder }, clock.now());
+    const status = spaceStatus(instance, { ready: false, ...remainder }, clock.now());
     await update(instance, "status", (current) => ({ ...current, status }), signal);
     queue.addAfter(key, RECHECK_MS);
   }
@@ -122,19 +122,3 @@ function faultOf(error: unknown): UpstreamFault {
 
 /** Its cluster cannot be reached, does not do what it should, or does not answer. */
 const OUT_OF_REACH: readonly number[] = [502, 503, 504];
-
-/** `now` in milliseconds. */
-function statusOf(instance: SpaceInstance, health: VirtualClusterHealth, now: number): SpaceInstance["status"] {
-  const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
-  const template = instance.spec?.template;
-  const condition = health.ready
-    ? { type: "Ready", holds: true, reason: "Reached", message: "Its namespace is there" }
-    : { type: "Ready", holds: false, reason: health.reason, message: health.message };
-  return {
-    ...kept,
-    phase: health.ready ? "Ready" : "Pending",
-    ...(health.ready ? {} : { reason: health.reason, message: health.message }),
-    ...(template === undefined ? {} : { space: template }),
-    conditions: withCondition(kept.conditions ?? [], condition, now),
-  };
-}

@@ -1,0 +1,23 @@
+// The status of a space, from how its backend is.
+
+import { withCondition } from "../../resources/conditions.ts";
+import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
+import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { readyCondition } from "../ready-condition.ts";
+
+/** `now` in milliseconds. */
+export function spaceStatus(
+  instance: SpaceInstance,
+  health: VirtualClusterHealth,
+  now: number,
+): SpaceInstance["status"] {
+  const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
+  const template = instance.spec?.template;
+  return {
+    ...kept,
+    phase: health.ready ? "Ready" : "Pending",
+    ...(health.ready ? {} : { reason: health.reason, message: health.message }),
+    ...(template === undefined ? {} : { space: template }),
+    conditions: withCondition(kept.conditions ?? [], readyCondition(health, "Its namespace is there"), now),
+  };
+}
