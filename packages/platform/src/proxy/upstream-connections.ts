@@ -9,12 +9,10 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { AddressRules } from "./address-rules.ts";
 import { AddressRefusedError, createGuardedLookup, type ResolveHost, refuseLiteral } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
-import { busyError, ConnectTimeoutError, codeOf, upstreamError } from "./upstream-failure.ts";
+import { createRequestSlots, type SlotLimits } from "./request-slots.ts";
+import { ConnectTimeoutError, codeOf, upstreamError } from "./upstream-failure.ts";
 
-export type UpstreamLimits = {
-  /** Requests under way at one time, upgraded ones included; each has a connection of its own. */
-  readonly maxConnections: number;
-  readonly maxUpgrades: number;
+export type UpstreamLimits = SlotLimits & {
   /** Name resolution, TCP and TLS together. */
   readonly connectTimeoutMs: number;
   /** From the request to the end of the response, for requests that do not last; for upgrades and watches, to its head. */
@@ -96,24 +94,11 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
     timeout: limits.idleTimeoutMs,
   });
   const upgraded = new Set<Socket>();
-  let active = 0;
-  let upgrades = 0;
   let retired = false;
-
-  /** Throws ApiError 503 where there are too many requests already. */
-  function takeSlot(upgrade: boolean): () => void {
-    if (active >= limits.maxConnections || (upgrade && upgrades >= limits.maxUpgrades)) throw busyError();
-    active += 1;
-    if (upgrade) upgrades += 1;
-    let taken = true;
-    return () => {
-      if (!taken) return;
-      taken = false;
-      active -= 1;
-      if (upgrade) upgrades -= 1;
-      if (retired && active === 0) agent.destroy();
-    };
-  }
+  const closeWhenIdle = (): void => {
+    if (retired && slots.active === 0) agent.destroy();
+  };
+  const slots = createRequestSlots(limits, closeWhenIdle);
 
   function open({ method, path, headers, upgrade }: UpstreamRequest): ClientRequest {
     refuseLiteral(host, addresses);
@@ -131,7 +116,7 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
   function sendOnce(asked: UpstreamRequest): Promise<UpstreamAnswer> {
     const { signal, upgrade = false, lasts = false, answersAtOnce = upgrade, writeBody } = asked;
     signal.throwIfAborted();
-    const release = takeSlot(upgrade);
+    const release = slots.take(upgrade);
     return new Promise<UpstreamAnswer>((resolve, reject) => {
       const request = open(asked);
       const onAbort = (): void => void request.destroy(asError(signal.reason));
@@ -184,7 +169,7 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
   return {
     target,
     get active() {
-      return active;
+      return slots.active;
     },
     async send(request) {
       const mayRepeat = request.writeBody === undefined && ["GET", "HEAD"].includes(request.method);
@@ -201,7 +186,7 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
     },
     retire() {
       retired = true;
-      if (active === 0) agent.destroy();
+      closeWhenIdle();
     },
     [Symbol.dispose]() {
       retired = true;
