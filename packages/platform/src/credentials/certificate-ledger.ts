@@ -6,14 +6,14 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { certificateIsWithin } from "./certificate-reach.ts";
-import { decodeCertificate, encodeCertificate, type IssuedCertificate } from "./issued-certificate.ts";
+import { createCertificateRecords } from "./certificate-records.ts";
+import { decodeCertificate, type IssuedCertificate } from "./issued-certificate.ts";
 
 export type CertificateLedger = Disposable & {
   /** Writes a certificate down, or what is now known of it beside its serial. It is known at once when this resolves. */
@@ -53,6 +53,7 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
   const learnedIn = new Map<string, ClockEpoch>();
   const watchers = new Map<string, Set<() => void>>();
   const view = cache.view(prefix);
+  const records = createCertificateRecords({ prefix, view, storage, cache }, (serial) => bySerial.get(serial));
 
   const told = (serial: string): void => {
     for (const check of [...(watchers.get(serial) ?? [])]) check();
@@ -98,55 +99,15 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
       : "reaches beyond the key it was issued to";
   };
 
-  const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
-
-  /** `change` gives undefined where nothing is to be written. */
-  async function write(
-    serial: string,
-    change: (known: IssuedCertificate | undefined) => IssuedCertificate | undefined,
-  ): Promise<boolean> {
-    for (;;) {
-      const entry = await storage.get(keyOf(serial));
-      if (entry !== undefined) await cache.waitFor(entry.revision);
-      const next = change(entry === undefined ? undefined : bySerial.get(serial));
-      if (next === undefined) return false;
-      try {
-        const value = encodeCertificate(next);
-        const revision =
-          entry === undefined
-            ? await storage.create(keyOf(serial), value)
-            : await storage.update(keyOf(serial), value, entry.revision);
-        await cache.waitFor(revision);
-        return true;
-      } catch (error) {
-        if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
-      }
-    }
-  }
-
-  async function forgetOld(): Promise<void> {
-    const now = clock.now();
-    let left = MAX_FORGOTTEN_AT_ONCE;
-    for (const { serial, notAfter } of bySerial.values()) {
-      if (notAfter > now) continue;
-      const known = view.get(keyOf(serial));
-      if (known !== undefined) {
-        // Another server may be doing the same.
-        await storage.delete(known.key, known.revision).catch(ignoreConflict);
-      }
-      left--;
-      if (left === 0) return;
-    }
-  }
-
   const all = (wanted: (certificate: IssuedCertificate) => boolean): readonly IssuedCertificate[] =>
     [...bySerial.values()].filter(wanted);
 
   return {
     async record(certificate) {
-      await forgetOld();
+      const now = clock.now();
+      await records.forget(all(({ notAfter }) => notAfter <= now).slice(0, MAX_FORGOTTEN_AT_ONCE));
       // What is known already stays where the newer record does not say it.
-      await write(certificate.serial, (known) => ({ ...known, ...certificate, ...revocationOf(known) }));
+      await records.write(certificate.serial, (known) => ({ ...known, ...certificate, ...revocationOf(known) }));
     },
     find: (serial) => bySerial.get(serial),
     refusalOf(serial, instanceUid) {
@@ -181,7 +142,7 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
       };
     },
     revoke: (serial) =>
-      write(serial, (known) =>
+      records.write(serial, (known) =>
         known === undefined ? undefined : { ...known, revokedAt: known.revokedAt ?? clock.now() },
       ),
     ownedBy: (owner) => all(({ issuedTo }) => issuedTo !== undefined && sameOwner(issuedTo.owner, owner)),
@@ -193,10 +154,6 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
 
 const revocationOf = (known: IssuedCertificate | undefined) =>
   known?.revokedAt === undefined ? {} : { revokedAt: known.revokedAt };
-
-function ignoreConflict(error: unknown): void {
-  if (!(error instanceof RevisionConflictError)) throw error;
-}
 
 function refusalOfOwner(owner: AccessKeyOwner, uid: string | undefined, directory: Directory): string | undefined {
   if (owner.kind === "subject") {
