@@ -211,3 +211,27 @@ test("N-16 answers 304 to who has the document, for discovery and OpenAPI and no
   expect(list.headers).not.toHaveProperty("etag");
   expect((await api.get(KEYS, { headers: { "If-None-Match": "*" } })).status).toBe(200);
 });
+
+test.each([
+  ["/api", ""],
+  ["/api/v1", ""],
+  ["/apis/rbac.authorization.k8s.io/v1", ""],
+  ["/api/v1/namespaces/default", ""],
+  ["/api/v1/namespaces", ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"],
+])("N-05 what no route of a built-in kind writes is refused by the routes: %s", async (path, streams) => {
+  const message = `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf${streams}`;
+  const answer = await api.get(path, { headers: { Accept: "text/html, application/cbor;q=1" } });
+  expect(answer.json).toEqual({
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message,
+    reason: "NotAcceptable",
+    details: {},
+    code: 406,
+  });
+  for (const taken of ["*/*", "text/html,application/json;q=0.1", "application/yaml"]) {
+    expect((await api.get(path, { headers: { Accept: taken } })).status).toBe(200);
+  }
+});

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { equalJson } from "../json/equal-json.ts";
 import type { JsonValue } from "../json/json-value.ts";
+import { parseJson } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
 import { applyJsonPatch } from "./apply-json-patch.ts";
 import { decodeJsonPatch, type JsonPatchOperation } from "./decode-json-patch.ts";
@@ -171,4 +172,27 @@ describe("applyJsonPatch", () => {
       { numRuns: 2000 },
     );
   });
+});
+
+describe("test compares by value, where upstream compares the spelling", () => {
+  const document = '{"number":1,"text":"A<b>","list":[1,{"a":null}]}';
+  const tests = (operation: string) =>
+    applyJsonPatch(parseJson(document), decodeJsonPatch(`[${operation}]`).operations) !== undefined;
+
+  it.each([
+    '{"op":"test","path":"/number","value":1.0}',
+    '{"op":"test","path":"/number","value":1e0}',
+    '{"op":"test","path":"/text","value":"\\u0041\\u003cb\\u003e"}',
+    '{"op":"test","path":"/list","value":[1,{"a":null}]}',
+    '{"op":"test","path":"/absent","value":null}',
+  ])("%s", (operation) => {
+    expect(tests(operation)).toBe(true);
+  });
+
+  it.each(['{"op":"test","path":"/number","value":"1"}', '{"op":"test","path":"/list","value":[1,{}]}'])(
+    "%s fails",
+    (operation) => {
+      expect(() => tests(operation)).toThrow("failed: test failed");
+    },
+  );
 });

@@ -16,7 +16,8 @@ export const MAX_JSON_PATCH_COPY_SIZE = 3 * 1024 * 1024;
 /**
  * The patched document; the input stays as it is. Unlike RFC 6902: `replace` creates an absent member, negative
  * indices count from the end, `add` cannot replace the whole document, an absent value is null, `test` takes an absent
- * member for null, `copy` of one gives null, and the first path segment is dropped with or without a leading slash.
+ * member for null and compares by value, `copy` of an absent one gives null, and the first path segment is dropped with or without a leading slash.
+ * Unlike upstream, which compares scalars as they are spelt: `test` takes 1 for 1.0 and an escaped letter for the letter, as RFC 6902 has it.
  * @throws JsonPatchError at the first operation that does not apply
  */
 export function applyJsonPatch(

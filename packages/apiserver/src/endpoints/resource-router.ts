@@ -21,6 +21,7 @@ import { handlePatch } from "./handlers/patch.ts";
 import { handleScale } from "./handlers/scale.ts";
 import { handleUpdate } from "./handlers/update.ts";
 import { handleWatch } from "./handlers/watch.ts";
+import { refuseUnroutable } from "./negotiation/refuse-unroutable.ts";
 import { isResourceVerb, unservedVerbError } from "./unserved-verb-error.ts";
 
 const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
@@ -57,6 +58,7 @@ function checkRoute({ strategicMergePatch, namespaced }: ResourceDefinition, { i
   const isAcrossNamespaces = namespaced && namespace === "" && name === "";
   const needsName = (verb === "update" || verb === "patch") && name === "" && subresource === "";
   if (request.method === "HEAD" || needsName || (isAcrossNamespaces && !isRead)) throw methodNotAllowedError();
+  refuseUnroutable(request, isRead);
 }
 
 /** A cluster-scoped resource has no namespace in its path, and a namespaced object has one. */

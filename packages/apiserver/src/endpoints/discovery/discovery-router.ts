@@ -10,6 +10,7 @@ import { type ApiResponse, jsonResponse, textResponse } from "../../transport/ap
 import { encodeObject } from "../negotiation/encode-object.ts";
 import { negotiateOutput, type OutputMedia, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "../negotiation/object-response.ts";
+import { refuseUnroutable } from "../negotiation/refuse-unroutable.ts";
 import { createOpenApiRouter, OPENAPI_PATHS } from "../openapi/openapi-router.ts";
 import { AGGREGATED_OUTPUT, type AggregatedVersion, aggregatedParameters } from "./aggregated-discovery.ts";
 import { type DiscoveryDocuments, discoveryDocuments } from "./discovery-documents.ts";
@@ -51,7 +52,7 @@ export function createDiscoveryRouter({
     if (first === "" && second === undefined) return isRoot(context.info.path) ? rootResponse(root()) : undefined;
     if (context.info.path === "/index.html") return rootResponse(root());
     if (first === "api" && third === undefined) {
-      mustBeGet(context.request);
+      mustBeRouted(context.request);
       return second === undefined
         ? groupDocument(context, documents(), "api")
         : resourceListDocument(context.request, documents(), "", second);
@@ -61,7 +62,7 @@ export function createDiscoveryRouter({
     const group = documents().group(second);
     if (group === undefined) return Promise.resolve(textResponse(404, "404 page not found\n"));
     if (third === undefined) return plain(context.request, group);
-    if (documents().isBuiltIn(second, third)) mustBeGet(context.request);
+    if (documents().isBuiltIn(second, third)) mustBeRouted(context.request);
     return resourceListDocument(context.request, documents(), second, third);
   };
 }
@@ -75,8 +76,9 @@ const isRoot = (path: string): boolean => path === "/" || path === "";
 const rootResponse = async (document: PreparedDocument): Promise<ApiResponse> =>
   jsonResponse(200, document({ format: "json", pretty: true }).bytes);
 
-function mustBeGet({ method }: ApiRequest): void {
-  if (method !== "GET") throw methodNotAllowedError();
+function mustBeRouted(request: ApiRequest): void {
+  if (request.method !== "GET") throw methodNotAllowedError();
+  refuseUnroutable(request);
 }
 
 function rootPaths({ paths }: DiscoveryDocuments, otherPaths: readonly string[]): JsonObject {
