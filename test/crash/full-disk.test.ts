@@ -1,16 +1,17 @@
 // The disk is full, really: what was acknowledged stays, what was not is refused, and writes go on by themselves once there is room.
 
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, test } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import { startPostern } from "../e2e/testing/postern-process.ts";
+import { postern, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 
 const SIZE_MIB = 8;
+const ENTRIES = 3_000;
 
 test("SQLite on a full disk refuses with StorageFullError, loses nothing, and recovers without a restart", async ({
   skip,
@@ -48,6 +49,48 @@ test("SQLite on a full disk refuses with StorageFullError, loses nothing, and re
   } finally {
     spawnSync("umount", [folder]);
     await rm(folder, { recursive: true });
+  }
+});
+
+test("a copy of a store onto a disk that is too small for it fails and leaves nothing; one that has worked is whole", async ({
+  skip,
+}) => {
+  await using directory = await temporaryDirectory();
+  const [source, folder] = [join(directory.path, "source.db"), join(directory.path, "small")];
+  await mkdir(folder);
+  {
+    await using storage = await openSqliteStorage({ path: source });
+    const value = Buffer.alloc(3_000, "x");
+    await Promise.all(Array.from({ length: ENTRIES }, (_, at) => storage.create(`/registry/a/b/c/${at}`, value)));
+  }
+  const { size } = await stat(source);
+  /** Whether it has worked. */
+  const copyOnto = async (bytes: number): Promise<boolean> => {
+    const mount = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder]);
+    if (mount.status !== 0) return skip("a small disk can only be made by root");
+    try {
+      const path = join(folder, "copy.db");
+      const { code, stderr } = await postern("store", "copy", "--from", `sqlite:${source}`, "--to", `sqlite:${path}`);
+      if (code !== 0) {
+        expect(stderr).toMatch(/the disk is full: make room in/);
+        expect(await readdir(folder)).toEqual([]);
+        return false;
+      }
+      await using copy = await openSqliteStorage({ path });
+      expect((await copy.list("/")).entries).toHaveLength(ENTRIES);
+      return true;
+    } finally {
+      spawnSync("umount", [folder]);
+    }
+  };
+  // The smallest disk that it works on is the one on which the least is left for the end of it.
+  let [tooSmall, large] = [size / 2, size + (4 << 20)];
+  expect(await copyOnto(tooSmall)).toBe(false);
+  expect(await copyOnto(large)).toBe(true);
+  while (large - tooSmall > 256 << 10) {
+    const middle = Math.floor((tooSmall + large) / 2);
+    if (await copyOnto(middle)) large = middle;
+    else tooSmall = middle;
   }
 });
 

@@ -48,7 +48,8 @@ export async function fillNewStore<T>(
     await clear();
     try {
       const result = await fillOpened({ ...configuration, store: { kind: "sqlite", path: partial } }, fill);
-      // Closed, it is one file.
+      // Closed, it is one file. SQLite does not say so where the disk had no room for that, and leaves the log beside it.
+      if (await exists(`${partial}-wal`)) throw new BackupError(noRoom(store));
       await rename(partial, path);
       await syncDirectory(dirname(path));
       return result;
