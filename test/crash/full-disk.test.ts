@@ -1,14 +1,13 @@
 // The disk is full, really: what was acknowledged stays, what was not is refused, and writes go on by themselves once there is room.
 
-import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, test } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
 import { postern, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { mountSmallDisk, NO_SMALL_DISK } from "./testing/small-disk.ts";
 
 const SIZE_MIB = 8;
 const ENTRIES = 3_000;
@@ -16,40 +15,34 @@ const ENTRIES = 3_000;
 test("SQLite on a full disk refuses with StorageFullError, loses nothing, and recovers without a restart", async ({
   skip,
 }) => {
-  const folder = await mkdtemp(join(tmpdir(), "postern-full-"));
-  const mount = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${SIZE_MIB}m`, "tmpfs", folder]);
-  if (mount.status !== 0) {
-    await rm(folder, { recursive: true });
-    return skip("a small disk can only be made by root");
+  await using directory = await temporaryDirectory();
+  const folder = join(directory.path, "small");
+  await mkdir(folder);
+  using disk = mountSmallDisk(folder, SIZE_MIB << 20);
+  if (disk === undefined) return skip(NO_SMALL_DISK);
+  const ballast = join(folder, "ballast");
+  await writeFile(ballast, Buffer.alloc((SIZE_MIB / 2) << 20));
+  await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
+  const value = Buffer.alloc(10_000, "x");
+  const acknowledged = new Map<string, number>();
+  let failure: unknown;
+  for (let index = 0; failure === undefined; index++) {
+    await storage.create(`/${index}`, value).then(
+      (revision) => acknowledged.set(`/${index}`, revision),
+      (error: unknown) => {
+        failure = error;
+      },
+    );
   }
-  try {
-    const ballast = join(folder, "ballast");
-    await writeFile(ballast, Buffer.alloc((SIZE_MIB / 2) << 20));
-    await using storage = await openSqliteStorage({ path: join(folder, "store.db") });
-    const value = Buffer.alloc(10_000, "x");
-    const acknowledged = new Map<string, number>();
-    let failure: unknown;
-    for (let index = 0; failure === undefined; index++) {
-      await storage.create(`/${index}`, value).then(
-        (revision) => acknowledged.set(`/${index}`, revision),
-        (error: unknown) => {
-          failure = error;
-        },
-      );
-    }
-    expect(failure).toBeInstanceOf(StorageFullError);
-    const stored = async () => new Map((await storage.list("/")).entries.map(({ key, revision }) => [key, revision]));
-    expect(await stored()).toEqual(acknowledged);
-    await expect(storage.backupTo(join(folder, "backup.db"))).rejects.toBeInstanceOf(StorageFullError);
-    await expect(storage.create("/more", value)).rejects.toBeInstanceOf(StorageFullError);
+  expect(failure).toBeInstanceOf(StorageFullError);
+  const stored = async () => new Map((await storage.list("/")).entries.map(({ key, revision }) => [key, revision]));
+  expect(await stored()).toEqual(acknowledged);
+  await expect(storage.backupTo(join(folder, "backup.db"))).rejects.toBeInstanceOf(StorageFullError);
+  await expect(storage.create("/more", value)).rejects.toBeInstanceOf(StorageFullError);
 
-    await rm(ballast);
-    acknowledged.set("/again", await storage.create("/again", value));
-    expect(await stored()).toEqual(acknowledged);
-  } finally {
-    spawnSync("umount", [folder]);
-    await rm(folder, { recursive: true });
-  }
+  await rm(ballast);
+  acknowledged.set("/again", await storage.create("/again", value));
+  expect(await stored()).toEqual(acknowledged);
 });
 
 test("a copy of a store onto a disk that is too small for it fails and leaves nothing; one that has worked is whole", async ({
@@ -66,22 +59,18 @@ test("a copy of a store onto a disk that is too small for it fails and leaves no
   const { size } = await stat(source);
   /** Whether it has worked. */
   const copyOnto = async (bytes: number): Promise<boolean> => {
-    const mount = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder]);
-    if (mount.status !== 0) return skip("a small disk can only be made by root");
-    try {
-      const path = join(folder, "copy.db");
-      const { code, stderr } = await postern("store", "copy", "--from", `sqlite:${source}`, "--to", `sqlite:${path}`);
-      if (code !== 0) {
-        expect(stderr).toMatch(/the disk is full: make room in/);
-        expect(await readdir(folder)).toEqual([]);
-        return false;
-      }
-      await using copy = await openSqliteStorage({ path });
-      expect((await copy.list("/")).entries).toHaveLength(ENTRIES);
-      return true;
-    } finally {
-      spawnSync("umount", [folder]);
+    using disk = mountSmallDisk(folder, bytes);
+    if (disk === undefined) return skip(NO_SMALL_DISK);
+    const path = join(folder, "copy.db");
+    const { code, stderr } = await postern("store", "copy", "--from", `sqlite:${source}`, "--to", `sqlite:${path}`);
+    if (code !== 0) {
+      expect(stderr).toMatch(/the disk is full: make room in/);
+      expect(await readdir(folder)).toEqual([]);
+      return false;
     }
+    await using copy = await openSqliteStorage({ path });
+    expect((await copy.list("/")).entries).toHaveLength(ENTRIES);
+    return true;
   };
   // The smallest disk that it works on is the one on which the least is left for the end of it.
   let [tooSmall, large] = [size / 2, size + (4 << 20)];
@@ -97,47 +86,41 @@ test("a copy of a store onto a disk that is too small for it fails and leaves no
 test("a server on a full disk answers writes with 507, goes on reading, and writes again once there is room", async ({
   skip,
 }) => {
-  const folder = await mkdtemp(join(tmpdir(), "postern-full-"));
-  const mount = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${2 * SIZE_MIB}m`, "tmpfs", folder]);
-  if (mount.status !== 0) {
-    await rm(folder, { recursive: true });
-    return skip("a small disk can only be made by root");
-  }
-  try {
-    const ballast = join(folder, "ballast");
-    const dataDir = join(folder, "data");
-    const acknowledged: string[] = [];
-    const path = "/api/v1/namespaces/default/secrets";
-    const named = (name: string) => ({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name },
-      stringData: { text: "x".repeat(50_000) },
-    });
-    {
-      await using server = await startPostern(dataDir);
-      const [http, key] = [await httpClient(server), await adminKey(server)];
-      await writeFile(ballast, Buffer.alloc(SIZE_MIB << 20));
-      let refused = await http(path, { key });
-      for (let at = 0; refused.status < 400; at++) {
-        refused = await http(path, { key, body: named(`s${at}`) });
-        if (refused.status === 201) acknowledged.push(`s${at}`);
-      }
-      expect(refused.body).toMatchObject({ kind: "Status", code: 507, reason: "InsufficientStorage" });
-      expect(refused.body.message).toMatch(/nothing was written/);
-      expect((await http(`${path}/s0`, { key })).status).toBe(200);
-      expect((await http(path, { key, body: named("more") })).status).toBe(507);
-      await rm(ballast);
-      expect((await http(path, { key, body: named("again") })).status).toBe(201);
-      acknowledged.push("again");
-      await server.stop("SIGKILL");
-    }
+  await using directory = await temporaryDirectory();
+  const folder = join(directory.path, "small");
+  await mkdir(folder);
+  using disk = mountSmallDisk(folder, (2 * SIZE_MIB) << 20);
+  if (disk === undefined) return skip(NO_SMALL_DISK);
+  const ballast = join(folder, "ballast");
+  const dataDir = join(folder, "data");
+  const acknowledged: string[] = [];
+  const path = "/api/v1/namespaces/default/secrets";
+  const named = (name: string) => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name },
+    stringData: { text: "x".repeat(50_000) },
+  });
+  {
     await using server = await startPostern(dataDir);
     const [http, key] = [await httpClient(server), await adminKey(server)];
-    const names = (await http(path, { key })).body.items.map(({ metadata }: any) => metadata.name);
-    expect(names.sort()).toEqual(acknowledged.sort());
-  } finally {
-    spawnSync("umount", [folder]);
-    await rm(folder, { recursive: true });
+    await writeFile(ballast, Buffer.alloc(SIZE_MIB << 20));
+    let refused = await http(path, { key });
+    for (let at = 0; refused.status < 400; at++) {
+      refused = await http(path, { key, body: named(`s${at}`) });
+      if (refused.status === 201) acknowledged.push(`s${at}`);
+    }
+    expect(refused.body).toMatchObject({ kind: "Status", code: 507, reason: "InsufficientStorage" });
+    expect(refused.body.message).toMatch(/nothing was written/);
+    expect((await http(`${path}/s0`, { key })).status).toBe(200);
+    expect((await http(path, { key, body: named("more") })).status).toBe(507);
+    await rm(ballast);
+    expect((await http(path, { key, body: named("again") })).status).toBe(201);
+    acknowledged.push("again");
+    await server.stop("SIGKILL");
   }
+  await using server = await startPostern(dataDir);
+  const [http, key] = [await httpClient(server), await adminKey(server)];
+  const names = (await http(path, { key })).body.items.map(({ metadata }: any) => metadata.name);
+  expect(names.sort()).toEqual(acknowledged.sort());
 });

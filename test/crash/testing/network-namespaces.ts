@@ -17,6 +17,10 @@ function ip(...args: string[]): void {
   if (status !== 0) throw new Error(`ip ${args.join(" ")}: ${error?.message ?? stderr.toString()}`);
 }
 
+/** Any other failure is one of the test, and no reason to leave it out. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof Error && /not permitted|permission denied|ENOENT/i.test(error.message);
+
 /** Undefined where this user may not make networks, or `ip` is not installed. */
 export function createNetwork(size: number): Network | undefined {
   const id = process.pid % 100_000;
@@ -42,8 +46,9 @@ export function createNetwork(size: number): Network | undefined {
       ip("-n", name(index), "link", "set", inside, "up");
       ip("-n", name(index), "link", "set", "lo", "up");
     }
-  } catch {
+  } catch (error) {
     dispose();
+    if (!isRefused(error)) throw error;
     return undefined;
   }
   const others = (index: number) => indices.filter((other) => other !== index);

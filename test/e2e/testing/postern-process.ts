@@ -15,7 +15,9 @@ const run = promisify(execFile);
 export const REPOSITORY = new URL("../../../", import.meta.url).pathname;
 /** The command, as it is built. */
 export const ENTRY = join(REPOSITORY, "packages/cli/bin/postern.js");
-const READY_TIMEOUT_MS = 60_000;
+/** So many turns of this process, which do not pass while it is stopped together with the server. */
+const READY_TURNS = 600;
+const TURN_MS = 100;
 
 export type PosternProcess = AsyncDisposable & {
   readonly url: string;
@@ -88,19 +90,22 @@ function readyUrl(
   printed: () => string,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    let turns = 0;
+    const timer = setInterval(() => {
+      if (++turns < READY_TURNS) return;
+      clearInterval(timer);
       child.kill("SIGKILL");
       reject(new Error(`the server was not ready in time:\n${printed()}`));
-    }, READY_TIMEOUT_MS);
+    }, TURN_MS);
     const look = (): void => {
       const url = /ready at (https:\/\/\S+)/.exec(printed())?.[1];
       if (url === undefined) return;
-      clearTimeout(timer);
+      clearInterval(timer);
       resolve(url);
     };
     child.stdout?.on("data", look);
     void exited.then((code) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       reject(new Error(`the server ended with ${code}:\n${printed()}`));
     });
   });

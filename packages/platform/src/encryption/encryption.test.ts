@@ -9,7 +9,7 @@ import { KEY_RING_KEY, KeyRingError } from "./key-ring-record.ts";
 import { reencryptStore } from "./reencrypt-store.ts";
 import { sealedUnder } from "./sealed-entry.ts";
 import { createSealedStorage } from "./sealed-storage.ts";
-import { openKeyRing, type StoredKeyRing } from "./stored-key-ring.ts";
+import { CONFIRMED_MS, openKeyRing, type StoredKeyRing } from "./stored-key-ring.ts";
 
 const { random } = systemRuntime;
 const SERVER_KEY = Buffer.alloc(32, 1);
@@ -117,6 +117,28 @@ describe("the key ring", () => {
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     expect(outcomes.find((outcome) => outcome.status === "rejected")?.reason).toBeInstanceOf(RevisionConflictError);
     expect((await open(storage)).keys).toHaveLength(2);
+  });
+});
+
+describe("servers that share a ring", () => {
+  it("look at it again before they seal anything, also where the time of day was set back", async () => {
+    const disk = createMemoryStorage();
+    const theirs = await open(disk);
+    const time = { now: 1e12, elapsed: 0 };
+    const clock = { now: () => time.now, elapsed: () => time.elapsed };
+    const ours = await openKeyRing({
+      storage: disk,
+      serverSecrets: [SERVER_KEY],
+      isShared: true,
+      clock,
+      random,
+      onError: () => {},
+    });
+    await theirs.rotate();
+    time.now -= 5 * 3_600_000;
+    time.elapsed += CONFIRMED_MS;
+    await sealed(disk, ours).storage.create(SECRET, Buffer.from(TEXT));
+    expect(sealedUnder((await disk.get(SECRET))?.value ?? new Uint8Array())).toBe(theirs.keys[0].id);
   });
 });
 

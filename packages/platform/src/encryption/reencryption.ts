@@ -25,8 +25,8 @@ export type ReencryptionOptions = {
   readonly secrets: AccessKeySecrets;
   readonly sealedRecords: SealedRecordWriter;
   /**
-   * So long after a rotation other servers may still write under the key before it, in milliseconds: before that no key is
-   * retired. 0 where nobody else has the store open.
+   * So long after a rotation other servers may still write under the key before it, in milliseconds: until that has passed here no
+   * key is retired. 0 where nobody else has the store open.
    */
   readonly settleMs: number;
   readonly onError: (error: unknown) => void;
@@ -48,6 +48,8 @@ export function startReencryption(options: ReencryptionOptions): Disposable {
   let again = false;
   /** The key that a pass has found everything under, after all servers had taken it up. */
   let through: string | undefined;
+  /** Since when the present primary key is known here, by the time that passes: nobody can set that. */
+  let known = { primary: "", since: 0 };
 
   const planAfter = (delayMs: number): void => {
     timer?.[Symbol.dispose]();
@@ -61,7 +63,8 @@ export function startReencryption(options: ReencryptionOptions): Disposable {
     running = true;
     try {
       const primary = ring.keys[0].id;
-      const next = through === primary ? "retire" : await reencrypt(options, stopping.signal);
+      if (known.primary !== primary) known = { primary, since: runtime.clock.elapsed() };
+      const next = through === primary ? "retire" : await reencrypt(options, known.since, stopping.signal);
       if (next === "retire") {
         through = primary;
         if (!(await retireUnused(options))) planAfter(LOOK_AGAIN_MS);
@@ -100,10 +103,14 @@ async function retireUnused({ ring, keys, runtime }: ReencryptionOptions): Promi
  * Resolves with how long to wait before the next pass, or "retire" where nothing is under another key any more; undefined when there is
  * one key on the ring, and everything is under it.
  */
-async function reencrypt(options: ReencryptionOptions, signal: AbortSignal): Promise<number | "retire" | undefined> {
+async function reencrypt(
+  options: ReencryptionOptions,
+  knownSince: number,
+  signal: AbortSignal,
+): Promise<number | "retire" | undefined> {
   const { storage, ring, runtime, settleMs } = options;
   const { clock, random, scheduler } = runtime;
-  const startedAt = clock.now();
+  const [startedAt, startedAfter] = [clock.now(), clock.elapsed()];
   const primary = ring.keys[0].id;
   if (ring.keys.length === 1 && (await isThrough(storage, primary))) return undefined;
   const total = (await countSealed(storage, signal)) + options.keyRecords.view.list(options.keyRecords.prefix).length;
@@ -147,7 +154,7 @@ async function reencrypt(options: ReencryptionOptions, signal: AbortSignal): Pro
   if (ring.keys.length === 1) return undefined;
 
   // A key goes after a pass that found nothing under it, and that began when nobody wrote under it any more.
-  const unsettledMs = ring.rotatedAt + settleMs - startedAt;
+  const unsettledMs = knownSince + settleMs - startedAfter;
   if (unsettledMs > 0) return Math.max(unsettledMs, LOOK_AGAIN_MS);
   return done.rewritten > 0 ? 0 : "retire";
 }

@@ -119,7 +119,8 @@ class LiveKeyRing implements StoredKeyRing {
   #keys: readonly [RingKey, ...RingKey[]];
   #byId: ReadonlyMap<string, RingKey>;
   #fault: KeyRingError | undefined;
-  #confirmedAt = 0;
+  /** By the time that passes: where the time of day is set back, a ring of long ago would pass for one of just now. */
+  #confirmedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: StoredKeyRingOptions, entry: StoredEntry) {
     this.#options = options;
@@ -167,7 +168,7 @@ class LiveKeyRing implements StoredKeyRing {
   }
 
   async refresh(): Promise<void> {
-    const askedAt = this.#options.clock.now();
+    const askedAt = this.#options.clock.elapsed();
     const entry = await this.#options.storage.get(KEY_RING_KEY);
     if (entry === undefined) throw new KeyRingError("the key ring is gone from the store: restore a backup");
     this.load(entry);
@@ -176,7 +177,7 @@ class LiveKeyRing implements StoredKeyRing {
   }
 
   async confirm(): Promise<void> {
-    if (!this.#options.isShared || this.#options.clock.now() - this.#confirmedAt < CONFIRMED_MS) return;
+    if (!this.#options.isShared || this.#options.clock.elapsed() - this.#confirmedAt < CONFIRMED_MS) return;
     await this.refresh();
   }
 

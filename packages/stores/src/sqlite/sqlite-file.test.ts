@@ -148,6 +148,16 @@ describe("what is in the file", () => {
     expect(await readFile(path)).toEqual(before);
   });
 
+  test("takes the log in while it is written: that stays small", async () => {
+    await using storage = await openSqliteStorage({ path });
+    const value = Buffer.alloc(10_000, "x");
+    for (let batch = 0; batch < 60; batch++) {
+      await Promise.all(Array.from({ length: 50 }, (_, at) => storage.create(`/${batch}/${at}`, value)));
+    }
+    expect((await stat(path)).size).toBeGreaterThan(24 << 20);
+    expect((await stat(`${path}-wal`)).size).toBeLessThan(8 << 20);
+  });
+
   test("cannot be had where the folder cannot be written", async () => {
     await writeFile(join(folder, "made"), "a file, not a folder");
     await expect(openSqliteStorage({ path })).rejects.toThrow(/ENOTDIR|EEXIST/);
