@@ -159,17 +159,11 @@ export class CachedObject {
     return reader(this.#memory, this.#start, this.#end);
   }
 
-  /** Members of what `decodeSealed` gives; none where nothing is sealed. */
-  readSealed(reader: MemberReader): JsonObject {
-    const { start, end } = this.#sealed;
-    return start >= end ? {} : reader(this.#stored.#memory, start, end);
-  }
-
   /** What `encodeStoredValue` was given as `sealed`. */
   decodeSealed(): JsonObject | undefined {
     const { start, end } = this.#sealed;
     if (start >= end) return undefined;
-    const sealed = parseJson(this.#stored.#memory.subarray(start, end));
+    const sealed = parseJson(this.#stored.#memory.toString("utf8", start, end));
     return isJsonObject(sealed) ? sealed : undefined;
   }
 

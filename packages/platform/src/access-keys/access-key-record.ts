@@ -59,14 +59,14 @@ export class AccessKeyRecord implements AccessKeyState {
 
   /** `previous` is what was known under the name before; `retired` the value to see the key by, in place of the one it has. */
   constructor(
-    { revision, metadata, spec, status, sealed }: StoredAccessKey,
+    { revision, name, metadata, spec, status, sealed }: StoredAccessKey,
     names: RestrictionNames,
     expiry: Expiry,
     epoch: ClockEpoch,
     previous?: AccessKeyRecord,
     retired?: RetiredValue,
   ) {
-    this.name = textOf(metadata.name);
+    this.name = name;
     this.uid = textOf(metadata.uid);
     const value: KeptAccessKey | undefined = retired ?? sealed.key;
     this.id = value?.id ?? "";

@@ -56,7 +56,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     options;
   const { rotationMarks = createRotationMarks() } = options;
   const table = new AccessKeyTable();
-  const readStored = createStoredAccessKeyReader();
+  const readStored = createStoredAccessKeyReader(prefix);
   let isCurrent = false;
 
   const ends = createKeyEnds({ byUid: (uid) => table.byUid(uid), activity, epochs, maxTTLSeconds });

@@ -56,7 +56,7 @@ const sealed = optional<unknown>({
 const key = fc.record({ name: text, uid: text, metadata, spec, status, sealed: fc.option(sealed) });
 
 it("makes the same record of a key as parsing all of it does", () => {
-  const read = createStoredAccessKeyReader();
+  const read = createStoredAccessKeyReader("/keys/");
   const epoch = createClockEpochs({ now: () => 0, elapsed: () => 0 }).current();
   const names = restrictionNames("postern");
   const recordOf = (stored: StoredAccessKey): unknown => ({
@@ -71,9 +71,10 @@ it("makes the same record of a key as parsing all of it does", () => {
       status: drawn.status,
     } as unknown as KubeObject;
     const value = encodeStoredValue(object, (drawn.sealed ?? undefined) as JsonObject | undefined);
-    const cached = CachedObject.fromEntry({ key: "/keys/a", value, revision });
-    const whole = toStoredAccessKey(revision, cached.decode(), cached.decodeSealed() ?? {});
+    const cached = CachedObject.fromEntry({ key: `/keys/${drawn.name}`, value, revision });
+    const whole = toStoredAccessKey(cached, "/keys/", cached.decode());
     expect(recordOf(read(cached))).toEqual(recordOf(whole));
+    expect(whole.name).toBe(drawn.name);
   });
   fc.assert(property, { numRuns: 400 });
 });
