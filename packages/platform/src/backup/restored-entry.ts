@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { readSealedAccessKey, writeSealedAccessKey } from "../access-keys/sealed-access-key.ts";
-import { FIRST_START_KEY } from "../bootstrap/first-start.ts";
+import { FIRST_START_KEY } from "../bootstrap/first-start-mark.ts";
 import { decodeCertificate } from "../credentials/issued-certificate.ts";
 import type { BackupEntry } from "./entry-frames.ts";
 import { type KeysInForce, type KnownKey, rightsDigest } from "./keys-in-force.ts";

@@ -4,7 +4,7 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { isFirstStart } from "../bootstrap/first-start.ts";
+import { isFirstStart } from "../bootstrap/first-start-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { createSealedStorage } from "../encryption/sealed-storage.ts";

@@ -8,14 +8,11 @@ import { untilPresent } from "@postern/apiserver/registry/until-present";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
 import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
-
-/** Outside the prefix of objects: no API shows it. */
-export const FIRST_START_KEY = "/platform/first-start";
+import { isFirstStart, markFirstStart } from "./first-start-mark.ts";
 
 export type FirstStartOptions = {
   readonly names: PlatformNames;
@@ -23,10 +20,6 @@ export type FirstStartOptions = {
   readonly storage: Storage;
   readonly clock: Clock;
 };
-
-/** True until a start has come to its end over this store. */
-export const isFirstStart = async (storage: Storage): Promise<boolean> =>
-  (await storage.get(FIRST_START_KEY)) === undefined;
 
 /**
  * Resolves with true when this was the first start. `prepareAdministrator` runs before the store is marked, so that a start that failed on the
@@ -47,7 +40,7 @@ export async function firstStart(
     await createWhenAbsent(resource, object, clock, signal);
   }
   await prepareAdministrator();
-  await storage.create(FIRST_START_KEY, Buffer.from(new Date(clock.now()).toISOString())).catch(ignoreExisting);
+  await markFirstStart(storage, clock);
   return true;
 }
 
@@ -96,8 +89,4 @@ function firstObjects(names: PlatformNames): readonly KubeObject[] {
       spec: { displayName: "Demo", owner, template: { accessPoint: { ingress: { enabled: true } } } },
     },
   ];
-}
-
-function ignoreExisting(error: unknown): void {
-  if (!(error instanceof KeyExistsError)) throw error;
 }

@@ -6,7 +6,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { assertFilled } from "../backup/filling-mark.ts";
-import { isFirstStart } from "../bootstrap/first-start.ts";
+import { isFirstStart } from "../bootstrap/first-start-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { openSealedStore } from "./open-sealed-store.ts";

@@ -1,0 +1,170 @@
+// The composition root: everything of a server with an open store is made here, in order, and taken down in the opposite one.
+
+import { hostname } from "node:os";
+import { ALWAYS_FRESH, followFreshness } from "@postern/apiserver/cache/freshness";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
+import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
+import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
+import { pathOf } from "./bootstrap/admin-kube-config.ts";
+import { preparePlatform } from "./bootstrap/prepare-platform.ts";
+import type { Configuration } from "./config/configuration.ts";
+import { startReencryption } from "./encryption/reencryption.ts";
+import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
+import { openAuditLog } from "./server/audit-log.ts";
+import { createManagementSurface } from "./server/management-surface.ts";
+import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
+import { SETTLE_MS } from "./server/open-sealed-store.ts";
+import type { ServerStore } from "./server/open-server-store.ts";
+import { createPlatformCore } from "./server/platform-core.ts";
+import { renewCertificate } from "./server/renew-certificate.ts";
+import { createRequestHandler } from "./server/request-handler.ts";
+import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
+import { startControllers } from "./server/start-controllers.ts";
+import type { Teardown } from "./server/teardown.ts";
+import { CONTROLLERS, whileLeading } from "./server/while-leading.ts";
+
+/** A server that answers requests, until it is closed. */
+export type RunningServer = {
+  /** Such as `https://127.0.0.1:8443`. */
+  readonly url: string;
+  readonly adminKubeConfigPath: string;
+  readonly caPath: string;
+  /** Drains what is under way, and resolves when everything is written and closed. */
+  close(): Promise<void>;
+};
+
+export type ServerParts = {
+  readonly configuration: Configuration;
+  readonly store: ServerStore;
+  readonly serving: ServingIdentity;
+  /** Being loaded. */
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  /** Is given what must be closed. */
+  readonly teardown: Teardown;
+  readonly onError: (error: unknown) => void;
+};
+
+/** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
+export async function composeServer(parts: ServerParts): Promise<RunningServer> {
+  const { configuration, store, serving, cache, runtime, logger, metrics, teardown, onError } = parts;
+  const { scheduler, random } = runtime;
+  const { storage, election, isShared } = store;
+  const { certificateAuthorityPem } = serving;
+  const lifetime = new AbortController();
+  const { signal } = lifetime;
+  const draining = new AbortController();
+  await cache.ready();
+  const freshness = isShared ? teardown.use(followFreshness({ cache, runtime })) : ALWAYS_FRESH;
+  const auditLog = await openAuditLog(configuration);
+  teardown.use(auditLog.sink);
+
+  const core = teardown.use(
+    createPlatformCore({
+      configuration,
+      storage,
+      cache,
+      runtime,
+      keyRing: store.keyRing,
+      onKeyLocked: (key) => surface.recordKeyEvent(eventOfKey(core.names, key, "RetiredValueUsed")),
+      onError,
+    }),
+  );
+  const written = { ...core, storage, scheduler, onError };
+  teardown.use(createLastActivityWriter({ ...written, ...core.keyRecords }));
+  teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
+  teardown.use(core.rotations);
+  // The port is known once the server listens, and only then is anything written that names it.
+  const listening = { url: "" };
+  const surface = teardown.use(
+    createManagementSurface({
+      core,
+      configuration,
+      storage,
+      cache,
+      runtime,
+      serverKeys: store.serverKeys,
+      keyRing: store.keyRing,
+      logger,
+      metrics,
+      endpoint: { url: () => listening.url, certificateAuthorityPem },
+      ...createNonResourceRoutes({
+        core,
+        store,
+        cache,
+        freshness,
+        runtime,
+        logger,
+        metrics,
+        draining: draining.signal,
+      }),
+      signal,
+    }),
+  );
+  const identity = `${hostname()}-${process.pid}`;
+  teardown.use(
+    whileLeading({
+      election,
+      name: CONTROLLERS,
+      identity,
+      runtime,
+      start: (led) => [
+        ...startControllers(core, surface, led),
+        startReencryption({
+          ...core,
+          storage: store.disk,
+          ring: store.keyRing,
+          runtime: led,
+          settleMs: isShared ? SETTLE_MS : 0,
+          onError: (error) => surface.onError(error, "re-encryption"),
+        }),
+      ],
+    }),
+  );
+  teardown.defer(() => lifetime.abort());
+
+  const audit = auditLog.options;
+  const transport = createHttpTransport({
+    tls: serving.tls,
+    bindAddress: configuration.bindAddress,
+    port: configuration.securePort,
+    logger,
+    scheduler,
+    random,
+    onTlsHandshakeError: () => metrics.tlsHandshakeError(),
+    handler: createRequestHandler({ configuration, core, surface, freshness, audit, runtime, logger, metrics, signal }),
+  });
+  teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
+  const { port } = await transport.listen();
+  const url = publicUrl(configuration, port);
+  listening.url = url;
+  const { dataDir } = configuration;
+  await preparePlatform({
+    election,
+    identity,
+    core,
+    surface,
+    storage,
+    runtime,
+    dataDir,
+    isLasting: configuration.store.kind !== "memory",
+    url,
+    certificateAuthorityPem,
+    signal,
+  });
+  teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: serving.renewAt, onError }));
+  teardown.defer(() => draining.abort());
+
+  return {
+    url,
+    adminKubeConfigPath: pathOf(configuration),
+    caPath: serving.caPath,
+    close: () => teardown.run(),
+  };
+}
