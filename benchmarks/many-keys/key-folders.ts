@@ -16,7 +16,7 @@ export type KeyFolder = {
   readonly tokens: readonly string[];
 };
 
-const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", import.meta.url));
 /** What a million keys need at most. */
 const HEAP = ["--max-old-space-size=12288"];
 const USED = 16;
@@ -52,4 +52,4 @@ export const addKeys = (
 
 export const startOn = ({ dataDir }: KeyFolder): Promise<Postern> => startPostern(dataDir, MAIN, HEAP);
 
-const databaseOf = (dataDir: string): string => join(dataDir, "postern.db");
+export const databaseOf = (dataDir: string): string => join(dataDir, "postern.db");
