@@ -9,15 +9,6 @@ const pathOf = (path: string): string => fileURLToPath(new URL(`../${path}`, imp
 
 const FOLDER = pathOf("packages/cli/bundle");
 const OWN_MODULE = /[\\/]packages[\\/][^\\/]+[\\/]src[\\/].*\.ts$/;
-const OWN_PACKAGE = /^(@postern\/|\.{0,2}\/)/;
-
-/** Dependencies stay where npm has put them, with their licences and what they find beside themselves. */
-const withoutDependencies: Plugin = {
-  name: "without-dependencies",
-  setup({ onResolve }) {
-    onResolve({ filter: /.*/ }, ({ path }) => (OWN_PACKAGE.test(path) ? undefined : { path, external: true }));
-  },
-};
 
 /** What a module finds by its own address it finds as before: the address is that of the module as `tsc` has built it. */
 const withAddresses: Plugin = {
@@ -47,5 +38,11 @@ await build({
   conditions: ["@postern/source"],
   sourcemap: true,
   logLevel: "warning",
-  plugins: [withoutDependencies, withAddresses],
+  // They find files beside themselves, and only a server on etcd needs them.
+  external: ["@grpc/*"],
+  // For dependencies that are not written as modules; under a name that no source gives it.
+  banner: {
+    js: 'import { createRequire as bundledRequire } from "node:module"; const require = bundledRequire(import.meta.url);',
+  },
+  plugins: [withAddresses],
 });
