@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEtcdLeaderElection } from "./etcd-leader-election.ts";
+import { EtcdLease } from "./etcd-lease.ts";
 import { type EtcdStorage, openEtcdStorage } from "./etcd-storage.ts";
+import { systemScheduler } from "./etcd-timers.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
 
 describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
@@ -23,6 +25,20 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
       if (signal.aborted) resolve();
       else signal.addEventListener("abort", () => resolve());
     });
+
+  /** A lease of so many seconds, never renewed: its end is an event to wait for. */
+  const leaseRunsOut = async (seconds: number): Promise<void> => {
+    const { connection, keys } = two;
+    const [ID, name] = [seconds + 70, `clock of ${seconds} s`];
+    await connection.call(connection.methods.leaseGrant, { ID, TTL: seconds }, { repeatable: false });
+    await connection.call(
+      connection.methods.txn,
+      { compare: [], success: [{ request_put: { key: keys.leader(name), lease: ID } }] },
+      { repeatable: false },
+    );
+    const next = await createEtcdLeaderElection({ storage: two }).campaign(name, "two", never);
+    await next[Symbol.asyncDispose]();
+  };
 
   test("one of two campaigners wins, and the other one only once it resigns", async () => {
     const [first, second] = [one, two].map((storage) => createEtcdLeaderElection({ storage, ttlSeconds: 30 }));
@@ -81,19 +97,18 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     expect(order).toEqual(["the old one stopped", "the new one began"]);
   });
 
+  test("a lease that etcd has no more is over for its holder, too", async () => {
+    const { connection } = one;
+    const lease = await EtcdLease.grant({ connection, scheduler: systemScheduler, ttlSeconds: 2 });
+    await two.connection.call(two.connection.methods.leaseRevoke, { ID: lease.id }, { repeatable: true });
+    await leaseRunsOut(4);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
   test("a leader stays leader for longer than its lease", async () => {
     const election = createEtcdLeaderElection({ storage: one, ttlSeconds: 1 });
     await using leadership = await election.campaign("stays", "one", never);
-    // Another lease, never renewed, of twice the length: its end is the event to wait for.
-    const { connection, keys } = two;
-    const key = keys.leader("clock");
-    await connection.call(connection.methods.leaseGrant, { ID: 77, TTL: 3 }, { repeatable: false });
-    await connection.call(
-      connection.methods.txn,
-      { compare: [], success: [{ request_put: { key, lease: 77 } }] },
-      { repeatable: false },
-    );
-    await createEtcdLeaderElection({ storage: two }).campaign("clock", "two", never);
+    await leaseRunsOut(3);
     expect(leadership.signal.aborted).toBe(false);
     expect(await election.leader("stays")).toBe("one");
   });
