@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
-import { postern, REPOSITORY, startPostern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { ENTRY, postern, startPostern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const FILES = ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"];
@@ -88,8 +88,7 @@ const sizeOf = (path: string): Promise<number> =>
 
 it("is refused by servers and other restores, and goes on after a kill", async () => {
   const dataDir = await newDataDir("killed");
-  const entry = join(REPOSITORY, "packages/cli/dist/main.js");
-  const child = spawn(process.execPath, [entry, ...restoreInto(dataDir)], { stdio: "ignore" });
+  const child = spawn(process.execPath, [ENTRY, ...restoreInto(dataDir)], { stdio: "ignore" });
   const exited = once(child, "exit");
   await expect.poll(() => sizeOf(join(dataDir, "postern.db.partial")), { interval: 5 }).toBeGreaterThan(1 << 20);
   child.kill("SIGSTOP");
