@@ -121,7 +121,8 @@ test("fields have their owners in whichever version they were applied", async ()
   expect((await apply("v1", "owned", "m2", { color: "blue" })).status).toBe(200);
   expect((await apply("v1beta1", "owned", "m1", { old: "z" })).status).toBe(200);
   const { managedFields } = (await api.get(gadgets("v1", "owned"))).json.metadata;
-  expect(managedFields.map(({ manager, apiVersion }: any) => [manager, apiVersion])).toEqual([
+  // They stand in the order of their times, which are the same within a second.
+  expect(managedFields.map(({ manager, apiVersion }: any) => [manager, apiVersion]).sort()).toEqual([
     ["m1", "gadgets.example.com/v1beta1"],
     ["m2", "gadgets.example.com/v1"],
   ]);
