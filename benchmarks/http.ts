@@ -23,7 +23,7 @@ import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
 import { measureFsync } from "./servers/measure-fsync.ts";
 import { cpuSeconds, type MeasuredServer, residentMegabytes } from "./servers/measured-server.ts";
 import { preparePeer } from "./servers/prepare-peer.ts";
-import { type Postern, startPostern } from "./servers/start-postern.ts";
+import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
 import { startProcess } from "./servers/start-process.ts";
 
 // Lists first: writes add to what they list.
@@ -38,7 +38,7 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "2" },
     rounds: { type: "string", default: "3" },
     only: { type: "string", default: "" },
-    server: { type: "string", default: pathOf("../packages/cli/bin/postern.js") },
+    server: { type: "string", default: MAIN },
     results: { type: "string" },
     peer: { type: "string" },
     "peer-ca": { type: "string" },

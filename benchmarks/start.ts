@@ -7,12 +7,12 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { databaseOf, MAIN, prepareFolder } from "./many-keys/key-folders.ts";
+import { databaseOf, prepareFolder } from "./many-keys/key-folders.ts";
 import { median } from "./report/median.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { loadConfigMaps } from "./servers/load-config-maps.ts";
 import { cpuSeconds, residentMegabytes } from "./servers/measured-server.ts";
-import { startPostern } from "./servers/start-postern.ts";
+import { MAIN, startPostern } from "./servers/start-postern.ts";
 
 const { values: options } = parseArgs({
   options: {

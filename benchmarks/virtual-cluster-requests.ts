@@ -5,7 +5,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { LoadOrder, Protocol, RequestPattern, Target } from "./load/order.ts";
 import { startLoadGenerator } from "./load/start-load-generator.ts";
@@ -16,7 +15,7 @@ import { NUMBERS_PER_RUN } from "./scenarios/scenario.ts";
 import { GROUP } from "./servers/access-key-object.ts";
 import { askText } from "./servers/ask-text.ts";
 import { cpuSeconds } from "./servers/measured-server.ts";
-import { startPostern } from "./servers/start-postern.ts";
+import { MAIN, startPostern } from "./servers/start-postern.ts";
 
 const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 const CONFIG_MAPS = `${DEMO}/api/v1/namespaces/default/configmaps`;
@@ -60,8 +59,7 @@ const KINDS: readonly Work[] = [
 
 const folder = mkdtempSync(join(tmpdir(), "postern-benchmarks-"));
 try {
-  const main = fileURLToPath(new URL("../packages/cli/bin/postern.js", import.meta.url));
-  await using postern = await startPostern(join(folder, "data"), main);
+  await using postern = await startPostern(join(folder, "data"), MAIN);
   await using generator = startLoadGenerator();
   const answer = JSON.parse(await askText(postern.target, "POST", `${INSTANCE}/kubeconfig`, "{}"));
   const token = /token: (\S+)/.exec(answer.status.kubeConfig)?.[1];

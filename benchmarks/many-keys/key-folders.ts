@@ -3,11 +3,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
 import { COLLECTION } from "../servers/access-key-object.ts";
 import { askText } from "../servers/ask-text.ts";
 import { type LoadOptions, loadAccessKeys } from "../servers/load-access-keys.ts";
-import { type Postern, startPostern } from "../servers/start-postern.ts";
+import { MAIN, type Postern, startPostern } from "../servers/start-postern.ts";
 
 export type KeyFolder = {
   readonly keys: number;
@@ -16,7 +15,6 @@ export type KeyFolder = {
   readonly tokens: readonly string[];
 };
 
-export const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", import.meta.url));
 /** What a million keys need at most. */
 const HEAP = ["--max-old-space-size=12288"];
 const USED = 16;

@@ -6,6 +6,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { newAccessKeyId } from "@postern/platform/access-keys/access-key-format";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { fillStore } from "./fill-store.ts";
 
 export type LoadOptions = {
   /** Name of the key that all are copies of. */
@@ -17,8 +18,6 @@ export type LoadOptions = {
 };
 
 const PREFIX = "/registry/management/management.postern/ownedaccesskeys/";
-/** Writes under way at once: the store commits many together. */
-const IN_FLIGHT = 4_000;
 const DIGEST_BYTES = 32;
 /** The owners, who are nobody in the directory: a directory of many users is another benchmark. */
 const OWNERS = 1_000;
@@ -39,7 +38,7 @@ export async function loadAccessKeys(
   const kept = sealed?.["key"];
   if (sealed === undefined || !isJsonObject(kept)) throw new Error("the template has no value");
   const creationTimestamp = formatTimestamp(Date.now());
-  const entryOf = (number: number): { readonly name: string; readonly value: Uint8Array } => {
+  const entryOf = (number: number): { readonly key: string; readonly value: Uint8Array } => {
     const ends = number < ending;
     const name = `${ends ? "ending" : "many"}-${String(number).padStart(8, "0")}`;
     const subject = `robot-${number % OWNERS}`;
@@ -47,14 +46,7 @@ export async function loadAccessKeys(
     const key = { ...kept, id: newAccessKeyId(random), digest: randomBytes(DIGEST_BYTES).toString("base64url") };
     const metadata = { ...object.metadata, name, uid: randomUUID(), creationTimestamp };
     const owner = { kind: "subject", name: subject };
-    return { name, value: encodeStoredValue({ ...object, metadata, spec }, { ...sealed, key, owner }) };
+    return { key: PREFIX + name, value: encodeStoredValue({ ...object, metadata, spec }, { ...sealed, key, owner }) };
   };
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < count) {
-      const { name, value } = entryOf(next++);
-      await storage.create(PREFIX + name, value);
-    }
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, work));
+  await fillStore(storage, count, entryOf);
 }

@@ -3,8 +3,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
 import type { MeasuredServer } from "./measured-server.ts";
 import { startProcess } from "./start-process.ts";
+
+/** The command, as it is built. */
+export const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", import.meta.url));
 
 export type Postern = MeasuredServer & AsyncDisposable & { readonly startMilliseconds: number };
 
