@@ -5,9 +5,17 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 export type Acknowledged = { readonly key: string; readonly revision: Revision; readonly deleted: boolean };
 
 export const KEYS = 480;
+/** Each has keys of its own, so that nobody is refused, and waits for one write at a time. */
+export const WRITERS = 16;
+
+const PREFIX = "/registry/crash/core/things/";
 
 export function crashKey(index: number): string {
-  return `/registry/crash/core/things/${index}`;
+  return `${PREFIX}${index}`;
+}
+
+export function writerOf(key: string): number {
+  return Number(key.slice(PREFIX.length)) % WRITERS;
 }
 
 /** A value that shows whether it is whole: a header with its length, then one word over and over. */

@@ -11,7 +11,7 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Acknowledged, isWhole } from "./acknowledged.ts";
+import { type Acknowledged, isWhole, writerOf } from "./acknowledged.ts";
 import { type SystemCall, traceProcess, whyNoTrace } from "./testing/traced-process.ts";
 import { VolatileDisk } from "./testing/volatile-disk.ts";
 
@@ -40,36 +40,36 @@ async function recordWriter(next: (bound: number) => number, inject: string | un
   });
 }
 
-/** What the calls say that was acknowledged, by revision: those up to the last one without a hole are all that happened. */
-function historyOf(calls: readonly SystemCall[]): Acknowledged[] {
-  const acknowledged = calls.flatMap((call) => (call.type === "said" ? read(call) : []));
-  const byRevision = new Map(acknowledged.map((one) => [one.revision, one]));
-  const history: Acknowledged[] = [];
-  for (let one = byRevision.get(2); one !== undefined; one = byRevision.get(one.revision + 1)) history.push(one);
-  return history;
-}
+const read = (call: SystemCall): Acknowledged[] =>
+  call.type !== "said"
+    ? []
+    : call.text
+        .split("\n")
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line));
 
-const read = ({ text }: SystemCall & { readonly type: "said" }): Acknowledged[] =>
-  text
-    .split("\n")
-    .filter((line) => line.startsWith("{"))
-    .map((line) => JSON.parse(line));
-
-function stateAt(history: readonly Acknowledged[], revision: Revision): Map<string, Revision> {
-  const state = new Map<string, Revision>();
-  for (const { key, revision: at, deleted } of history.slice(0, revision - 1)) {
-    if (deleted) state.delete(key);
-    else state.set(key, at);
-  }
-  return state;
-}
-
-/** Switched on again, the store has everything that was promised, and a state that there has been. */
-async function expectKept(path: string, history: readonly Acknowledged[], promised: Revision): Promise<void> {
+/** Switched on again, the store has everything that was acknowledged, and of each writer at most the write that it was waiting for. */
+async function expectKept(path: string, acknowledged: readonly Acknowledged[]): Promise<void> {
   await using storage = await openSqliteStorage({ path });
   const { entries, revision } = await storage.list("/");
+  const promised = acknowledged.at(-1)?.revision ?? 1;
   expect(revision).toBeGreaterThanOrEqual(promised);
-  expect(new Map(entries.map((entry) => [entry.key, entry.revision]))).toEqual(stateAt(history, revision));
+
+  const found = new Map(entries.map((entry) => [entry.key, entry.revision]));
+  const expected = new Map<string, Revision>();
+  for (const { key, revision: at, deleted } of acknowledged) {
+    if (deleted) expected.delete(key);
+    else expected.set(key, at);
+  }
+  const changed = [...new Set([...found.keys(), ...expected.keys()])].filter(
+    (key) => found.get(key) !== expected.get(key),
+  );
+  for (const key of changed) expect(found.get(key) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(promised);
+  // Each of them is a revision of its own, and no revision is left out.
+  expect(changed).toHaveLength(revision - promised);
+  const writers = changed.map(writerOf);
+  expect(new Set(writers).size).toBe(writers.length);
+
   for (const { key, value } of entries) if (!isWhole(value)) expect.fail(`the value of ${key} is torn`);
   // It goes on from there.
   expect(await storage.create("/next", Buffer.from("x"))).toBe(revision + 1);
@@ -84,26 +84,25 @@ test.skipIf(missing !== undefined).each<[string, string | undefined]>([
   async (_, inject) => {
     const next = randomNumbers(seed);
     const calls = await recordWriter(next, inject);
-    const history = historyOf(calls);
-    // What came last may not have been acknowledged, so that nobody knows what it was.
-    const end = calls.findLastIndex((call) => call.type === "said" && read(call).length > 0);
-    const begin = calls.findIndex((call) => call.type === "created");
-    expect(history.length).toBeGreaterThan(WRITES / 2);
+    const history = calls.flatMap(read);
+    expect(history.length).toBeGreaterThanOrEqual(WRITES);
+    expect(history.map(({ revision }) => revision)).toEqual(history.map((_, index) => 2 + index));
     expect(calls.filter((call) => call.type === "synced" && call.failed).length > 0).toBe(inject !== undefined);
 
     const disk = new VolatileDisk(join(folder, "disk"), next);
-    const losses = Array.from({ length: LOSSES }, () => begin + next(end - begin)).sort((a, b) => a - b);
-    let promised: Revision = 1;
-    for (const [at, call] of calls.slice(0, end).entries()) {
+    const begin = calls.findIndex((call) => call.type === "created");
+    const losses = Array.from({ length: LOSSES }, () => begin + next(calls.length - begin)).sort((a, b) => a - b);
+    const acknowledged: Acknowledged[] = [];
+    for (const [at, call] of calls.entries()) {
       for (; losses[0] === at; losses.shift()) {
         const image = join(folder, "image");
         await mkdir(image);
         await disk.writeTo(image);
-        await expectKept(join(image, "made", "here", "store.db"), history, promised);
+        await expectKept(join(image, "made", "here", "store.db"), acknowledged);
         await rm(image, { recursive: true });
       }
       disk.apply(call);
-      if (call.type === "said") promised = Math.max(promised, ...read(call).map(({ revision }) => revision));
+      acknowledged.push(...read(call));
     }
     expect(losses).toEqual([]);
   },

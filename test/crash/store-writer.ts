@@ -6,9 +6,7 @@ import { writeSync } from "node:fs";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
-import { type Acknowledged, crashKey, crashValue, KEYS } from "./acknowledged.ts";
-
-const WRITERS = 16;
+import { type Acknowledged, crashKey, crashValue, KEYS, WRITERS } from "./acknowledged.ts";
 
 const [path = "", seed = "", limit = "Infinity", forgetEvery = "Infinity"] = process.argv.slice(2);
 const next = randomNumbers(Number(seed));
@@ -43,7 +41,6 @@ function orUnavailable(error: unknown): void {
 }
 
 async function write(writer: number): Promise<void> {
-  // Writers have keys of their own, so that nobody is refused.
   const key = crashKey(writer + WRITERS * next(KEYS / WRITERS));
   const current = revisions.get(key);
   if (current !== undefined && next(4) === 0) {
