@@ -15,7 +15,7 @@ import { type Acknowledged, isWhole, writerOf } from "./acknowledged.ts";
 import { type SystemCall, traceProcess, whyNoTrace } from "./testing/traced-process.ts";
 import { VolatileDisk } from "./testing/volatile-disk.ts";
 
-const LOSSES = Number(process.env["POWER_LOSSES"] ?? 40);
+const LOSSES = Number(process.env["POWER_LOSSES"] ?? 15);
 const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
 const WRITES = 1_500;
