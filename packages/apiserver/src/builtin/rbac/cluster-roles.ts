@@ -7,11 +7,11 @@ import { type FieldError, indexPath, requiredError } from "@postern/apimachinery
 import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import type { Strategy } from "../../registry/strategy.ts";
 import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { labelSelector, policyRules } from "./rbac-fields.ts";
-import { validateRbacName, validateRules } from "./validate-role.ts";
+import { roleStrategy } from "./role-strategy.ts";
+import { validateRules } from "./validate-role.ts";
 
 const clusterRoleFields = s
   .object({
@@ -27,22 +27,6 @@ const clusterRoleFields = s
   .describe("A set of rights, given by ClusterRoleBindings everywhere or by RoleBindings in their namespace.");
 
 export type ClusterRole = KindOf<typeof clusterRoleFields>;
-
-const strategyFor = (escalation: EscalationCheck): Strategy<ClusterRole> => ({
-  validateName: validateRbacName,
-  allowCreateOnUpdate: true,
-  allowUnconditionalUpdate: true,
-  async prepareForCreate(role, context) {
-    await escalation.role(role, undefined, context);
-    return role;
-  },
-  async prepareForUpdate(role, old, context) {
-    await escalation.role(role, old, context);
-    return role;
-  },
-  validate: validateClusterRole,
-  validateUpdate: validateClusterRole,
-});
 
 const validateClusterRole = (role: ClusterRole): readonly FieldError[] => [
   ...validateRules(role),
@@ -72,5 +56,5 @@ export const clusterRoles = (escalation: EscalationCheck): ResourceDefinition =>
     namespaced: false,
     schema: kindSchema(clusterRoleFields.schema),
     columns: [createdAtColumn],
-    strategy: strategyFor(escalation),
+    strategy: roleStrategy(escalation, validateClusterRole),
   });

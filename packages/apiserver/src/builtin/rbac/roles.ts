@@ -8,7 +8,8 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { policyRules } from "./rbac-fields.ts";
-import { validateRbacName, validateRules } from "./validate-role.ts";
+import { roleStrategy } from "./role-strategy.ts";
+import { validateRules } from "./validate-role.ts";
 
 const roleFields = s.object({ rules: policyRules }).describe("A set of rights in a namespace, given by RoleBindings.");
 
@@ -22,19 +23,5 @@ export const roles = (escalation: EscalationCheck): ResourceDefinition =>
     namespaced: true,
     schema: kindSchema(roleFields.schema),
     columns: [createdAtColumn],
-    strategy: {
-      validateName: validateRbacName,
-      allowCreateOnUpdate: true,
-      allowUnconditionalUpdate: true,
-      async prepareForCreate(role, context) {
-        await escalation.role(role, undefined, context);
-        return role;
-      },
-      async prepareForUpdate(role, old, context) {
-        await escalation.role(role, old, context);
-        return role;
-      },
-      validate: validateRules,
-      validateUpdate: validateRules,
-    },
+    strategy: roleStrategy(escalation, validateRules),
   });
