@@ -52,6 +52,10 @@ export type KubeObject = {
   readonly [member: string]: JsonValue | undefined;
 };
 
+/** The server has been asked to delete the object, and something holds it. */
+export const isBeingDeleted = ({ metadata }: { readonly metadata: Pick<ObjectMeta, "deletionTimestamp"> }): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;
+
 export type ListMeta = {
   readonly resourceVersion?: string;
   readonly continue?: string;

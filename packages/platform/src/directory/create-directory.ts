@@ -1,7 +1,7 @@
 // The directory in memory, from the records of users and teams.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { CacheObserver } from "@postern/apiserver/cache/watch-cache";
@@ -138,7 +138,7 @@ function follow<T>(
 /** Undefined for who has been deleted, even where finalizers still hold the record. */
 function readUser(object: CachedObject): DirectoryUser | undefined {
   const { metadata, ...rest } = object.decode();
-  if (isTerminating(metadata)) return undefined;
+  if (isBeingDeleted({ metadata })) return undefined;
   const spec = objectOf(rest["spec"]);
   const name = metadata.name ?? "";
   return {
@@ -155,7 +155,7 @@ function readUser(object: CachedObject): DirectoryUser | undefined {
 
 function readTeam(object: CachedObject): Team | undefined {
   const { metadata, ...rest } = object.decode();
-  if (isTerminating(metadata)) return undefined;
+  if (isBeingDeleted({ metadata })) return undefined;
   const spec = objectOf(rest["spec"]);
   return {
     name: metadata.name ?? "",
@@ -165,8 +165,6 @@ function readTeam(object: CachedObject): Team | undefined {
     users: textsOf(spec["users"]),
   };
 }
-
-const isTerminating = ({ deletionTimestamp = null }: ObjectMeta): boolean => deletionTimestamp !== null;
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 

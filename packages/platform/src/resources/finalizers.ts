@@ -18,6 +18,3 @@ const withFinalizers = <T extends KubeObject>(object: T, finalizers: readonly st
   ...object,
   metadata: { ...object.metadata, finalizers },
 });
-
-export const isBeingDeleted = ({ metadata }: KubeObject): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;

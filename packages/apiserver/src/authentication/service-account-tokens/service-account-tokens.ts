@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { stringsOf } from "../../authorization/rbac/policy-rule.ts";
 import { followView, type ViewPrefix } from "../../cache/follow-view.ts";
 import type { ResourceKeys } from "../../registry/resource-keys.ts";
@@ -63,8 +63,8 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
   const { clock, random, scheduler } = runtime;
 
   const isThere = ({ view, keys }: TokenSubjects, namespace: string, { name, uid }: ObjectIdentity): boolean => {
-    const metadata = view.get(keys.of(namespace, name))?.decode().metadata;
-    return metadata !== undefined && metadata.uid === uid && !isBeingDeleted(metadata);
+    const object = view.get(keys.of(namespace, name))?.decode();
+    return object !== undefined && object.metadata.uid === uid && !isBeingDeleted(object);
   };
 
   const isGone = ({ namespace, account, secret }: TokenClaims): boolean =>
@@ -87,7 +87,7 @@ export function createServiceAccountTokens(options: ServiceAccountTokensOptions)
   /** The Secret that makes a token good; undefined where it does not any more. */
   const holderOf = (token: string, { namespace, secretName, account }: SecretToken): KubeObject | undefined => {
     const secret = secrets.view.get(secrets.keys.of(namespace, secretName))?.decode();
-    const isHeld = secret !== undefined && !isBeingDeleted(secret.metadata) && tokenIn(secret) === token;
+    const isHeld = secret !== undefined && !isBeingDeleted(secret) && tokenIn(secret) === token;
     return isHeld && isThere(accounts, namespace, account) ? secret : undefined;
   };
 
@@ -206,6 +206,3 @@ const authenticationOf = ({ id, namespace, account }: TokenClaims, onRevoked: Re
   user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
   credential: { id: `${SERVICE_ACCOUNT_CREDENTIAL}${id}`, onRevoked },
 });
-
-const isBeingDeleted = ({ deletionTimestamp }: KubeObject["metadata"]): boolean =>
-  deletionTimestamp !== undefined && deletionTimestamp !== null;

@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/registry/core/namespace/{strategy.go,storage/storage.go}
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
@@ -128,7 +128,7 @@ const validateFinalizers = (finalizers: readonly string[]): readonly FieldError[
 
 function validatePhase({ metadata, status }: KubeObject): readonly FieldError[] {
   const phase = isJsonObject(status) ? (status["phase"] ?? "") : "";
-  const isTerminating = metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;
+  const isTerminating = isBeingDeleted({ metadata });
   if (isTerminating === (phase === "Terminating") && (isTerminating || phase === "Active")) return [];
   const allowed = isTerminating
     ? "may only be 'Terminating' if `deletionTimestamp` is not empty"

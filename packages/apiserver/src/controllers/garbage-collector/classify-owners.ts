@@ -45,5 +45,5 @@ async function stateOf(
   // Memory may be behind the store: nothing is collected for an owner that only memory does not know.
   if (!isOwner(owner)) owner = await access.live(location, signal);
   if (!isOwner(owner)) return "absent";
-  return isDeletingDependents(owner.metadata) ? "waiting" : "present";
+  return isDeletingDependents(owner) ? "waiting" : "present";
 }

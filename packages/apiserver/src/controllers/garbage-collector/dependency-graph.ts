@@ -1,7 +1,7 @@
 // Who says to be owned by whom, by uid, kept for objects with owners alone: most objects have none and cost nothing here.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/{graph,graph_builder}.go
 
-import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject, type OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 
 /** Keys are storage keys: unique over all resources. */
@@ -15,19 +15,20 @@ export class DependencyGraph {
   readonly #waiting = new Map<string, string>();
 
   /** Takes an object's present state. Returns the keys to look at because of it. */
-  set(key: string, { metadata }: KubeObject): readonly string[] {
+  set(key: string, object: KubeObject): readonly string[] {
+    const { metadata } = object;
     const uid = metadata.uid ?? "";
     const before = this.#dependents.get(key)?.owners ?? [];
     const owners = metadata.ownerReferences ?? [];
     this.#replaceOwners(key, uid, owners);
     const affected = owners.length > 0 ? [key] : [];
-    if (isDeletingDependents(metadata)) {
+    if (isDeletingDependents(object)) {
       this.#waiting.set(uid, key);
       affected.push(key);
     } else {
       this.#waiting.delete(uid);
     }
-    if (isOrphaningDependents(metadata)) affected.push(key);
+    if (isOrphaningDependents(object)) affected.push(key);
     return [...affected, ...this.#waitingAmong(before)];
   }
 
@@ -95,15 +96,11 @@ export class DependencyGraph {
   }
 }
 
-type DeletionMeta = Pick<KubeObject["metadata"], "deletionTimestamp" | "finalizers">;
-
-export const isBeingDeleted = ({ deletionTimestamp }: DeletionMeta): boolean =>
-  deletionTimestamp !== undefined && deletionTimestamp !== null;
-
 /** Foreground deletion: the object stays until its blocking dependents are gone. */
-export const isDeletingDependents = (metadata: DeletionMeta): boolean =>
-  isBeingDeleted(metadata) && (metadata.finalizers ?? []).includes(FINALIZER_DELETE_DEPENDENTS);
+export const isDeletingDependents = (object: KubeObject): boolean => isMarkedWith(object, FINALIZER_DELETE_DEPENDENTS);
 
 /** The object stays until its dependents have lost their reference to it. */
-export const isOrphaningDependents = (metadata: DeletionMeta): boolean =>
-  isBeingDeleted(metadata) && (metadata.finalizers ?? []).includes(FINALIZER_ORPHAN_DEPENDENTS);
+export const isOrphaningDependents = (object: KubeObject): boolean => isMarkedWith(object, FINALIZER_ORPHAN_DEPENDENTS);
+
+const isMarkedWith = (object: KubeObject, finalizer: string): boolean =>
+  isBeingDeleted(object) && object.metadata.finalizers?.includes(finalizer) === true;

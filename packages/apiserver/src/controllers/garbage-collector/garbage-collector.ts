@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
@@ -14,7 +14,7 @@ import { inSlices } from "../in-slices.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { classifyOwners } from "./classify-owners.ts";
-import { DependencyGraph, isBeingDeleted, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
+import { DependencyGraph, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
 import { InvalidOwnerReports } from "./invalid-owner-reports.ts";
 import {
   createObjectAccess,
@@ -156,10 +156,9 @@ async function collect(collection: Collection, key: string, signal: AbortSignal)
   const location = access.locate(key);
   const object = location === undefined ? undefined : access.cached(location);
   if (location === undefined || object === undefined) return;
-  const { metadata } = object;
-  if (isOrphaningDependents(metadata)) return orphanDependents(collection, location, object, signal);
-  if (isDeletingDependents(metadata)) return releaseWhenAlone(collection, location, object, signal);
-  if (!isBeingDeleted(metadata)) await deleteWhenOwnersAreGone(collection, key, location, object, signal);
+  if (isOrphaningDependents(object)) return orphanDependents(collection, location, object, signal);
+  if (isDeletingDependents(object)) return releaseWhenAlone(collection, location, object, signal);
+  if (!isBeingDeleted(object)) await deleteWhenOwnersAreGone(collection, key, location, object, signal);
 }
 
 async function deleteWhenOwnersAreGone(

@@ -3,6 +3,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { qualifiedName } from "@postern/apimachinery/meta/group-version";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { type ControlledResource, type ControllerPort, contextOf } from "../controller-port.ts";
 
 export type RemainingContent = {
@@ -27,7 +28,7 @@ export async function deleteContent(
     const prefix = resource.keys.inNamespace(namespace);
     for (const object of resource.view.list(prefix)) {
       const { metadata } = object.decode();
-      if (metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null) continue;
+      if (isBeingDeleted({ metadata })) continue;
       const { name = "", uid = "" } = metadata;
       const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
       const options = { dryRun: false, preconditions: { uid }, propagationPolicy: "Background" } as const;

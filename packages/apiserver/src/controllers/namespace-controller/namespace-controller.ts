@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/namespace/namespace_controller.go
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "../../builtin/core/namespace-finalizers.ts";
 import { followView } from "../../cache/follow-view.ts";
@@ -36,7 +36,7 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
       await deleteContent(port, resources, name, signal);
       return;
     }
-    if (!isTerminating(namespace) || !namespaceFinalizersOf(namespace).includes(NAMESPACE_FINALIZER)) return;
+    if (!isBeingDeleted(namespace) || !namespaceFinalizersOf(namespace).includes(NAMESPACE_FINALIZER)) return;
 
     const content = await deleteContent(port, resources, name, signal);
     await passingOverRaces(async () => {
@@ -108,6 +108,3 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
   };
   return createQueueController(queue, [following, waiting]);
 }
-
-const isTerminating = ({ metadata }: KubeObject): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;

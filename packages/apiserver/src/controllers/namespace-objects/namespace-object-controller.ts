@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
 import {
@@ -36,7 +36,7 @@ export function createNamespaceObjectController(
 
   async function process(namespace: string, signal: AbortSignal): Promise<void> {
     const holder = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
-    if (holder === undefined || isTerminating(holder)) return;
+    if (holder === undefined || isBeingDeleted(holder)) return;
     const current = resource.view.get(resource.keys.of(namespace, name))?.decode();
     try {
       if (current === undefined) await create(namespace, signal);
@@ -87,6 +87,3 @@ export function createNamespaceObjectController(
   ];
   return createQueueController(queue, following);
 }
-
-const isTerminating = ({ metadata }: KubeObject): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;

@@ -2,7 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/serviceaccount/tokens_controller.go
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   ACCOUNT_NAME_ANNOTATION,
   ACCOUNT_UID_ANNOTATION,
@@ -40,8 +40,7 @@ export function createTokenSecretController(
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const secret = secrets.view.get(key)?.decode();
-    if (secret === undefined || secret["type"] !== SECRET_TOKEN_TYPE) return;
-    if ((secret.metadata.deletionTimestamp ?? null) !== null) return;
+    if (secret === undefined || secret["type"] !== SECRET_TOKEN_TYPE || isBeingDeleted(secret)) return;
     await passingOverRaces(async () => {
       const account = await accountOf(secret, signal);
       if (account === undefined) await remove(secret, signal);

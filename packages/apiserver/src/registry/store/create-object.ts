@@ -4,14 +4,14 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { KeyExistsError, ValueTooLargeError } from "../../storage/storage-errors.ts";
 import type { WriteOptions } from "../resource-storage.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
-import { isTerminating, metaForCreate, withMeta } from "./object-meta.ts";
+import { metaForCreate, withMeta } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupResourceOf, type StoreContext } from "./store-context.ts";
 import { validateNewObject } from "./validate-object.ts";
@@ -156,7 +156,7 @@ async function runAfterCreate(store: StoreContext, stored: CachedObject, context
 async function nameTakenError(store: StoreContext, namespace: string, name: string): Promise<ApiError> {
   const existing = store.view.get(store.keys.of(namespace, name));
   const taken = alreadyExistsError(groupResourceOf(store), name);
-  if (existing === undefined || !isTerminating(existing.decode())) return taken;
+  if (existing === undefined || !isBeingDeleted(existing.decode())) return taken;
   return new ApiError({ ...statusOf(taken), message: `object is being deleted: ${taken.message}` });
 }
 

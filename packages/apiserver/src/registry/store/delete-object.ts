@@ -3,14 +3,14 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { type ApiError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
-import { isTerminating, withMeta, withRevision } from "./object-meta.ts";
+import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupKindOf, groupResourceOf, type StoreContext } from "./store-context.ts";
 
@@ -78,7 +78,7 @@ function holdForDeletion(store: StoreContext, object: KubeObject, options: Delet
   if (finalizers.length === 0 && store.strategy.isHeld?.(object) !== true) return undefined;
   const { finalizers: _, ...meta } = object.metadata;
   const marked = finalizers.length === 0 ? meta : { ...meta, finalizers };
-  if (isTerminating(object)) return withMeta(object, marked);
+  if (isBeingDeleted(object)) return withMeta(object, marked);
   return withMeta(object, {
     ...marked,
     ...(meta.generation === undefined ? {} : { generation: meta.generation + 1 }),

@@ -40,7 +40,3 @@ export const withMeta = <T extends KubeObject>(object: T, metadata: ObjectMeta):
 /** The object under the resourceVersion of a revision. */
 export const withRevision = <T extends KubeObject>(object: T, revision: number): T =>
   withMeta(object, { ...object.metadata, resourceVersion: String(revision) });
-
-/** True when the server has been asked to delete the object and something holds it. */
-export const isTerminating = ({ metadata }: KubeObject): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null;

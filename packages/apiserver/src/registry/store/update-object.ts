@@ -11,7 +11,7 @@ import {
   notFoundError,
   STALE_RESOURCE_VERSION,
 } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
@@ -20,7 +20,7 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
-import { isTerminating, withMeta, withRevision } from "./object-meta.ts";
+import { withMeta, withRevision } from "./object-meta.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupResourceOf, type StoreContext } from "./store-context.ts";
@@ -158,7 +158,7 @@ async function remove(
 }
 
 const isReleased = ({ strategy }: StoreContext, object: KubeObject): boolean =>
-  isTerminating(object) && (object.metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true;
+  isBeingDeleted(object) && (object.metadata.finalizers ?? []).length === 0 && strategy.isHeld?.(object) !== true;
 
 async function prepare(
   store: StoreContext,

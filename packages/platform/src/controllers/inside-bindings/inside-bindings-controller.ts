@@ -1,11 +1,11 @@
 // Keeps, inside every virtual cluster that is ready, one ClusterRoleBinding for each role that the platform gives there.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { isBeingDeleted } from "../../resources/finalizers.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";

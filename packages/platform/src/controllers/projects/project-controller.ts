@@ -1,7 +1,7 @@
 // Keeps the namespace of every project, and removes it with the project.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
 import {
   CONTROLLER_WRITE,
@@ -14,7 +14,7 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
-import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
+import { hasFinalizer, withoutFinalizer } from "../../resources/finalizers.ts";
 import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
 import { projectFinalizer } from "../../resources/projects/strategy.ts";
 import { type NamespaceState, projectStatus } from "./project-status.ts";

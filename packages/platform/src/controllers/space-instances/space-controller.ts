@@ -1,14 +1,14 @@
 // Brings every space to where it should be, and removes all that it has when it goes.
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
-import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
+import { hasFinalizer, withoutFinalizer } from "../../resources/finalizers.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
 import { reasonOf } from "../../virtual-clusters/backend-registry.ts";

@@ -1,13 +1,13 @@
 // Brings every virtual cluster instance to where it should be, and removes all that it has when it goes.
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
-import { hasFinalizer, isBeingDeleted, withoutFinalizer } from "../../resources/finalizers.ts";
+import { hasFinalizer, withoutFinalizer } from "../../resources/finalizers.ts";
 import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instances/strategy.ts";
 import type {
   VirtualClusterInstance,

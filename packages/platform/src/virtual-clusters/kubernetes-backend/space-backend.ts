@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { conflictError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { createResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -126,7 +126,7 @@ export function createSpaceBackend({
       ownedAt = Number.NEGATIVE_INFINITY;
       const found = await find(connection, signal);
       if (found === undefined || !isOurs(found)) return true;
-      if (found.metadata.deletionTimestamp !== undefined) return false;
+      if (isBeingDeleted(found)) return false;
       const { uid: foundUid } = found.metadata;
       const preconditions = foundUid === undefined ? {} : { preconditions: { uid: foundUid } };
       await asOwnRequest(

@@ -1,12 +1,12 @@
 // GET virtualclusterinstances/{name}/accesskey: the key with which the control plane of a virtual cluster speaks to the platform.
 
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { PlatformNames } from "../../../platform-names.ts";
 import type { ControlPlaneKeys } from "../../../virtual-clusters/control-plane-keys.ts";
-import { isBeingDeleted } from "../../finalizers.ts";
 import type { ObjectLookup } from "../../object-lookup.ts";
 
 const KIND = "VirtualClusterInstanceAccessKey";

@@ -1,6 +1,7 @@
 // POST virtualclusterinstances/{name}/kubeconfig: a kube config for the caller. Nothing of it is stored but the key in it.
 
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
@@ -8,7 +9,6 @@ import { createOptionsOf } from "@postern/apiserver/request/query-options";
 import { buildKubeConfig } from "../../../kube-config/kube-config.ts";
 import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
-import { isBeingDeleted } from "../../finalizers.ts";
 import type { ObjectLookup } from "../../object-lookup.ts";
 import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
 import { type CredentialDeps, grantCertificate, grantToken } from "./kube-config-credential.ts";
