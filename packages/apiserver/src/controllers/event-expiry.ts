@@ -5,13 +5,8 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "../cache/cached-object.ts";
 import { createMemberReader, type MemberSelection } from "../cache/read-members.ts";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "./controller-port.ts";
+import { deleteControlled } from "./controlled-objects.ts";
+import type { ControlledResource, Controller, ControllerPort } from "./controller-port.ts";
 import { createSweeper } from "./sweeper.ts";
 
 /** That of kube-apiserver. */
@@ -48,10 +43,9 @@ export function createEventExpiry(
     isOver: (object) => know(object).writtenAt + EVENT_TTL_MS <= clock.now(),
     remove(object, signal) {
       const { namespace, name, uid } = know(object);
-      const context = contextOf(port, { verb: "delete", resource: events, namespace, name }, signal);
       // Only as it was looked at: whoever writes to it meanwhile lets it live on.
-      const preconditions = { uid, resourceVersion: String(object.revision) };
-      return events.store.delete(context, namespace, name, { ...CONTROLLER_WRITE, preconditions });
+      const resourceVersion = String(object.revision);
+      return deleteControlled(port, events, { metadata: { namespace, name, uid } }, signal, { resourceVersion });
     },
     nameOf: (object) => know(object).name,
   });

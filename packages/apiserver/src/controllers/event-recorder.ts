@@ -5,7 +5,8 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { randomSuffix } from "@postern/apimachinery/names/generate-name";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Runtime } from "../runtime/clock.ts";
-import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
+import { createControlled } from "./controlled-objects.ts";
+import type { ControlledResource, ControllerPort } from "./controller-port.ts";
 
 export type ObjectEvent = {
   /** Without a namespace for objects that are in none. */
@@ -50,10 +51,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     if (resource === undefined || signal.aborted || waiting >= MAX_WAITING) return;
     waiting++;
     const object = eventObject(event, component, runtime);
-    const { name, namespace } = object.metadata;
-    const context = contextOf({ runtime }, { verb: "create", resource, namespace, name }, signal);
-    resource.store
-      .create(context, namespace, object, CONTROLLER_WRITE)
+    createControlled({ runtime }, resource, object, signal)
       .catch((error: unknown) => onError(error, event.involvedObject.name))
       .finally(() => waiting--);
   };

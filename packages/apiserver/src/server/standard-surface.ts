@@ -21,6 +21,7 @@ import type { TokenRequestOptions } from "../builtin/authentication/token-reques
 import { builtinResources } from "../builtin/builtin-resources.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from "../builtin/rbac/bootstrap-policy.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
+import { createControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
@@ -238,17 +239,15 @@ async function bootstrap(
 
 /** Creates an object on the server's own account; one that is there already is left as it is. */
 export async function createWhenAbsent(
-  { definition, store, view, keys }: InstalledResource,
+  resource: InstalledResource,
   object: KubeObject,
   clock: ApiSurfaceOptions["runtime"]["clock"],
   signal: AbortSignal,
 ): Promise<void> {
   const { name = "", namespace = "" } = object.metadata;
-  if (view.get(keys.of(namespace, name)) !== undefined) return;
-  const { group, version, plural } = definition;
-  const call = { verb: "create", apiGroup: group, apiVersion: version, resource: plural, namespace, name };
+  if (resource.view.get(resource.keys.of(namespace, name)) !== undefined) return;
   try {
-    await store.create(createSystemContext(call, { clock, signal }), namespace, object, { dryRun: false });
+    await createControlled({ runtime: { clock } }, resource, object, signal);
   } catch (error) {
     if (!isApiError(error, "AlreadyExists")) throw error;
   }

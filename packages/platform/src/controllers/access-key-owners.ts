@@ -1,17 +1,10 @@
 // Collects the access keys of users and teams that are gone. They are refused already; this only tidies up.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import { deleteControlled, passingOverRaces, readControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { inSlices } from "@postern/apiserver/controllers/in-slices";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
-import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
@@ -35,11 +28,8 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
     async process(name, signal) {
       const record = keys.recordOf(name);
       if (record === undefined || (await isOwned(record, signal))) return;
-      const context = contextOf(port, { verb: "delete", resource: accessKeys, namespace: "", name }, signal);
-      const options = { ...CONTROLLER_WRITE, preconditions: { uid: record.uid } };
-      await passingOverRaces(async () => {
-        await accessKeys.store.delete(context, "", name, options);
-      });
+      const { uid } = record;
+      await passingOverRaces(() => deleteControlled(port, accessKeys, { metadata: { name, uid } }, signal));
     },
   });
 
@@ -50,16 +40,8 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
   const isOwned = async ({ owner, ownerUid }: AccessKeyRecord, signal: AbortSignal): Promise<boolean> => {
     if (owner.kind === "subject" || ownerUid === undefined) return true;
     const resource = owner.kind === "user" ? users : teams;
-    const { name } = owner;
-    const context = contextOf(port, { verb: "get", resource, namespace: "", name }, signal);
-    try {
-      // An empty resourceVersion asks for the newest state there is.
-      const found = await resource.store.get(context, "", name, { resourceVersion: "" });
-      return found.decode().metadata.uid === ownerUid;
-    } catch (error) {
-      if (isApiError(error, "NotFound")) return false;
-      throw error;
-    }
+    const found = await readControlled(port, resource, { metadata: { name: owner.name } }, signal);
+    return found?.metadata.uid === ownerUid;
   };
 
   const stop = new AbortController();

@@ -1,12 +1,7 @@
 // Deletes access keys after the end of their life. Until then they are refused already; this only tidies up.
 
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import { deleteControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
@@ -29,10 +24,9 @@ export const createAccessKeyReaper = ({ port, accessKeys, keys }: AccessKeyReape
     items: () => keys.all(),
     isOver: (record) => keys.hasEnded(record, record.countsFromActivity ? ACTIVITY_GRACE_MS : 0),
     remove({ name, uid, writtenRevision }, signal) {
-      const context = contextOf(port, { verb: "delete", resource: accessKeys, namespace: "", name }, signal);
       // Only as it was looked at: an edit that lets it live on comes first.
-      const preconditions = { uid, resourceVersion: String(writtenRevision) };
-      return accessKeys.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions });
+      const resourceVersion = String(writtenRevision);
+      return deleteControlled(port, accessKeys, { metadata: { name, uid } }, signal, { resourceVersion });
     },
     nameOf: ({ name }) => name,
   });

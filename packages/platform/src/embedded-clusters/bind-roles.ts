@@ -4,10 +4,9 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
+import { deleteControlled, passingOverRaces } from "@postern/apiserver/controllers/controlled-objects";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
-import { createSystemContext } from "@postern/apiserver/server/system-context";
 import type { PlatformNames } from "../platform-names.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
@@ -30,11 +29,7 @@ export async function bindRoles(
   for (const object of bindings.view.list(bindings.keys.prefix)) {
     const binding = object.decode();
     if (isAsWanted(binding, wanted, names)) continue;
-    const { name = "", uid = "" } = binding.metadata;
-    const call = { verb: "delete", apiGroup: RBAC_GROUP, apiVersion: "v1", resource: "clusterrolebindings", name };
-    const options = { dryRun: false, preconditions: { uid } };
-    const context = createSystemContext(call, { clock, signal });
-    await passingOverRaces(() => bindings.store.delete(context, "", name, options));
+    await passingOverRaces(() => deleteControlled({ runtime: { clock } }, bindings, binding, signal));
   }
   for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
 }

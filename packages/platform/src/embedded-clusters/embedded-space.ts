@@ -2,9 +2,9 @@
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
-import { createSystemContext } from "@postern/apiserver/server/system-context";
 import { isWithin } from "../virtual-clusters/kubernetes-backend/namespaced-target.ts";
 import type { SpaceBackend, SpaceMetadata } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./embedded-backend.ts";
@@ -48,15 +48,8 @@ export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string
     await createWhenAbsent(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: wanted }, clock, signal);
     const current = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
     if (current === undefined || isLabelled(current, metadata)) return;
-    const call = { verb: "update", apiVersion: "v1", resource: "namespaces", name: namespace };
     const transform = (object: KubeObject): KubeObject => withMetadata(object, metadata);
-    await namespaces.store.update(
-      createSystemContext(call, { clock, signal }),
-      "",
-      namespace,
-      { transform, subresource: "" },
-      { dryRun: false },
-    );
+    await updateControlled({ runtime }, namespaces, { metadata: { name: namespace } }, { transform }, signal);
   }
 }
 

@@ -1,11 +1,10 @@
 // Reads and writes of single objects by storage key, as the garbage collector does them: always of exactly the uid it means.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
-import { type ControlledResource, type ControllerPort, contextOf, withoutViews } from "../controller-port.ts";
-import { passingOverRaces, updateControlled } from "../update-controlled.ts";
+import { deleteControlled, passingOverRaces, readControlled, updateControlled } from "../controlled-objects.ts";
+import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
 
 export type ObjectLocation = {
   readonly resource: ControlledResource;
@@ -65,16 +64,8 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
 
     cached: ({ resource, namespace, name }) => resource.view.get(resource.keys.of(namespace, name))?.decode(),
 
-    async live(location, signal) {
-      const { resource, namespace, name } = location;
-      const context = contextOf(port, { verb: "get", resource, namespace, name }, signal);
-      try {
-        return (await resource.store.get(context, namespace, name, { resourceVersion: "" })).decode();
-      } catch (error) {
-        if (isApiError(error, "NotFound")) return undefined;
-        throw error;
-      }
-    },
+    live: ({ resource, namespace, name }, signal) =>
+      readControlled(port, resource, { metadata: { namespace, name } }, signal),
 
     locateOwner(reference, namespace) {
       const { name } = reference;
@@ -103,12 +94,11 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     },
 
     async delete({ resource, namespace, name }, { uid = "", resourceVersion = "" }, propagationPolicy, signal) {
-      const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
-      const options = { dryRun: false, preconditions: { uid, resourceVersion }, propagationPolicy };
+      const object = { metadata: { namespace, name, uid } };
       // Gone, or changed in between: the change brings the object back to be looked at.
-      await passingOverRaces(async () => {
-        await resource.store.delete(context, namespace, name, options);
-      });
+      await passingOverRaces(() =>
+        deleteControlled(port, resource, object, signal, { resourceVersion, propagationPolicy }),
+      );
     },
   };
 }

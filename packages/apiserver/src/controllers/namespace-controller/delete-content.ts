@@ -1,10 +1,10 @@
 // Empties a namespace: asks for the deletion of everything in it, and tells what is left.
 // Source: k8s.io/kubernetes/pkg/controller/namespace/deletion/namespaced_resources_deleter.go
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { qualifiedName } from "@postern/apimachinery/meta/group-version";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import { type ControlledResource, type ControllerPort, contextOf } from "../controller-port.ts";
+import { deleteControlled, passingOverRaces } from "../controlled-objects.ts";
+import type { ControlledResource, ControllerPort } from "../controller-port.ts";
 
 export type RemainingContent = {
   /** Resources that still have objects in the namespace. */
@@ -27,15 +27,12 @@ export async function deleteContent(
   for (const resource of resources) {
     const prefix = resource.keys.inNamespace(namespace);
     for (const object of resource.view.list(prefix)) {
-      const { metadata } = object.decode();
-      if (isBeingDeleted({ metadata })) continue;
-      const { name = "", uid = "" } = metadata;
-      const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
-      const options = { dryRun: false, preconditions: { uid }, propagationPolicy: "Background" } as const;
+      const found = object.decode();
+      if (isBeingDeleted(found)) continue;
+      const work = () => deleteControlled(port, resource, found, signal, { propagationPolicy: "Background" });
       try {
-        await resource.store.delete(context, namespace, name, options);
+        await passingOverRaces(work);
       } catch (error) {
-        if (isApiError(error, "NotFound") || isApiError(error, "Conflict")) continue;
         errors.push(error instanceof Error ? error.message : String(error));
       }
     }

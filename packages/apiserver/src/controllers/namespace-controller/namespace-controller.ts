@@ -6,22 +6,18 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "../../builtin/core/namespace-finalizers.ts";
 import { followView } from "../../cache/follow-view.ts";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-  withoutViews,
-} from "../controller-port.ts";
+import type { Scheduler } from "../../runtime/clock.ts";
+import { passingOverRaces, updateControlled } from "../controlled-objects.ts";
+import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
+import { followKeys } from "../follow-keys.ts";
 import { createQueueController } from "../queue-controller.ts";
-import { passingOverRaces } from "../update-controlled.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { deleteContent, type RemainingContent } from "./delete-content.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
 
 export function createNamespaceController(port: ControllerPort, namespaces: ControlledResource): Controller {
   const { view, keys } = namespaces;
+  const { clock, scheduler } = port.runtime;
   const waits = new Map<string, Disposable>();
   const queue = new WorkQueue(port, { name: "namespace", process });
 
@@ -41,65 +37,25 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     const content = await deleteContent(port, resources, name, signal);
     await passingOverRaces(async () => {
       await writeConditions(namespace, content, signal);
-      if (content.resources.length === 0) await finalize(namespace, signal);
+      if (content.resources.length === 0) {
+        await updateControlled(port, namespaces, namespace, { subresource: "finalize", transform: finalized }, signal);
+      }
       if (content.errors.length > 0) throw new Error(`namespace ${name}: ${content.errors.join("; ")}`);
-      if (content.resources.length > 0) waitForRemoval(key, name, content.resources);
-    });
-  }
-
-  /** Comes back when any of the objects that are left goes. */
-  function waitForRemoval(key: string, namespace: string, resources: readonly ControlledResource[]): void {
-    const subscriptions = resources.map((resource) => {
-      const prefix = resource.keys.inNamespace(namespace);
-      let isFirst = true;
-      return followView({ view: resource.view, prefix }, port.runtime.scheduler, {
-        replace(objects) {
-          if (!isFirst || objects.length === 0) queue.add(key);
-          isFirst = false;
-        },
-        put() {},
-        delete: () => queue.add(key),
-      });
-    });
-    waits.set(key, {
-      [Symbol.dispose]() {
-        for (const subscription of subscriptions) subscription[Symbol.dispose]();
-      },
+      const comeBack = (): void => queue.add(key);
+      if (content.resources.length > 0) waits.set(key, followRemovals(name, content.resources, scheduler, comeBack));
     });
   }
 
   async function writeConditions(namespace: KubeObject, content: RemainingContent, signal: AbortSignal): Promise<void> {
-    const now = formatTimestamp(port.runtime.clock.now());
-    await update(namespace, "status", signal, (current) => {
+    const now = formatTimestamp(clock.now());
+    const transform = (current: KubeObject): KubeObject => {
       const status = isJsonObject(current["status"]) ? current["status"] : {};
       return { ...current, status: { ...status, conditions: namespaceConditions(content, status["conditions"], now) } };
-    });
+    };
+    await updateControlled(port, namespaces, namespace, { subresource: "status", transform }, signal);
   }
 
-  const finalize = (namespace: KubeObject, signal: AbortSignal): Promise<void> =>
-    update(namespace, "finalize", signal, (current) => ({
-      ...current,
-      spec: { finalizers: namespaceFinalizersOf(current).filter((finalizer) => finalizer !== NAMESPACE_FINALIZER) },
-    }));
-
-  async function update(
-    { metadata: { name = "", uid = "" } }: KubeObject,
-    subresource: string,
-    signal: AbortSignal,
-    transform: (current: KubeObject) => KubeObject,
-  ): Promise<void> {
-    const call = { verb: "update", resource: namespaces, subresource, namespace: "", name } as const;
-    const context = contextOf(port, call, signal);
-    await namespaces.store.update(context, "", name, { uid, transform, subresource }, CONTROLLER_WRITE);
-  }
-
-  const following = followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {
-    replace(objects) {
-      for (const { key } of objects) queue.add(key);
-    },
-    put: ({ key }) => queue.add(key),
-    delete: ({ key }) => queue.add(key),
-  });
+  const following = followKeys(namespaces, scheduler, (key) => queue.add(key));
 
   const waiting = {
     [Symbol.dispose]() {
@@ -107,4 +63,34 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     },
   };
   return createQueueController(queue, [following, waiting]);
+}
+
+const finalized = (namespace: KubeObject): KubeObject => ({
+  ...namespace,
+  spec: { finalizers: namespaceFinalizersOf(namespace).filter((finalizer) => finalizer !== NAMESPACE_FINALIZER) },
+});
+
+/** Calls back when any of the objects goes that a namespace still has, until disposed. */
+function followRemovals(
+  namespace: string,
+  resources: readonly ControlledResource[],
+  scheduler: Scheduler,
+  onRemoval: () => void,
+): Disposable {
+  const subscriptions = resources.map(({ view, keys }) => {
+    let isFirst = true;
+    return followView({ view, prefix: keys.inNamespace(namespace) }, scheduler, {
+      replace(objects) {
+        if (!isFirst || objects.length === 0) onRemoval();
+        isFirst = false;
+      },
+      put() {},
+      delete: onRemoval,
+    });
+  });
+  return {
+    [Symbol.dispose]() {
+      for (const subscription of subscriptions) subscription[Symbol.dispose]();
+    },
+  };
 }

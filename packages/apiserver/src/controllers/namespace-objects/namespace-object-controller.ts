@@ -6,13 +6,9 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "../controller-port.ts";
+import { createControlled, updateControlled } from "../controlled-objects.ts";
+import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
+import { followKeys } from "../follow-keys.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
@@ -49,15 +45,12 @@ export function createNamespaceObjectController(
   }
 
   async function create(namespace: string, signal: AbortSignal): Promise<void> {
-    const context = contextOf(port, { verb: "create", resource, namespace, name }, signal);
-    const created = { ...object, metadata: { ...object.metadata, namespace } };
-    await resource.store.create(context, namespace, created, CONTROLLER_WRITE);
+    await createControlled(port, resource, { ...object, metadata: { ...object.metadata, namespace } }, signal);
   }
 
   async function restore(namespace: string, signal: AbortSignal): Promise<void> {
-    const context = contextOf(port, { verb: "update", resource, namespace, name }, signal);
     const transform = (current: KubeObject): KubeObject => ({ ...current, data: object["data"] });
-    await resource.store.update(context, namespace, name, { transform, subresource: "" }, CONTROLLER_WRITE);
+    await updateControlled(port, resource, { metadata: { namespace, name } }, { transform }, signal);
   }
 
   const hasChanged = (current: KubeObject): boolean =>
@@ -67,19 +60,13 @@ export function createNamespaceObjectController(
     const parsed = resource.keys.parse(key);
     if (parsed.name === name) queue.add(parsed.namespace);
   };
-  const addNamespace = ({ key }: CachedObject): void => queue.add(namespaces.keys.parse(key).name);
+  const addNamespace = (key: string): void => queue.add(namespaces.keys.parse(key).name);
   const following = [
-    followView({ view: namespaces.view, prefix: namespaces.keys.prefix }, scheduler, {
-      replace(objects) {
-        for (const each of objects) addNamespace(each);
-      },
-      put: addNamespace,
-      delete() {},
-    }),
+    followKeys(namespaces, scheduler, addNamespace),
     followView({ view: resource.view, prefix: resource.keys.prefix }, scheduler, {
       // What is missing is found through the namespaces.
       replace() {
-        for (const each of namespaces.view.list(namespaces.keys.prefix)) addNamespace(each);
+        for (const { key } of namespaces.view.list(namespaces.keys.prefix)) addNamespace(key);
       },
       put: addNamespaceOf,
       delete: addNamespaceOf,

@@ -6,13 +6,8 @@ import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type LabelSelector, selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { followView } from "../../cache/follow-view.ts";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "../controller-port.ts";
+import { updateControlled } from "../controlled-objects.ts";
+import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 
@@ -20,7 +15,7 @@ export function createRoleAggregationController(
   port: Omit<ControllerPort, "resources">,
   clusterRoles: ControlledResource,
 ): Controller {
-  const { view, keys, store } = clusterRoles;
+  const { view, keys } = clusterRoles;
   const aggregated = new Set<string>();
   const queue = new WorkQueue(port, {
     name: "ClusterRoleAggregator",
@@ -33,10 +28,8 @@ export function createRoleAggregationController(
         others.map((object) => object.decode()),
       );
       if (rules === undefined || equalJson(rules, role["rules"] ?? [])) return;
-      const { name = "", uid = "" } = role.metadata;
-      const context = contextOf(port, { verb: "update", resource: clusterRoles, namespace: "", name }, signal);
       const transform = (current: KubeObject): KubeObject => ({ ...current, rules });
-      await store.update(context, "", name, { uid, transform, subresource: "" }, CONTROLLER_WRITE);
+      await updateControlled(port, clusterRoles, role, { transform }, signal);
     },
   });
 

@@ -1,7 +1,6 @@
 // Puts tokens into the Secrets that ask for them, and removes those whose ServiceAccount is gone.
 // Source: k8s.io/kubernetes/pkg/controller/serviceaccount/tokens_controller.go
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   ACCOUNT_NAME_ANNOTATION,
@@ -12,15 +11,9 @@ import {
 import type { ServiceAccountTokens } from "../../authentication/service-account-tokens/service-account-tokens.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "../controller-port.ts";
+import { deleteControlled, passingOverRaces, readControlled, updateControlled } from "../controlled-objects.ts";
+import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController } from "../queue-controller.ts";
-import { passingOverRaces, updateControlled } from "../update-controlled.ts";
 import { WorkQueue } from "../work-queue.ts";
 
 export type TokenSecretOptions = {
@@ -43,7 +36,7 @@ export function createTokenSecretController(
     if (secret === undefined || secret["type"] !== SECRET_TOKEN_TYPE || isBeingDeleted(secret)) return;
     await passingOverRaces(async () => {
       const account = await accountOf(secret, signal);
-      if (account === undefined) await remove(secret, signal);
+      if (account === undefined) await deleteControlled(port, secrets, secret, signal);
       else if (secret["immutable"] !== true && !isAsWanted(secret, account)) {
         const transform = (current: KubeObject): KubeObject => filled(current, account);
         await updateControlled(port, secrets, secret, { transform }, signal);
@@ -59,20 +52,8 @@ export function createTokenSecretController(
     const isSame = (account: KubeObject): boolean => uid === "" || account.metadata.uid === uid;
     const known = accounts.view.get(accounts.keys.of(namespace, name))?.decode();
     if (known !== undefined && isSame(known)) return known;
-    try {
-      const context = contextOf(port, { verb: "get", resource: accounts, namespace, name }, signal);
-      const account = (await accounts.store.get(context, namespace, name, { resourceVersion: "" })).decode();
-      return isSame(account) ? account : undefined;
-    } catch (error) {
-      if (isApiError(error, "NotFound")) return undefined;
-      throw error;
-    }
-  }
-
-  async function remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {
-    const { namespace = "", name = "", uid = "" } = metadata;
-    const context = contextOf(port, { verb: "delete", resource: secrets, namespace, name }, signal);
-    await secrets.store.delete(context, namespace, name, { ...CONTROLLER_WRITE, preconditions: { uid } });
+    const account = await readControlled(port, accounts, { metadata: { namespace, name } }, signal);
+    return account !== undefined && isSame(account) ? account : undefined;
   }
 
   const entriesOf = (namespace: string): Record<string, string> => ({

@@ -6,16 +6,10 @@ import {
   type CertificateSigningRequest,
   conditionsOf,
 } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
-import { followView } from "@postern/apiserver/cache/follow-view";
-import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+import { deleteControlled, passingOverRaces } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
-import { passingOverRaces } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { asRequest, awaitsSigning, type RequestSigner } from "./request-signer.ts";
 
@@ -29,29 +23,21 @@ export function createCertificateSigningController(
   requests: ControlledResource,
   signer: RequestSigner,
 ): Controller {
-  const { view, keys, store } = requests;
   const { clock, scheduler } = port.runtime;
   const queue = new WorkQueue(port, { name: "certificate", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
-    const object = view.get(key);
+    const object = requests.view.get(key);
     if (object === undefined) return;
     const request = asRequest(object.decode());
-    const { name = "", uid = "" } = request.metadata;
+    const { name = "" } = request.metadata;
     if (awaitsSigning(request)) return await passingOverRaces(() => signer.sign(name, signal));
     const endsAt = endOfLife(request);
     if (endsAt > clock.now()) return queue.addAfter(key, endsAt - clock.now());
-    const context = contextOf(port, { verb: "delete", resource: requests, namespace: "", name }, signal);
-    await passingOverRaces(() => store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions: { uid } }));
+    await passingOverRaces(() => deleteControlled(port, requests, request, signal));
   }
 
-  const following = followView({ view, prefix: keys.prefix }, scheduler, {
-    replace(objects) {
-      for (const { key } of objects) queue.add(key);
-    },
-    put: ({ key }) => queue.add(key),
-    delete() {},
-  });
+  const following = followKeys(requests, scheduler, (key) => queue.add(key));
   return createQueueController(queue, [following]);
 }
 

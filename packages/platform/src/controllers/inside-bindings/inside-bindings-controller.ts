@@ -2,8 +2,8 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import { followView } from "@postern/apiserver/cache/follow-view";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
@@ -33,7 +33,7 @@ type Kept = {
 
 export function createInsideBindingsController(
   port: Omit<ControllerPort, "resources">,
-  { instances: { view, keys }, backends }: InsideBindingsOptions,
+  { instances, backends }: InsideBindingsOptions,
 ): Controller {
   const { scheduler } = port.runtime;
   const keptOf = new Map<string, Kept>();
@@ -41,7 +41,7 @@ export function createInsideBindingsController(
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     // What is stored has gone through the schema of its kind.
-    const instance = view.get(key)?.decode() as VirtualClusterInstance | undefined;
+    const instance = instances.view.get(key)?.decode() as VirtualClusterInstance | undefined;
     if (instance === undefined || isBeingDeleted(instance) || instance.status?.phase !== "Ready") return release(key);
     const roles = insideRoles(instance);
     const state = JSON.stringify([instance.metadata.uid, roles]);
@@ -87,13 +87,7 @@ export function createInsideBindingsController(
     keptOf.delete(key);
   }
 
-  const following = followView({ view, prefix: keys.prefix }, scheduler, {
-    replace(objects) {
-      for (const { key } of objects) queue.add(key);
-    },
-    put: ({ key }) => queue.add(key),
-    delete: ({ key }) => queue.add(key),
-  });
+  const following = followKeys(instances, scheduler, (key) => queue.add(key));
   const keeping = {
     [Symbol.dispose]() {
       for (const key of [...keptOf.keys()]) release(key);

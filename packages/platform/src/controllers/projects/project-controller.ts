@@ -2,16 +2,15 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { followView } from "@postern/apiserver/cache/follow-view";
 import {
-  CONTROLLER_WRITE,
-  type ControlledResource,
-  type Controller,
-  type ControllerPort,
-  contextOf,
-} from "@postern/apiserver/controllers/controller-port";
+  createControlled,
+  deleteControlled,
+  passingOverRaces,
+  updateControlled,
+} from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
-import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/update-controlled";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { PlatformNames } from "../../platform-names.ts";
 import { hasFinalizer, withoutFinalizer } from "../../resources/finalizers.ts";
@@ -64,9 +63,8 @@ export function createProjectController(
       kind: "Namespace",
       metadata: { name, labels: { [names.key("project")]: projectName }, annotations: { [uidAnnotation]: uid } },
     };
-    const context = contextOf(port, { verb: "create", resource: namespaces, namespace: "", name }, signal);
     try {
-      await namespaces.store.create(context, "", namespace, CONTROLLER_WRITE);
+      await createControlled(port, namespaces, namespace, signal);
       return "ready";
     } catch (error) {
       if (isApiError(error, "AlreadyExists")) return stateOf(project, namespaceOf(name)) ?? "terminating";
@@ -80,10 +78,7 @@ export function createProjectController(
     const namespace = namespaceOf(name);
     if (namespace !== undefined && belongsTo(namespace, project)) {
       await writeStatus(project, { ...project.status, phase: "Terminating" }, signal);
-      if (isBeingDeleted(namespace)) return;
-      const preconditions = { uid: namespace.metadata.uid ?? "" };
-      const context = contextOf(port, { verb: "delete", resource: namespaces, namespace: "", name }, signal);
-      await namespaces.store.delete(context, "", name, { ...CONTROLLER_WRITE, preconditions });
+      if (!isBeingDeleted(namespace)) await deleteControlled(port, namespaces, namespace, signal);
       return;
     }
     await update(project, "", (current) => withoutFinalizer(current, finalizer), signal);
@@ -107,20 +102,8 @@ export function createProjectController(
     if (project !== undefined) queue.add(projects.keys.of("", project));
   };
   const following = [
-    followView({ view: projects.view, prefix: projects.keys.prefix }, scheduler, {
-      replace(objects) {
-        for (const { key } of objects) queue.add(key);
-      },
-      put: ({ key }) => queue.add(key),
-      delete() {},
-    }),
-    followView({ view: namespaces.view, prefix: namespaces.keys.prefix }, scheduler, {
-      replace(objects) {
-        for (const { key } of objects) requeueProjectOf(key);
-      },
-      put: ({ key }) => requeueProjectOf(key),
-      delete: ({ key }) => requeueProjectOf(key),
-    }),
+    followKeys(projects, scheduler, (key) => queue.add(key)),
+    followKeys(namespaces, scheduler, requeueProjectOf),
   ];
   return createQueueController(queue, following);
 }

@@ -1,0 +1,83 @@
+// What controllers do with single objects, on the server's own account. All of these reject with ApiErrors.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { DeleteOptions } from "../registry/resource-storage.ts";
+import { CONTROLLER_WRITE, type ControlledResource, type ControllerPort, contextOf } from "./controller-port.ts";
+
+type WritePort = { readonly runtime: Pick<ControllerPort["runtime"], "clock"> };
+
+/** Which object, by namespace and name, and by uid where it has to be this one and no other that has taken its name. */
+type ObjectReference = Pick<KubeObject, "metadata">;
+
+type Change = {
+  /** Default: the object itself. */
+  readonly subresource?: string;
+  readonly transform: (current: KubeObject) => KubeObject;
+};
+
+type DeletionTerms = Pick<DeleteOptions, "propagationPolicy"> & {
+  /** The object goes only as it is in this version. */
+  readonly resourceVersion?: string;
+};
+
+/** From the store, where memory may be behind it; undefined when there is none. */
+export async function readControlled(
+  port: WritePort,
+  resource: ControlledResource,
+  { metadata: { namespace = "", name = "" } }: ObjectReference,
+  signal: AbortSignal,
+): Promise<KubeObject | undefined> {
+  const context = contextOf(port, { verb: "get", resource, namespace, name }, signal);
+  try {
+    // An empty resourceVersion asks for the newest state there is.
+    return (await resource.store.get(context, namespace, name, { resourceVersion: "" })).decode();
+  } catch (error) {
+    if (isApiError(error, "NotFound")) return undefined;
+    throw error;
+  }
+}
+
+export async function createControlled(
+  port: WritePort,
+  resource: ControlledResource,
+  object: KubeObject,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace = "", name = "" } = object.metadata;
+  const context = contextOf(port, { verb: "create", resource, namespace, name }, signal);
+  await resource.store.create(context, namespace, object, CONTROLLER_WRITE);
+}
+
+export async function updateControlled(
+  port: WritePort,
+  resource: ControlledResource,
+  { metadata: { namespace = "", name = "", uid = "" } }: ObjectReference,
+  { subresource = "", transform }: Change,
+  signal: AbortSignal,
+): Promise<void> {
+  const context = contextOf(port, { verb: "update", resource, subresource, namespace, name }, signal);
+  await resource.store.update(context, namespace, name, { uid, transform, subresource }, CONTROLLER_WRITE);
+}
+
+/** Unlike an update it always means one uid. */
+export async function deleteControlled(
+  port: WritePort,
+  resource: ControlledResource,
+  { metadata: { namespace = "", name = "", uid = "" } }: ObjectReference,
+  signal: AbortSignal,
+  { resourceVersion, ...terms }: DeletionTerms = {},
+): Promise<void> {
+  const context = contextOf(port, { verb: "delete", resource, namespace, name }, signal);
+  const preconditions = { uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+  await resource.store.delete(context, namespace, name, { ...CONTROLLER_WRITE, ...terms, preconditions });
+}
+
+/** Another writer was faster, and its change is on the way here. */
+export async function passingOverRaces(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+  }
+}
