@@ -22,7 +22,6 @@ import { createWarningRecorder } from "./warning-recorder.ts";
 import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { withAuthorization } from "./with-authorization.ts";
-import { type CorsOptions, withCors } from "./with-cors.ts";
 import { withErrors } from "./with-errors.ts";
 import { DEFAULT_FLOW_CONTROL, type FlowControlLimits, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
@@ -43,10 +42,6 @@ export type HandlerChainDeps = {
   readonly authorizer: Authorizer;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
-  /** Default true: requests that prove nothing go on as `system:anonymous`. */
-  readonly allowAnonymous?: boolean;
-  /** Absent: browsers may not call from other origins. */
-  readonly cors?: CorsOptions;
   readonly flowControl?: FlowControlLimits;
   /** Wrong credentials that a source address may send before its refusals are held back. Absent: any number. */
   readonly failedLogins?: RateLimiter | undefined;
@@ -69,7 +64,6 @@ type Filter = (next: Handler) => Handler;
 export function createHandlerChain(next: Handler, options: HandlerChainDeps): ApiHandler {
   const { clock, random, scheduler } = options.runtime;
   const deps = {
-    allowAnonymous: true,
     flowControl: DEFAULT_FLOW_CONTROL,
     rateLimits: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
@@ -91,7 +85,6 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
   const inner: readonly Filter[] = [
     (handler) => withRequestDeadline (handler, deps),
     (handler) => withWarnings        (handler),
-    (handler) => withCors            (handler, deps),
     (handler) => withErrors          (handler),
     (handler) => withSourceRateLimit (handler, deps),
     (handler) => withAuthentication  (handler, deps),

@@ -18,8 +18,6 @@ import type { RateLimiter } from "./rate-limiter.ts";
 
 export type WithAuthenticationDeps = {
   readonly authenticator: Authenticator;
-  /** Whether requests that prove nothing go on as `system:anonymous`, for authorization to decide. */
-  readonly allowAnonymous: boolean;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -88,16 +86,16 @@ async function holdBack(
   });
 }
 
-/** Throws ApiError 401. */
+/** Requests that prove nothing go on as `system:anonymous`, for authorization to decide. Throws ApiError 401. */
 async function authenticate(
   request: ApiRequest,
-  { authenticator, allowAnonymous }: WithAuthenticationDeps,
+  { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,
 ): Promise<Authentication> {
   const token = presentedToken(request);
   const authentication = await authenticator.authenticate(request);
   if (authentication !== undefined) return authentication;
   // A token that nobody knows is a mistake worth telling, on every path.
-  if (token !== undefined || !allowAnonymous) throw unauthorizedError();
+  if (token !== undefined) throw unauthorizedError();
   return { user: anonymousUser };
 }
 
