@@ -4,13 +4,13 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createNamespaceLifecycle, type NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import { createOwnerReferencesAdmission } from "../admission/owner-references.ts";
+import { SERVICE_ACCOUNT_ISSUER } from "../authentication/service-account-tokens/bound-token.ts";
 import type { ServiceAccountKey } from "../authentication/service-account-tokens/service-account-key.ts";
 import {
   createServiceAccountTokens,
-  SERVICE_ACCOUNT_ISSUER,
   type ServiceAccountTokens,
-  type TokenSubjects,
 } from "../authentication/service-account-tokens/service-account-tokens.ts";
+import type { TokenSubjects } from "../authentication/service-account-tokens/token-subjects.ts";
 import { type TokenAuthenticator, unionTokenAuthenticator } from "../authentication/token-authenticator.ts";
 import { type Authorizer, type RuleResolver, unionAuthorizer, unionRuleResolver } from "../authorization/authorizer.ts";
 import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";

@@ -4,9 +4,9 @@
 import { methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { NonResourceHandler } from "../../health/non-resource-handler.ts";
 import { type ApiResponse, jsonResponse } from "../../transport/api-response.ts";
+import { SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
 import { TOKEN_ALGORITHM } from "./json-web-token.ts";
 import type { ServiceAccountKey } from "./service-account-key.ts";
-import { SERVICE_ACCOUNT_ISSUER } from "./service-account-tokens.ts";
 
 const CONFIGURATION_PATH = "/.well-known/openid-configuration";
 const KEYS_PATH = "/openid/v1/jwks";

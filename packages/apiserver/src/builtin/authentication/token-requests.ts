@@ -13,12 +13,9 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
-import {
-  type ObjectIdentity,
-  SERVICE_ACCOUNT_ISSUER,
-  type ServiceAccountTokens,
-  type TokenSubjects,
-} from "../../authentication/service-account-tokens/service-account-tokens.ts";
+import { SERVICE_ACCOUNT_ISSUER } from "../../authentication/service-account-tokens/bound-token.ts";
+import type { ServiceAccountTokens } from "../../authentication/service-account-tokens/service-account-tokens.ts";
+import type { ObjectIdentity, TokenSubjects } from "../../authentication/service-account-tokens/token-subjects.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
 import { AUTHENTICATION_GROUP } from "./user-info-fields.ts";
 
