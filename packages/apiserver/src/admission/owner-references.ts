@@ -6,7 +6,7 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
-import type { AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
+import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "./admission-plugin.ts";
 import { forbiddenByAdmission } from "./forbidden-by-admission.ts";
@@ -25,95 +25,76 @@ export type OwnerReferencesOptions = {
  * allowed to delete the owner, else 422; upstream asks for `update` on the owner's finalizers and answers 403, against its own
  * description of the field.
  */
-export function createOwnerReferencesAdmission({ authorizer, findKind }: OwnerReferencesOptions): AdmissionPlugin {
-  const mayDelete = async (
-    { context, resource: { version } }: AdmissionAttributes,
-    target: {
-      readonly group: string;
-      readonly resource: string;
-      readonly subresource?: string;
-      readonly namespace: string;
-      readonly name: string;
-    },
-  ): Promise<AuthorizationDecision> =>
-    authorizer.authorize({
-      user: context.user,
-      credential: context.credential,
-      verb: "delete",
-      isResourceRequest: true,
-      apiGroup: target.group,
-      apiVersion: version,
-      resource: target.resource,
-      subresource: target.subresource ?? "",
-      namespace: target.namespace,
-      name: target.name,
-      path: "",
-    });
+export const createOwnerReferencesAdmission = (options: OwnerReferencesOptions): AdmissionPlugin => ({
+  name: "OwnerReferencesPermissionEnforcement",
 
-  const checkBlocking = async (
-    attributes: AdmissionAttributes,
-    reference: OwnerReference,
-    index: number,
-  ): Promise<readonly FieldError[]> => {
-    const path = `metadata.ownerReferences[${index}].blockOwnerDeletion`;
-    const { apiVersion, kind, name } = reference;
-    const owner = findKind(parseApiVersion(apiVersion)?.group ?? "", kind);
-    if (owner === undefined) {
-      return [
-        forbiddenError(
-          path,
-          `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}`,
-        ),
-      ];
-    }
-    const decision = await mayDelete(attributes, {
-      group: owner.group,
-      resource: owner.plural,
-      namespace: owner.namespaced ? attributes.namespace : "",
-      name,
-    });
-    if (decision.verdict === "allow") return [];
-    return [
-      forbiddenError(
-        path,
-        "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't delete" +
-          (decision.reason === "" ? "" : `: ${decision.reason}`),
+  async validate(attributes) {
+    const { operation, object, oldObject, resource } = attributes;
+    if (object === undefined || (operation !== "create" && operation !== "update")) return;
+    const owners = object.metadata.ownerReferences ?? [];
+    const oldOwners = oldObject?.metadata.ownerReferences ?? [];
+    if (equalJson(owners, oldOwners)) return;
+
+    if (operation === "update") await requireDeletable(options, attributes);
+    const errors = await Promise.all(
+      owners.map((owner, index) =>
+        isNewlyBlocking(owner, oldOwners) ? checkBlocking(options, attributes, owner, index) : ([] as const),
       ),
-    ];
-  };
-
-  return {
-    name: "OwnerReferencesPermissionEnforcement",
-
-    async validate(attributes) {
-      const { operation, object, oldObject, resource } = attributes;
-      if (object === undefined || (operation !== "create" && operation !== "update")) return;
-      const owners = object.metadata.ownerReferences ?? [];
-      const oldOwners = oldObject?.metadata.ownerReferences ?? [];
-      if (equalJson(owners, oldOwners)) return;
-
-      if (operation === "update") {
-        const { subresource, namespace, name } = attributes;
-        const { group, plural } = resource;
-        const decision = await mayDelete(attributes, { group, resource: plural, subresource, namespace, name });
-        if (decision.verdict !== "allow") {
-          const why = `cannot set an ownerRef on a resource you can't delete: ${decision.reason}, <nil>`;
-          throw forbiddenByAdmission(attributes, why);
-        }
-      }
-
-      const errors = await Promise.all(
-        owners.map((owner, index) =>
-          isNewlyBlocking(owner, oldOwners) ? checkBlocking(attributes, owner, index) : ([] as const),
-        ),
-      );
-      if (errors.flat().length > 0) {
-        throw invalidObjectError(resource, object.metadata.name ?? "", errors.flat());
-      }
-    },
-  };
-}
+    );
+    if (errors.flat().length > 0) {
+      throw invalidObjectError(resource, object.metadata.name ?? "", errors.flat());
+    }
+  },
+});
 
 const isNewlyBlocking = (owner: OwnerReference, oldOwners: readonly OwnerReference[]): boolean =>
   owner.blockOwnerDeletion === true &&
   !oldOwners.some(({ uid, blockOwnerDeletion }) => uid === owner.uid && blockOwnerDeletion === true);
+
+async function requireDeletable(
+  { authorizer }: OwnerReferencesOptions,
+  attributes: AdmissionAttributes,
+): Promise<void> {
+  const { resource, subresource, namespace, name } = attributes;
+  const target = { apiGroup: resource.group, resource: resource.plural, subresource, namespace, name };
+  const decision = await mayDelete(authorizer, attributes, target);
+  if (decision.verdict === "allow") return;
+  const why = `cannot set an ownerRef on a resource you can't delete: ${decision.reason}, <nil>`;
+  throw forbiddenByAdmission(attributes, why);
+}
+
+async function checkBlocking(
+  { authorizer, findKind }: OwnerReferencesOptions,
+  attributes: AdmissionAttributes,
+  { apiVersion, kind, name }: OwnerReference,
+  index: number,
+): Promise<readonly FieldError[]> {
+  const refuse = (why: string): readonly FieldError[] => [
+    forbiddenError(`metadata.ownerReferences[${index}].blockOwnerDeletion`, `cannot set blockOwnerDeletion ${why}`),
+  ];
+  const owner = findKind(parseApiVersion(apiVersion)?.group ?? "", kind);
+  if (owner === undefined) {
+    return refuse(`in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}`);
+  }
+  const namespace = owner.namespaced ? attributes.namespace : "";
+  const target = { apiGroup: owner.group, resource: owner.plural, subresource: "", namespace, name };
+  const decision = await mayDelete(authorizer, attributes, target);
+  if (decision.verdict === "allow") return [];
+  const reason = decision.reason === "" ? "" : `: ${decision.reason}`;
+  return refuse(`if an ownerReference refers to a resource you can't delete${reason}`);
+}
+
+const mayDelete = async (
+  authorizer: Authorizer,
+  { context: { user, credential }, resource: { version } }: AdmissionAttributes,
+  target: Pick<AuthorizationAttributes, "apiGroup" | "resource" | "subresource" | "namespace" | "name">,
+): Promise<AuthorizationDecision> =>
+  authorizer.authorize({
+    user,
+    credential,
+    verb: "delete",
+    isResourceRequest: true,
+    apiVersion: version,
+    path: "",
+    ...target,
+  });

@@ -5,7 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import type { Authorizer, RuleResolver } from "../../authorization/authorizer.ts";
+import type { AuthorizationAttributes, Authorizer, RuleResolver } from "../../authorization/authorizer.ts";
 import { isMaster } from "../../authorization/masters-authorizer.ts";
 import { compactRules, describeRule, quoteGoList, uncoveredRules } from "../../authorization/rbac/covers.ts";
 import { FULL_AUTHORITY, type PolicyRule, RBAC_GROUP, readPolicyRules } from "../../authorization/rbac/policy-rule.ts";
@@ -35,97 +35,88 @@ export type EscalationCheck = {
   binding(binding: KubeObject, old: KubeObject | undefined, context: RequestContext): Promise<void>;
 };
 
-export function createEscalationCheck({ authorizer, ruleResolver, source }: EscalationCheckOptions): EscalationCheck {
-  const isAllowed = async (
-    { user, credential }: RequestContext,
-    target: {
-      readonly verb: "escalate" | "bind";
-      readonly group: string;
-      readonly resource: string;
-      readonly namespace: string;
-      readonly name: string;
-    },
-  ): Promise<boolean> => {
-    const decision = await authorizer.authorize({
-      user,
-      credential,
-      verb: target.verb,
-      isResourceRequest: true,
-      apiGroup: target.group,
-      apiVersion: "*",
-      resource: target.resource,
-      subresource: "",
-      namespace: target.namespace,
-      name: target.name,
-      path: "",
-    });
-    return decision.verdict === "allow";
-  };
+export const createEscalationCheck = (options: EscalationCheckOptions): EscalationCheck => ({
+  async role(role, old, context) {
+    if (isExempt(role, old, context)) return;
+    const { namespace = "", name = "" } = role.metadata;
+    const resource = role.kind === "Role" ? "roles" : "clusterroles";
+    const target = { apiGroup: RBAC_GROUP, resource, namespace, name };
+    const mayEscalate = await isAllowed(options, context, "escalate", target);
+    const refuse = (why: string): never => {
+      throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
+    };
+    const missing = await missingRights(options, context, namespace, readPolicyRules(role["rules"]), mayEscalate);
+    if (missing !== undefined) refuse(missing);
+    if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
+    // It can gather anything, now and later.
+    if ((await missingRights(options, context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
+      refuse("must have cluster-admin privileges to use the aggregationRule");
+    }
+  },
 
-  /**
-   * What the caller would give away without holding it, as a refusal prints it; undefined when nothing. Whoever may give away what they do
-   * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
-   */
-  const missingRights = async (
-    context: RequestContext,
-    namespace: string,
-    wanted: readonly PolicyRule[],
-    mayGiveAll: boolean,
-  ): Promise<string | undefined> => {
-    const { user, credential } = context;
-    const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential);
-    const uncovered = resolved === undefined ? [] : uncoveredRules(policyRulesOf(resolved), wanted);
-    const missing = uncovered.length > 0 ? uncovered : await rulesClosedOutside(context, namespace, wanted);
-    if (missing.length === 0) return undefined;
-    const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
-    const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
-    const errors = resolved?.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
-    return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
-  };
+  async binding(binding, old, context) {
+    if (isExempt(binding, old, context)) return;
+    const { namespace = "", name = "" } = binding.metadata;
+    const roleRef = readRoleRef(binding["roleRef"]);
+    // Anything else is refused by validation, which comes next.
+    if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
+    const role = roleRef.kind === "Role" ? "roles" : "clusterroles";
+    const target = { apiGroup: roleRef.apiGroup, resource: role, namespace, name: roleRef.name };
+    const mayBind = await isAllowed(options, context, "bind", target);
+    const rules = options.source.rulesOf(roleRef, namespace);
+    if (rules === undefined && !mayBind) {
+      throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
+    }
+    // A role that is yet to come may open anything.
+    const missing = await missingRights(options, context, namespace, rules ?? FULL_AUTHORITY, mayBind);
+    if (missing === undefined) return;
+    const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
+    throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
+  },
+});
 
-  return {
-    async role(role, old, context) {
-      if (isMaster(context.user) || (old !== undefined && changesOnlyForGarbageCollection(role, old))) return;
-      const { namespace = "", name = "" } = role.metadata;
-      const resource = role.kind === "Role" ? "roles" : "clusterroles";
-      const mayEscalate = await isAllowed(context, { verb: "escalate", group: RBAC_GROUP, resource, namespace, name });
-      const refuse = (why: string): never => {
-        throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, why);
-      };
-      const missing = await missingRights(context, namespace, readPolicyRules(role["rules"]), mayEscalate);
-      if (missing !== undefined) refuse(missing);
-      if (role["aggregationRule"] === undefined && old?.["aggregationRule"] === undefined) return;
-      // It can gather anything, now and later.
-      if ((await missingRights(context, "", FULL_AUTHORITY, mayEscalate)) !== undefined) {
-        refuse("must have cluster-admin privileges to use the aggregationRule");
-      }
-    },
+const isExempt = (object: KubeObject, old: KubeObject | undefined, { user }: RequestContext): boolean =>
+  isMaster(user) || (old !== undefined && changesOnlyForGarbageCollection(object, old));
 
-    async binding(binding, old, context) {
-      if (isMaster(context.user) || (old !== undefined && changesOnlyForGarbageCollection(binding, old))) return;
-      const { namespace = "", name = "" } = binding.metadata;
-      const roleRef = readRoleRef(binding["roleRef"]);
-      // Anything else is refused by validation, which comes next.
-      if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) return;
-      const target = {
-        verb: "bind",
-        group: roleRef.apiGroup,
-        resource: roleRef.kind === "Role" ? "roles" : "clusterroles",
-        namespace,
-        name: roleRef.name,
-      } as const;
-      const mayBind = await isAllowed(context, target);
-      const rules = source.rulesOf(roleRef, namespace);
-      if (rules === undefined && !mayBind) {
-        throw notFoundError({ group: RBAC_GROUP, resource: roleRef.kind.toLowerCase() }, roleRef.name);
-      }
-      // A role that is yet to come may open anything.
-      const missing = await missingRights(context, namespace, rules ?? FULL_AUTHORITY, mayBind);
-      if (missing === undefined) return;
-      const resource = binding.kind === "RoleBinding" ? "rolebindings" : "clusterrolebindings";
-      throw forbiddenRequestError({ group: RBAC_GROUP, resource }, name, missing);
-    },
-  };
+async function isAllowed(
+  { authorizer }: EscalationCheckOptions,
+  { user, credential }: RequestContext,
+  verb: "escalate" | "bind",
+  target: Pick<AuthorizationAttributes, "apiGroup" | "resource" | "namespace" | "name">,
+): Promise<boolean> {
+  const decision = await authorizer.authorize({
+    user,
+    credential,
+    verb,
+    isResourceRequest: true,
+    apiVersion: "*",
+    subresource: "",
+    path: "",
+    ...target,
+  });
+  return decision.verdict === "allow";
+}
+
+/**
+ * What the caller would give away without holding it, as a refusal prints it; undefined when nothing. Whoever may give away what they do
+ * not hold (`mayGiveAll`) is still held to what their credential opens on the way here: that they cannot widen.
+ */
+async function missingRights(
+  { ruleResolver }: EscalationCheckOptions,
+  context: RequestContext,
+  namespace: string,
+  wanted: readonly PolicyRule[],
+  mayGiveAll: boolean,
+): Promise<string | undefined> {
+  const { user, credential } = context;
+  const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential);
+  const uncovered = resolved === undefined ? [] : uncoveredRules(policyRulesOf(resolved), wanted);
+  const missing = uncovered.length > 0 ? uncovered : await rulesClosedOutside(context, namespace, wanted);
+  if (missing.length === 0) return undefined;
+  const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
+  const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
+  const errors = resolved?.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
 }
 
 /** The garbage collector may touch what it could not have written. */
