@@ -1,9 +1,10 @@
 // The last step of the build: puts the command into few files. Node takes longer to find and load its eight hundred modules than to run them.
 
-import { readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
+import { replaceBuild } from "./replace-build.ts";
 
 const pathOf = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
@@ -25,10 +26,11 @@ const withAddresses: Plugin = {
   },
 };
 
-await rm(FOLDER, { recursive: true, force: true });
-await build({
+const { outputFiles } = await build({
   entryPoints: { postern: pathOf("packages/cli/src/main.ts") },
   outdir: FOLDER,
+  // Written below, so that the command is whole at every moment.
+  write: false,
   bundle: true,
   // What is loaded on demand stays in files of its own.
   splitting: true,
@@ -46,3 +48,9 @@ await build({
   },
   plugins: [withAddresses],
 });
+const ENTRY = "postern.js";
+const files = outputFiles.map(({ path, contents }) => {
+  const name = relative(FOLDER, path);
+  return { name, contents, mode: name === ENTRY ? 0o755 : 0o644 };
+});
+await replaceBuild(FOLDER, files, ENTRY);

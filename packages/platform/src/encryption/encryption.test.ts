@@ -2,6 +2,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage, StorageEvent } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { withMethods } from "@postern/apiserver/storage/testing/with-methods";
 import { describe, expect, it } from "vitest";
 import { createInternalRecords, createInternalValues } from "../embedded-clusters/internal-records.ts";
 import { deriveRingKey } from "./key-ring.ts";
@@ -42,15 +43,6 @@ function sealed(storage: Storage, ring: StoredKeyRing) {
 
 const pass = (storage: Storage, ring: StoredKeyRing) =>
   reencryptStore({ storage, ring, random, signal, pause: async () => {}, onStep: () => {} });
-
-/** The store, with other methods in place of some. */
-const withMethods = (storage: Storage, methods: Partial<Storage>): Storage =>
-  new Proxy(storage, {
-    get(target, name) {
-      const method = Reflect.get(methods, name) ?? Reflect.get(target, name, target);
-      return typeof method === "function" ? method.bind(target) : method;
-    },
-  });
 
 const textOf = (value: Uint8Array | undefined): string => Buffer.from(value ?? []).toString();
 

@@ -1,50 +1,13 @@
 // What a watch is told when its way to etcd breaks, and etcd is not the same any more when it is back.
 
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEtcdStorage } from "./etcd-storage.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
+import { startWay } from "./testing/start-way.ts";
 
 const value = Buffer.from("x");
-
-/** The way to an etcd, which can be broken and lead elsewhere. */
-async function startWay(to: string) {
-  let target: string | undefined = to;
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const [host = "", port = ""] = target?.split(":") ?? [];
-    const far = target === undefined ? undefined : connect(Number(port), host);
-    for (const socket of [near, far]) {
-      if (socket === undefined) continue;
-      sockets.add(socket);
-      socket.on("error", () => {}).on("close", () => sockets.delete(socket));
-    }
-    if (far === undefined) near.destroy();
-    else near.pipe(far).pipe(near);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const breakAll = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    endpoint: `127.0.0.1:${typeof address === "object" ? address?.port : 0}`,
-    break() {
-      target = undefined;
-      breakAll();
-    },
-    mend(next: string) {
-      target = next;
-    },
-    [Symbol.dispose]() {
-      breakAll();
-      server.close();
-    },
-  };
-}
 
 describe.skipIf(whyNoEtcd() !== undefined)("a way to etcd that breaks", () => {
   let etcd: EtcdCluster;

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEtcdLeaderElection } from "./etcd-leader-election.ts";
 import { EtcdLease } from "./etcd-lease.ts";
 import { type EtcdStorage, openEtcdStorage } from "./etcd-storage.ts";
-import { systemScheduler } from "./etcd-timers.ts";
+import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
+import { startWay } from "./testing/start-way.ts";
 
 describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
   let etcd: EtcdCluster;
@@ -103,6 +104,38 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     await two.connection.call(two.connection.methods.leaseRevoke, { ID: lease.id }, { repeatable: true });
     await leaseRunsOut(4);
     expect(lease.signal.aborted).toBe(true);
+  });
+
+  test("a lease is counted from the question, however late the answer to it comes", async () => {
+    using way = await startWay(etcd.endpoints[0]!);
+    await using far = await openEtcdStorage({ endpoints: [way.endpoint] });
+    const { connection } = far;
+    const ttlSeconds = 1;
+    // No timer ends anything here, and none asks before it is told to.
+    const tasks: (() => void)[] = [];
+    let planned = (): void => {};
+    const scheduler: Scheduler = {
+      schedule(_delayMs, task) {
+        tasks.push(task);
+        planned();
+        return { [Symbol.dispose]: () => {} };
+      },
+    };
+    const renewed = await EtcdLease.grant({ connection, scheduler, ttlSeconds });
+    way.holdAnswers();
+    tasks.at(-1)!();
+    const answered = new Promise<void>((resolve) => {
+      planned = resolve;
+      renewed.signal.addEventListener("abort", () => resolve());
+    });
+    const granting = EtcdLease.grant({ connection, scheduler: systemScheduler, ttlSeconds });
+    await new Promise((resolve) => setTimeout(resolve, ttlSeconds * 1_000));
+    way.releaseAnswers();
+    await answered;
+    expect(renewed.isHeld()).toBe(false);
+    const granted = await granting;
+    expect(granted.isHeld()).toBe(false);
+    for (const lease of [renewed, granted]) await lease[Symbol.asyncDispose]();
   });
 
   test("a leader stays leader for longer than its lease", async () => {
