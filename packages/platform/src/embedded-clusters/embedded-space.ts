@@ -6,7 +6,8 @@ import { updateControlled } from "@postern/apiserver/controllers/controlled-obje
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import { isWithin } from "../virtual-clusters/kubernetes-backend/namespaced-target.ts";
-import type { SpaceBackend, SpaceMetadata } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
+import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
+import { carries, type SpaceMetadata } from "../virtual-clusters/space-metadata.ts";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./embedded-backend.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
@@ -47,7 +48,7 @@ export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string
     const wanted = { name: namespace, ...metadata };
     await createWhenAbsent(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: wanted }, clock, signal);
     const current = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
-    if (current === undefined || isLabelled(current, metadata)) return;
+    if (current === undefined || carries(current, metadata)) return;
     const transform = (object: KubeObject): KubeObject => withMetadata(object, metadata);
     await updateControlled({ runtime }, namespaces, { metadata: { name: namespace } }, { transform }, signal);
   }
@@ -62,11 +63,3 @@ const withMetadata = (object: KubeObject, { labels, annotations }: SpaceMetadata
     annotations: { ...object.metadata.annotations, ...annotations },
   },
 });
-
-const isLabelled = ({ metadata }: KubeObject, { labels, annotations }: SpaceMetadata): boolean =>
-  covers(metadata.labels, labels) && covers(metadata.annotations, annotations);
-
-const covers = (
-  actual: { readonly [key: string]: string } = {},
-  wanted: { readonly [key: string]: string } = {},
-): boolean => Object.entries(wanted).every(([key, value]) => actual[key] === value);

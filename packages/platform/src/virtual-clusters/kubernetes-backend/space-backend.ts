@@ -1,19 +1,18 @@
 // Reaches a space: a namespace of a connected cluster, made and removed with the instance that it belongs to.
 
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { conflictError, isApiError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { conflictError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { createResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
+import { carries, type SpaceMetadata } from "../space-metadata.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { bindRoles } from "./bind-roles.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterSource } from "./cluster-source.ts";
 import { namespacedProxy } from "./namespaced-target.ts";
-import { asOwnRequest } from "./own-request.ts";
 import { probeHealth } from "./probe-health.ts";
+import { createSpaceNamespace } from "./space-namespace.ts";
 
 /** All methods reject with ApiErrors. */
 export type SpaceBackend = Pick<
@@ -27,11 +26,6 @@ export type SpaceBackend = Pick<
   provision(metadata: SpaceMetadata, signal: AbortSignal): Promise<void>;
   /** Resolves with true once the namespace is gone; it takes its content along, which may last. */
   remove(signal: AbortSignal): Promise<boolean>;
-};
-
-export type SpaceMetadata = {
-  readonly labels?: { readonly [key: string]: string };
-  readonly annotations?: { readonly [key: string]: string };
 };
 
 export type SpaceBackendOptions = {
@@ -49,46 +43,17 @@ export type SpaceBackendOptions = {
 /** How long a namespace that was this space's is taken to be still. */
 const OWNED_MS = 10_000;
 
-export function createSpaceBackend({
-  host,
-  namespace,
-  uid,
-  names,
-  clock,
-  scheduler,
-}: SpaceBackendOptions): SpaceBackend {
-  const ownerLabel = names.key("space-instance-uid");
-  const isOurs = ({ metadata }: KubeObject): boolean => metadata.labels?.[ownerLabel] === uid;
-  const namespacesOf = ({ client }: ClusterConnection) =>
-    createResourceClient(client, { group: "", version: "v1", resource: "namespaces" });
-
-  async function find(connection: ClusterConnection, signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      return await asOwnRequest("look for the namespace", namespacesOf(connection).get(namespace, { signal }));
-    } catch (error) {
-      if (isApiError(error) && isApiError(error.cause, "NotFound")) return undefined;
-      throw error;
-    }
-  }
-
-  const create = (connection: ClusterConnection, metadata: SpaceMetadata, signal: AbortSignal) => {
-    const labels = { ...metadata.labels, [ownerLabel]: uid, "app.kubernetes.io/managed-by": names.name };
-    const object: JsonObject = {
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: namespace, labels, annotations: { ...metadata.annotations } },
-    };
-    return asOwnRequest("create the namespace", namespacesOf(connection).create(object, { signal }));
-  };
-
+export function createSpaceBackend(options: SpaceBackendOptions): SpaceBackend {
+  const { host, namespace, names, clock, scheduler } = options;
+  const own = createSpaceNamespace(options);
   let ownedAt = Number.NEGATIVE_INFINITY;
 
   /** Whoever makes an instance chooses the namespace that it points at. */
   async function mustBeOurs(connection: ClusterConnection, signal: AbortSignal): Promise<void> {
     if (clock.elapsed() - ownedAt < OWNED_MS) return;
-    const found = await find(connection, signal);
+    const found = await own.find(connection, signal);
     if (found === undefined) throw unreachableError(NOT_PROVISIONED);
-    if (!isOurs(found)) throw taken(namespace);
+    if (!own.isOurs(found)) throw taken(namespace);
     ownedAt = clock.elapsed();
   }
 
@@ -101,20 +66,10 @@ export function createSpaceBackend({
     },
     async provision(metadata, signal) {
       const connection = await host.connect(signal);
-      const found = await find(connection, signal);
-      if (found === undefined) {
-        await create(connection, metadata, signal);
-        return;
-      }
-      if (!isOurs(found)) throw taken(namespace);
-      if (
-        !covers(found.metadata.labels, metadata.labels) ||
-        !covers(found.metadata.annotations, metadata.annotations)
-      ) {
-        const patch = { metadata: { labels: { ...metadata.labels }, annotations: { ...metadata.annotations } } };
-        const work = namespacesOf(connection).patch(namespace, { type: "merge", patch }, { signal });
-        await asOwnRequest("label the namespace", work);
-      }
+      const found = await own.find(connection, signal);
+      if (found === undefined) return await own.create(connection, metadata, signal);
+      if (!own.isOurs(found)) throw taken(namespace);
+      if (!carries(found, metadata)) await own.label(connection, metadata, signal);
     },
     async bindRoles(clusterRoles, signal) {
       const connection = await host.connect(signal);
@@ -124,22 +79,17 @@ export function createSpaceBackend({
     async remove(signal) {
       const connection = await host.connect(signal);
       ownedAt = Number.NEGATIVE_INFINITY;
-      const found = await find(connection, signal);
-      if (found === undefined || !isOurs(found)) return true;
+      const found = await own.find(connection, signal);
+      if (found === undefined || !own.isOurs(found)) return true;
       if (isBeingDeleted(found)) return false;
-      const { uid: foundUid } = found.metadata;
-      const preconditions = foundUid === undefined ? {} : { preconditions: { uid: foundUid } };
-      await asOwnRequest(
-        "delete the namespace",
-        namespacesOf(connection).delete(namespace, { signal, ...preconditions }),
-      );
-      return (await find(connection, signal)) === undefined;
+      await own.delete(connection, found, signal);
+      return (await own.find(connection, signal)) === undefined;
     },
     async health(signal) {
       const health = await probeHealth((bounded) => host.connect(bounded), { scheduler }, signal);
       if (!health.ready) return health;
-      const found = await find(await host.connect(signal), signal);
-      if (found !== undefined && isOurs(found)) return health;
+      const found = await own.find(await host.connect(signal), signal);
+      if (found !== undefined && own.isOurs(found)) return health;
       return { ready: false, ...NOT_PROVISIONED };
     },
   };
@@ -149,8 +99,3 @@ const NOT_PROVISIONED = { reason: "NotProvisioned", message: "the namespace has 
 
 const taken = (namespace: string) =>
   conflictError({ group: "", resource: "namespaces" }, namespace, "it is there already, and is not this space's");
-
-const covers = (
-  actual: { readonly [key: string]: string } = {},
-  wanted: { readonly [key: string]: string } = {},
-): boolean => Object.entries(wanted).every(([key, value]) => actual[key] === value);
