@@ -9,22 +9,6 @@ import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./ke
 import type { PlatformRequest } from "./request-target.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, textOfEntry } from "./scope-entry.ts";
 
-export type KeyUsage = {
-  /** A request that was let through. Of what is known already it costs two look-ups and a short text. */
-  note(request: PlatformRequest, subject: Subject): void;
-  of(uid: string): KeyUsageSummary;
-  /** What this server has noted itself; undefined where that is nothing, or was forgotten. */
-  noted(uid: string): KeyUsageSummary | undefined;
-  /** uids of the keys with something new since they were last taken. */
-  takeUnwritten(): readonly string[];
-  /** Puts one back that could not be written. */
-  returnUnwritten(uid: string): void;
-  /** The key is gone. */
-  forget(uid: string): void;
-  /** uids of the keys that have gone since they were last taken. */
-  takeForgotten(): readonly string[];
-};
-
 export type KeyUsageOptions = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byId">;
@@ -32,103 +16,119 @@ export type KeyUsageOptions = {
   readonly records?: ViewPrefix | undefined;
 };
 
-type Used = { entries: Map<string, ScopeEntry>; beyond: Set<string>; complete: boolean; readonly since: number };
+type Used = {
+  readonly entries: Map<string, ScopeEntry>;
+  readonly beyond: Set<string>;
+  complete: boolean;
+  readonly since: number;
+};
 
 const MAX_KEYS = 20_000;
 /** Of names and paths that nobody has bounded before. */
 const MAX_TEXT_LENGTH = 300;
 
-export function createKeyUsage({ names, keys, records }: KeyUsageOptions, startedAt: number): KeyUsage {
-  const byUid = new Map<string, Used>();
-  const forgotten = new Set<string>();
-  let unwritten = new Set<string>();
-  let since = startedAt;
+/** `startedAt` in milliseconds since the epoch: what was used before is not known. */
+export const createKeyUsage = (options: KeyUsageOptions, startedAt: number): KeyUsage =>
+  new KeyUsage(options, startedAt);
 
-  const usedBy = (uid: string): Used => {
-    const known = byUid.get(uid);
+export class KeyUsage {
+  readonly #options: KeyUsageOptions;
+  readonly #byUid = new Map<string, Used>();
+  readonly #forgotten = new Set<string>();
+  #unwritten = new Set<string>();
+  /** Of keys that are not in memory nothing is known before this. */
+  #since: number;
+
+  constructor(options: KeyUsageOptions, startedAt: number) {
+    this.#options = options;
+    this.#since = startedAt;
+  }
+
+  /** A request that was let through. Of what is known already it costs two look-ups and a short text. */
+  note(request: PlatformRequest, { credential }: Subject): void {
+    const { names, keys } = this.#options;
+    const key = credential === undefined ? undefined : keys.byId(credential.id);
+    if (key === undefined) return;
+    const entry = scopeEntryFor(request, names);
+    if (entry === "always-open") return;
+    const used = this.#usedBy(key.uid);
+    const text = entry === undefined ? describeRequest(request) : textOfEntry(entry);
+    const known = entry === undefined ? used.beyond : used.entries;
+    if (known.has(text)) return;
+    const fits = known.size < MAX_ENTRIES && text.length <= MAX_TEXT_LENGTH;
+    if (!fits && !used.complete) return;
+    if (!fits) used.complete = false;
+    else if (entry === undefined) used.beyond.add(text);
+    else used.entries.set(text, entry);
+    this.#unwritten.add(key.uid);
+  }
+
+  of(uid: string): KeyUsageSummary {
+    const { records } = this.#options;
+    const own = this.noted(uid);
+    const stored = records?.view.get(records.prefix + uid);
+    if (stored === undefined) return own ?? { since: this.#since, entries: [], beyondScopes: [], complete: true };
+    const written = decodeUsage(stored);
+    return own === undefined ? written : mergeUsage(written, own);
+  }
+
+  /** What this server has noted itself; undefined where that is nothing, or was forgotten. */
+  noted(uid: string): KeyUsageSummary | undefined {
+    const used = this.#byUid.get(uid);
+    if (used === undefined) return undefined;
+    const { since, entries, beyond, complete } = used;
+    return { since, entries: [...entries.values()], beyondScopes: [...beyond].sort(), complete };
+  }
+
+  /** uids of the keys with something new since they were last taken. */
+  takeUnwritten(): readonly string[] {
+    const taken = [...this.#unwritten];
+    this.#unwritten = new Set();
+    return taken;
+  }
+
+  /** Puts one back that could not be written. */
+  returnUnwritten(uid: string): void {
+    if (this.#byUid.has(uid)) this.#unwritten.add(uid);
+  }
+
+  /** The key is gone. */
+  forget(uid: string): void {
+    this.#byUid.delete(uid);
+    this.#unwritten.delete(uid);
+    this.#forgotten.add(uid);
+  }
+
+  /** uids of the keys that have gone since they were last taken. */
+  takeForgotten(): readonly string[] {
+    const taken = [...this.#forgotten];
+    this.#forgotten.clear();
+    return taken;
+  }
+
+  #usedBy(uid: string): Used {
+    const known = this.#byUid.get(uid);
     if (known !== undefined) return known;
-    if (byUid.size >= MAX_KEYS) forgetOne();
-    const used: Used = { entries: new Map(), beyond: new Set(), complete: true, since };
-    byUid.set(uid, used);
+    if (this.#byUid.size >= MAX_KEYS) this.#makeRoom();
+    const used: Used = { entries: new Map(), beyond: new Set(), complete: true, since: this.#since };
+    this.#byUid.set(uid, used);
     // Also of a key that was used for nothing that needs a scope: that it is known since then is worth keeping.
-    unwritten.add(uid);
+    this.#unwritten.add(uid);
     return used;
-  };
+  }
 
-  /** Preferably one that is in the store. */
-  const forgetOne = (): void => {
-    for (const uid of byUid.keys()) {
-      if (unwritten.has(uid)) continue;
-      byUid.delete(uid);
+  /** Drops one from memory, preferably one that is in the store. */
+  #makeRoom(): void {
+    for (const uid of this.#byUid.keys()) {
+      if (this.#unwritten.has(uid)) continue;
+      this.#byUid.delete(uid);
       return;
     }
-    const [oldest] = byUid.keys();
+    const [oldest] = this.#byUid.keys();
     if (oldest === undefined) return;
     // Of what was forgotten nothing is known any more: neither when it began.
-    byUid.delete(oldest);
-    unwritten.delete(oldest);
-    since = Math.max(since, byUid.values().next().value?.since ?? since);
-  };
-
-  const add = (uid: string, used: Used, text: string, put: () => void, size: number): void => {
-    const fits = size < MAX_ENTRIES && text.length <= MAX_TEXT_LENGTH;
-    if (!fits && !used.complete) return;
-    if (fits) put();
-    else used.complete = false;
-    unwritten.add(uid);
-  };
-
-  const noted = (uid: string): KeyUsageSummary | undefined => {
-    const used = byUid.get(uid);
-    return used === undefined
-      ? undefined
-      : {
-          since: used.since,
-          entries: [...used.entries.values()],
-          beyondScopes: [...used.beyond].sort(),
-          complete: used.complete,
-        };
-  };
-
-  return {
-    note(request, { credential }) {
-      const key = credential === undefined ? undefined : keys.byId(credential.id);
-      if (key === undefined) return;
-      const entry = scopeEntryFor(request, names);
-      if (entry === "always-open") return;
-      const used = usedBy(key.uid);
-      const text = entry === undefined ? describeRequest(request) : textOfEntry(entry);
-      if (entry === undefined) {
-        if (!used.beyond.has(text)) add(key.uid, used, text, () => used.beyond.add(text), used.beyond.size);
-      } else if (!used.entries.has(text)) {
-        add(key.uid, used, text, () => used.entries.set(text, entry), used.entries.size);
-      }
-    },
-    of(uid) {
-      const own = noted(uid);
-      const stored = records?.view.get(records.prefix + uid);
-      if (stored === undefined) return own ?? { since, entries: [], beyondScopes: [], complete: true };
-      const written = decodeUsage(stored);
-      return own === undefined ? written : mergeUsage(written, own);
-    },
-    noted,
-    takeUnwritten() {
-      const taken = [...unwritten];
-      unwritten = new Set();
-      return taken;
-    },
-    returnUnwritten(uid) {
-      if (byUid.has(uid)) unwritten.add(uid);
-    },
-    forget(uid) {
-      byUid.delete(uid);
-      unwritten.delete(uid);
-      forgotten.add(uid);
-    },
-    takeForgotten() {
-      const taken = [...forgotten];
-      forgotten.clear();
-      return taken;
-    },
-  };
+    this.#byUid.delete(oldest);
+    this.#unwritten.delete(oldest);
+    this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);
+  }
 }
