@@ -1,4 +1,4 @@
-// All embedded virtual clusters of this process: made once, started when first used, stopped and removed.
+// All embedded virtual clusters of this process: made once, run while they are used, and removed.
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
@@ -14,6 +14,7 @@ import {
   type InternalValues,
   virtualClusterComposition,
 } from "./internal-records.ts";
+import { createRunningClusters } from "./running-clusters.ts";
 import { loadOrCreateServiceAccountKey } from "./service-account-key.ts";
 
 export type EmbeddedClusters = Disposable & {
@@ -45,16 +46,8 @@ export type EmbeddedClustersOptions = Omit<
   readonly onCertificateSigned?: (uid: string, certificatePem: string) => Promise<void>;
 };
 
-type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
-
-/** A cluster that nobody uses for this long is stopped. Starting it again takes some milliseconds. */
-const IDLE_MS = 10 * 60_000;
-const IDLE_CHECK_MS = 60_000;
-
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = options;
-  const started = new Map<string, Started>();
-  const lifetime = new AbortController();
 
   const viewAt = (uid: string, location: ResourceLocation): ViewPrefix => {
     const { prefix } = createResourceKeys(virtualClusterComposition(uid), location);
@@ -64,7 +57,7 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
   const recordsOf = (uid: string): InternalRecords =>
     createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
 
-  async function start(uid: string): Promise<EmbeddedCluster> {
+  const clusters = createRunningClusters(async (uid, signal) => {
     const records = recordsOf(uid);
     const authority = await loadClusterAuthority(records);
     if (authority === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
@@ -77,62 +70,17 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
         serviceAccountKey,
         onCertificateSigned: async (certificatePem) => await options.onCertificateSigned?.(uid, certificatePem),
       },
-      lifetime.signal,
+      signal,
     );
-  }
-
-  function open(uid: string): Promise<EmbeddedCluster> {
-    const known = started.get(uid);
-    if (known !== undefined) {
-      known.openedAt = runtime.clock.elapsed();
-      return known.cluster;
-    }
-    const starting = start(uid);
-    started.set(uid, { cluster: starting, openedAt: runtime.clock.elapsed() });
-    planCheck();
-    // A failed start is tried again by whoever comes next.
-    starting.catch(() => {
-      if (started.get(uid)?.cluster === starting) started.delete(uid);
-    });
-    return starting;
-  }
-
-  async function stop(uid: string): Promise<void> {
-    const running = started.get(uid);
-    if (running === undefined) return;
-    started.delete(uid);
-    try {
-      (await running.cluster)[Symbol.dispose]();
-    } catch {
-      // It never started, which its opener has been told.
-    }
-  }
-
-  let nextCheck: Disposable | undefined;
-  const planCheck = (): void => {
-    nextCheck ??= runtime.scheduler.schedule(IDLE_CHECK_MS, () => {
-      nextCheck = undefined;
-      void stopIdle();
-    });
-  };
-
-  async function stopIdle(): Promise<void> {
-    for (const [uid, known] of started) {
-      // One that does not start is forgotten by `open`.
-      const cluster = await known.cluster.catch(() => undefined);
-      const sinceOpened = runtime.clock.elapsed() - known.openedAt;
-      if (cluster !== undefined && Math.min(sinceOpened, cluster.idleFor()) >= IDLE_MS) await stop(uid);
-    }
-    if (started.size > 0 && !lifetime.signal.aborted) planCheck();
-  }
+  }, runtime);
 
   return {
-    open,
-    stop,
+    open: clusters.open,
+    stop: clusters.stop,
     async provision(uid, signal) {
       signal.throwIfAborted();
       await createClusterAuthority(recordsOf(uid), `${virtualClusterComposition(uid)}-ca`, runtime);
-      await open(uid);
+      await clusters.open(uid);
     },
     exists: (uid) => hasClusterAuthority(recordsOf(uid)),
     viewOf(uid, location) {
@@ -142,19 +90,15 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     follow: (uid, location, listener) =>
       followView(viewAt(uid, location), runtime.scheduler, { replace: listener, put: listener, delete: listener }),
     async remove(uid, signal) {
-      await stop(uid);
+      await clusters.stop(uid);
       const composition = virtualClusterComposition(uid);
       await eraseComposition(storage, composition, signal);
       await cache.refresh(signal);
       cache.forget(compositionPrefix(composition));
     },
     get running() {
-      return started.size;
+      return clusters.count;
     },
-    [Symbol.dispose]() {
-      lifetime.abort();
-      nextCheck?.[Symbol.dispose]();
-      for (const uid of [...started.keys()]) void stop(uid);
-    },
+    [Symbol.dispose]: () => clusters[Symbol.dispose](),
   };
 }

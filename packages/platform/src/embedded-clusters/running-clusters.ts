@@ -1,0 +1,84 @@
+// The embedded clusters that run: each is started when it is first opened, and stopped when nobody has used it for long.
+
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { EmbeddedCluster } from "./embedded-cluster.ts";
+
+export type RunningClusters = Disposable & {
+  /** Starts it where it is not running; rejects as the start does, which whoever comes next tries again. */
+  open(uid: string): Promise<EmbeddedCluster>;
+  stop(uid: string): Promise<void>;
+  /** How many there are. */
+  readonly count: number;
+};
+
+type Started = { readonly cluster: Promise<EmbeddedCluster>; openedAt: number };
+
+/** A cluster that nobody uses for this long is stopped. Starting it again takes some milliseconds. */
+const IDLE_MS = 10 * 60_000;
+const IDLE_CHECK_MS = 60_000;
+
+/** The `signal` of a start is aborted when all of them are stopped for good. */
+export function createRunningClusters(
+  start: (uid: string, signal: AbortSignal) => Promise<EmbeddedCluster>,
+  { clock, scheduler }: Pick<Runtime, "clock" | "scheduler">,
+): RunningClusters {
+  const started = new Map<string, Started>();
+  const lifetime = new AbortController();
+
+  function open(uid: string): Promise<EmbeddedCluster> {
+    const known = started.get(uid);
+    if (known !== undefined) {
+      known.openedAt = clock.elapsed();
+      return known.cluster;
+    }
+    const starting = start(uid, lifetime.signal);
+    started.set(uid, { cluster: starting, openedAt: clock.elapsed() });
+    planCheck();
+    starting.catch(() => {
+      if (started.get(uid)?.cluster === starting) started.delete(uid);
+    });
+    return starting;
+  }
+
+  async function stop(uid: string): Promise<void> {
+    const running = started.get(uid);
+    if (running === undefined) return;
+    started.delete(uid);
+    try {
+      (await running.cluster)[Symbol.dispose]();
+    } catch {
+      // It never started, which its opener has been told.
+    }
+  }
+
+  let nextCheck: Disposable | undefined;
+  const planCheck = (): void => {
+    nextCheck ??= scheduler.schedule(IDLE_CHECK_MS, () => {
+      nextCheck = undefined;
+      void stopIdle();
+    });
+  };
+
+  async function stopIdle(): Promise<void> {
+    for (const [uid, known] of started) {
+      // One that does not start is forgotten by `open`.
+      const cluster = await known.cluster.catch(() => undefined);
+      const sinceOpened = clock.elapsed() - known.openedAt;
+      if (cluster !== undefined && Math.min(sinceOpened, cluster.idleFor()) >= IDLE_MS) await stop(uid);
+    }
+    if (started.size > 0 && !lifetime.signal.aborted) planCheck();
+  }
+
+  return {
+    open,
+    stop,
+    get count() {
+      return started.size;
+    },
+    [Symbol.dispose]() {
+      lifetime.abort();
+      nextCheck?.[Symbol.dispose]();
+      for (const uid of [...started.keys()]) void stop(uid);
+    },
+  };
+}
