@@ -1,20 +1,15 @@
 // Deletes objects whose owners are all gone, and lets owners wait for their dependents or leave them behind.
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/garbagecollector.go
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
-import type { CachedObject } from "../../cache/cached-object.ts";
-import { followView } from "../../cache/follow-view.ts";
-import { createMemberReader } from "../../cache/read-members.ts";
-import type { CacheView } from "../../cache/watch-cache.ts";
-import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
+import type { Controller, ControllerPort } from "../controller-port.ts";
 import { createEventRecorder } from "../event-recorder.ts";
-import { inSlices } from "../in-slices.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { classifyOwners } from "./classify-owners.ts";
 import { DependencyGraph, isDeletingDependents, isOrphaningDependents } from "./dependency-graph.ts";
+import { GraphBuilder } from "./graph-builder.ts";
 import { InvalidOwnerReports } from "./invalid-owner-reports.ts";
 import {
   createObjectAccess,
@@ -41,105 +36,28 @@ export function createGarbageCollector(port: ControllerPort): GarbageCollector {
       signal: lifetime.signal,
     }),
   );
-  const followed = new Map<string, Disposable>();
-  const scans = new Set<Promise<void>>();
   const queue = new WorkQueue(port, {
     name: "garbage_collector",
     async process(key, signal) {
       // An owner is not let go while it may have dependents that nobody has seen yet.
-      while (scans.size > 0) await Promise.all(scans);
+      await builder.scanned();
       if (!signal.aborted) await collect({ access, graph, reports, enqueue }, key, signal);
     },
   });
   const enqueue = (keys: Iterable<string>): void => {
     for (const key of keys) queue.add(key);
   };
+  const builder = new GraphBuilder(port, graph, { affected: enqueue, gone: (key) => reports.forget(key) });
 
-  const forget = (key: string, uid: string): void => {
-    reports.forget(key);
-    enqueue(graph.remove(key, uid));
-  };
-
-  const mayMatter = createLinkCheck();
-
-  const scan = async (view: CacheView, objects: readonly CachedObject[], signal: AbortSignal): Promise<void> => {
-    const look = (object: CachedObject): void => {
-      // What has changed since then was told as a change.
-      if (view.get(object.key) !== object) return;
-      try {
-        if (mayMatter(object)) enqueue(graph.set(object.key, object.decode()));
-      } catch (error) {
-        port.onError(error, object.key);
-      }
-    };
-    await inSlices(objects, look, signal);
-    // Owners may have gone unseen.
-    enqueue(graph.allDependents);
-  };
-
-  const follow = ({ view, keys }: ControlledResource): Disposable => {
-    const stop = new AbortController();
-    const following = followView({ view, prefix: keys.prefix }, port.runtime.scheduler, {
-      replace(objects) {
-        for (const key of [...graph.allDependents]) {
-          if (key.startsWith(keys.prefix) && view.get(key) === undefined) forget(key, "");
-        }
-        const scanning = scan(view, objects, stop.signal).finally(() => scans.delete(scanning));
-        scans.add(scanning);
-      },
-      put(object, previous) {
-        if (mayMatter(object) || (previous !== undefined && mayMatter(previous))) {
-          enqueue(graph.set(object.key, object.decode()));
-        }
-      },
-      delete: (object) => forget(object.key, object.decode().metadata.uid ?? ""),
-    });
-    return {
-      [Symbol.dispose]() {
-        stop.abort();
-        following[Symbol.dispose]();
-      },
-    };
-  };
-
-  const refresh = (): void => {
-    const resources = new Map(withoutViews(port.resources()).map((resource) => [resource.keys.prefix, resource]));
-    for (const [prefix, handle] of followed) {
-      if (resources.has(prefix)) continue;
-      handle[Symbol.dispose]();
-      followed.delete(prefix);
-    }
-    for (const [prefix, resource] of resources) {
-      if (!followed.has(prefix)) followed.set(prefix, follow(resource));
-    }
-    // An owner's kind may have become known.
-    enqueue(graph.allDependents);
-  };
-  refresh();
-
-  const following = {
-    [Symbol.dispose]() {
-      lifetime.abort();
-      for (const handle of followed.values()) handle[Symbol.dispose]();
-    },
-  };
   const work = {
     async idle() {
-      await Promise.all(scans);
+      await builder.scanned();
       await queue.idle();
     },
     [Symbol.dispose]: () => queue[Symbol.dispose](),
   };
-  return { refresh, ...createQueueController(work, [following]) };
-}
-
-/** False for the many objects that have neither owners nor are being deleted, told without parsing them. */
-function createLinkCheck(): (object: CachedObject) => boolean {
-  const reader = createMemberReader({ metadata: { ownerReferences: true, deletionTimestamp: true } });
-  return (object) => {
-    const { metadata } = object.read(reader);
-    return isJsonObject(metadata) && Object.keys(metadata).length > 0;
-  };
+  const recording = { [Symbol.dispose]: () => lifetime.abort() };
+  return { refresh: () => builder.refresh(), ...createQueueController(work, [recording, builder]) };
 }
 
 type Collection = {
