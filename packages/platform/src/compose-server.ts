@@ -60,11 +60,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const lifetime = new AbortController();
   const { signal } = lifetime;
   const draining = new AbortController();
-  await cache.ready();
-  const freshness = isShared ? teardown.use(followFreshness({ cache, runtime })) : ALWAYS_FRESH;
-  const auditLog = await openAuditLog(configuration);
-  teardown.use(auditLog.sink);
-
+  // Before the cache is ready: keys are read while they are being loaded.
   const core = teardown.use(
     createPlatformCore({
       configuration,
@@ -76,6 +72,11 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       onError,
     }),
   );
+  await cache.ready();
+  const freshness = isShared ? teardown.use(followFreshness({ cache, runtime })) : ALWAYS_FRESH;
+  const auditLog = await openAuditLog(configuration);
+  teardown.use(auditLog.sink);
+
   const written = { ...core, storage, scheduler, onError };
   teardown.use(createLastActivityWriter({ ...written, ...core.keyRecords }));
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));

@@ -10,7 +10,7 @@ import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
 import { type ViewDependencies, ViewState } from "./view-state.ts";
-import type { CacheView, WatchCache } from "./watch-cache.ts";
+import type { CacheView, LoadReader, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
   readonly storage: Storage;
@@ -48,13 +48,15 @@ class StoreWatchCache implements WatchCache {
   readonly #prefix: string;
   readonly #scheduler: Scheduler;
   readonly #views = new Map<string, ViewState>();
-  readonly #viewDependencies: ViewDependencies;
+  readonly #viewDependencies: Omit<ViewDependencies, "loading">;
   readonly #waiters: RevisionWaiters;
   readonly #onError: (error: unknown) => void;
   readonly #ready: Promise<void>;
   readonly #closing = new AbortController();
   #settleReady: { resolve(): void; reject(error: Error): void } | undefined;
   #revision: Revision = 0;
+  /** Of a load that is under way. */
+  #loading: Contents | undefined;
   /** False when what the views hold cannot be brought up to date by watching. */
   #loaded = false;
   #watch: Disposable | undefined;
@@ -104,8 +106,11 @@ class StoreWatchCache implements WatchCache {
   }
 
   view(prefix: string): CacheView {
-    if (viewPrefixOf(prefix) !== prefix) throw new RangeError(`not the prefix of a view: ${prefix}`);
-    return this.#view(prefix);
+    return this.#view(assertViewPrefix(prefix));
+  }
+
+  readAhead(prefix: string, reader: LoadReader): Disposable {
+    return this.#view(assertViewPrefix(prefix)).readAhead(reader);
   }
 
   forget(prefix: string): void {
@@ -121,7 +126,7 @@ class StoreWatchCache implements WatchCache {
     this.#watch = undefined;
     this.#settleReady?.reject(closedError());
     this.#waiters.failAll(closedError());
-    for (const view of this.#views.values()) view.close();
+    for (const view of this.#views.values()) view.fail(closedError());
   }
 
   /** Loads what is not known, then watches; after a failure again, later. */
@@ -185,7 +190,8 @@ class StoreWatchCache implements WatchCache {
   #view(prefix: string): ViewState {
     let view = this.#views.get(prefix);
     if (view === undefined) {
-      view = new ViewState(this.#viewDependencies);
+      const loading = () => this.#loading && (this.#loading.views.get(prefix)?.list(prefix) ?? []);
+      view = new ViewState({ ...this.#viewDependencies, loading });
       this.#views.set(prefix, view);
     }
     return view;
@@ -193,6 +199,17 @@ class StoreWatchCache implements WatchCache {
 
   async #load(): Promise<void> {
     const contents: Contents = { views: new Map(), read: CachedObject.entryReader() };
+    this.#loading = contents;
+    for (const view of this.#views.values()) view.beginLoad();
+    try {
+      const revision = await this.#loadInto(contents);
+      this.#replace(contents, revision);
+    } finally {
+      this.#loading = undefined;
+    }
+  }
+
+  async #loadInto(contents: Contents): Promise<Revision> {
     const signal = this.#closing.signal;
     let page = await this.#storage.list(this.#prefix, { limit: PAGE_SIZE, remaining: "any", signal });
     const { revision } = page;
@@ -210,36 +227,43 @@ class StoreWatchCache implements WatchCache {
         // Other work goes on while much is loaded, and the request for the next page leaves.
         if (next !== undefined) await nextTurn();
       }
-      if (next === undefined) break;
+      if (next === undefined) return revision;
       page = await next;
     }
-    this.#replace(contents, revision);
   }
 
   /** `entries` come in order, after those of the calls before. */
   #add({ views, read }: Contents, entries: readonly StoredEntry[]): void {
     let prefix: string | undefined;
-    let objects = new OrderedEntries<CachedObject>();
-    let knownObjects: ViewState | undefined;
+    let view: ViewState | undefined;
+    let contents = new OrderedEntries<CachedObject>();
+    let added: CachedObject[] = [];
     for (const entry of entries) {
       if (prefix === undefined || !entry.key.startsWith(prefix)) {
+        view?.load(added);
+        added = [];
         prefix = viewPrefixOf(entry.key);
+        view = prefix === undefined ? undefined : this.#views.get(prefix);
         if (prefix === undefined) continue;
-        objects = views.get(prefix) ?? new OrderedEntries();
-        views.set(prefix, objects);
-        knownObjects = this.#views.get(prefix);
+        contents = views.get(prefix) ?? new OrderedEntries();
+        views.set(prefix, contents);
       }
-      const known = knownObjects?.get(entry.key);
-      objects.append(known?.revision === entry.revision ? known : read(entry));
+      const known = view?.get(entry.key);
+      const object = known?.revision === entry.revision ? known : read(entry);
+      contents.append(object);
+      added.push(object);
     }
+    view?.load(added);
   }
 
   #replace({ views }: Contents, revision: Revision): void {
     this.#revision = revision;
     this.#loaded = true;
     for (const prefix of views.keys()) this.#view(prefix);
+    for (const [prefix, view] of this.#views) view.replace(views.get(prefix) ?? new OrderedEntries(), revision);
+    // Only now: who follows one view may look into others.
     const error = new RevisionCompactedError(revision, revision);
-    for (const [prefix, view] of this.#views) view.replace(views.get(prefix) ?? new OrderedEntries(), revision, error);
+    for (const view of this.#views.values()) view.fail(error);
   }
 }
 
@@ -251,6 +275,11 @@ function viewPrefixOf(key: string): string | undefined {
     if (slash < 0) return undefined;
   }
   return key.slice(0, slash + 1);
+}
+
+function assertViewPrefix(prefix: string): string {
+  if (viewPrefixOf(prefix) !== prefix) throw new RangeError(`not the prefix of a view: ${prefix}`);
+  return prefix;
 }
 
 function closedError(): StorageUnavailableError {

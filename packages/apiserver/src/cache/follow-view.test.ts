@@ -1,6 +1,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { describe, expect, it } from "vitest";
 import type { Scheduler } from "../runtime/clock.ts";
+import { RevisionCompactedError } from "../storage/storage-errors.ts";
 import { CachedObject, encodeStoredValue } from "./cached-object.ts";
 import { followView, type ViewFollower } from "./follow-view.ts";
 import type { CacheObserver, CacheView } from "./watch-cache.ts";
@@ -63,5 +64,16 @@ describe("followView", () => {
     observers[1]!.error(new Error("late"));
     for (const task of tasks) task();
     expect(log).toHaveLength(4);
+  });
+
+  it("reads the content anew at once where it has been replaced", () => {
+    const { view, observers, content } = brittleView();
+    const { log, follower } = recorder();
+    const scheduler: Scheduler = { schedule: () => expect.fail("nothing is to be waited for") };
+    using _ = followView({ view, prefix: "/things/" }, scheduler, follower);
+    content.push(object("a", 8));
+    observers[0]!.error(new RevisionCompactedError(8, 8));
+    expect(log).toEqual(["replace ", "replace /things/a"]);
+    expect(observers).toHaveLength(2);
   });
 });

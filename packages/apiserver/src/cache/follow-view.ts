@@ -2,6 +2,7 @@
 // The idea is client-go's reflector (k8s.io/client-go/tools/cache/reflector.go), without a network in between.
 
 import type { Scheduler } from "../runtime/clock.ts";
+import { RevisionCompactedError } from "../storage/storage-errors.ts";
 import type { CachedObject } from "./cached-object.ts";
 import type { CacheView } from "./watch-cache.ts";
 
@@ -35,8 +36,10 @@ export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, f
           else follower.delete(event.object);
         }
       },
-      error() {
-        current = scheduler.schedule(RETRY_DELAY_MS, follow);
+      error(error) {
+        // The content of the view has been replaced already, so that nothing has to be waited for.
+        if (error instanceof RevisionCompactedError) follow();
+        else current = scheduler.schedule(RETRY_DELAY_MS, follow);
       },
     });
   };

@@ -77,6 +77,9 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const FIRST_BEYOND_ASCII = 0x80;
+const LITERALS = [true, false, null].map((value) => ({ value, word: `${value}`, length: `${value}`.length }));
+/** Characters. */
+const NEAR = 24;
 /** Numbers of more digits may need more than a double. */
 const MAX_PLAIN_DIGITS = 15;
 
@@ -141,8 +144,9 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
       return member.last;
     }
   } else if (end - at <= MAX_PLAIN_DIGITS) {
-    const number = plainNumber(text, at, end);
-    if (number !== undefined) return number;
+    const literal = LITERALS.find(({ length, word }) => length === end - at && text.startsWith(word, at));
+    const plain = literal === undefined ? plainNumber(text, at, end) : literal.value;
+    if (plain !== undefined) return plain;
   }
   return parseJson(cursor.memory.subarray(cursor.start + at, cursor.start + end));
 }
@@ -172,7 +176,15 @@ function endOfContainer(text: string, start: number): number {
 }
 
 function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+  // Names and most values are short: calling for help takes longer than looking.
+  const near = Math.min(start + NEAR, text.length);
+  let at = start + 1;
+  for (; at < near; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at++;
+  }
+  for (let quote = text.indexOf('"', at); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let unescaped = quote;
     while (text.charCodeAt(unescaped - 1) === BACKSLASH) unescaped--;
     // An even number of backslashes stand for half as many, and none of them for the quote.

@@ -8,7 +8,7 @@ import { CachedObject } from "./cached-object.ts";
 import { EventRing } from "./event-ring.ts";
 import { Subscription } from "./subscription.ts";
 import { SubscriptionSet } from "./subscription-set.ts";
-import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
+import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, LoadReader } from "./watch-cache.ts";
 
 export type ViewDependencies = {
   readonly storage: Storage;
@@ -16,12 +16,15 @@ export type ViewDependencies = {
   /** That of the whole cache. */
   readonly revision: () => Revision;
   readonly closed: () => boolean;
+  /** What a load that is under way has brought of this view; undefined where none is. */
+  readonly loading: () => readonly CachedObject[] | undefined;
 };
 
 export class ViewState implements CacheView {
   readonly #dependencies: ViewDependencies;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
+  readonly #loadReaders = new Set<LoadReader>();
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
   #isRetired = false;
@@ -73,6 +76,25 @@ export class ViewState implements CacheView {
     };
   }
 
+  readAhead(reader: LoadReader): Disposable {
+    this.#loadReaders.add(reader);
+    const loaded = this.#dependencies.loading();
+    if (loaded !== undefined) {
+      reader.begin();
+      reader.take(loaded);
+    }
+    return { [Symbol.dispose]: () => void this.#loadReaders.delete(reader) };
+  }
+
+  beginLoad(): void {
+    for (const reader of this.#loadReaders) reader.begin();
+  }
+
+  /** Part of what `replace` will be given, in its order. */
+  load(objects: readonly CachedObject[]): void {
+    for (const reader of this.#loadReaders) reader.take(objects);
+  }
+
   /** Takes a change over. `dispatch` tells it, once the whole commit has been applied. */
   apply(event: StorageEvent): void {
     const applied = event.type === "put" ? this.#put(event) : this.#delete(event);
@@ -92,22 +114,23 @@ export class ViewState implements CacheView {
     this.#subscriptions.progress(revision);
   }
 
-  /** Replaces everything by the state at `revision`; how it came about is not known, so every subscription ends with `error`. */
-  replace(objects: OrderedEntries<CachedObject>, revision: Revision, error: Error): void {
+  /** Replaces everything by the state at `revision`; how it came about is not known, so that every subscription has to `fail`. */
+  replace(objects: OrderedEntries<CachedObject>, revision: Revision): void {
     this.#objects = objects;
     this.#changedRevision = revision;
     this.#history.reset(revision);
+    for (const reader of this.#loadReaders) reader.done();
+  }
+
+  /** Ends every subscription. */
+  fail(error: Error): void {
     this.#subscriptions.failAll(error);
   }
 
   /** Ends a view that nobody needs: false where it holds something, or somebody follows it. */
   retire(): boolean {
-    this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty;
+    this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty && this.#loadReaders.size === 0;
     return this.#isRetired;
-  }
-
-  close(): void {
-    this.#subscriptions.failAll(closedError());
   }
 
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {

@@ -4,15 +4,15 @@ import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
 export class AccessKeyTable {
-  readonly #byName = new Map<string, AccessKeyRecord>();
-  readonly #byId = new Map<string, AccessKeyRecord>();
-  readonly #byUid = new Map<string, AccessKeyRecord>();
+  #byName = new Map<string, AccessKeyRecord>();
+  #byId = new Map<string, AccessKeyRecord>();
+  #byUid = new Map<string, AccessKeyRecord>();
   /** Only for values that clients chose: those of our own are found by the id in them. */
-  readonly #byDigest = new Map<string, AccessKeyRecord>();
+  #byDigest = new Map<string, AccessKeyRecord>();
   /** By name: the key once more for each value that a rotation replaced. */
-  readonly #retired = new Map<string, readonly AccessKeyRecord[]>();
-  readonly #byOwner = new Map<string, Set<AccessKeyRecord>>();
-  readonly #byParent = new Map<string, Set<AccessKeyRecord>>();
+  #retired = new Map<string, readonly AccessKeyRecord[]>();
+  #byOwner = new Map<string, OneOrMore>();
+  #byParent = new Map<string, OneOrMore>();
 
   get size(): number {
     return this.#byName.size;
@@ -40,11 +40,11 @@ export class AccessKeyTable {
   }
 
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyRecord[] {
-    return [...(this.#byOwner.get(ownerKey(owner)) ?? [])];
+    return all(this.#byOwner.get(ownerKey(owner)));
   }
 
   childrenOf(uid: string): readonly AccessKeyRecord[] {
-    return [...(this.#byParent.get(uid) ?? [])];
+    return all(this.#byParent.get(uid));
   }
 
   retiredOf(name: string): readonly AccessKeyRecord[] {
@@ -94,9 +94,15 @@ export class AccessKeyTable {
     return record;
   }
 
-  clear(): void {
-    const maps = [this.#byName, this.#byId, this.#byUid, this.#byDigest, this.#retired, this.#byOwner, this.#byParent];
-    for (const map of maps) map.clear();
+  /** Takes what `other` holds in place of its own. `other` is not to be used any more. */
+  become(other: AccessKeyTable): void {
+    this.#byName = other.#byName;
+    this.#byId = other.#byId;
+    this.#byUid = other.#byUid;
+    this.#byDigest = other.#byDigest;
+    this.#retired = other.#retired;
+    this.#byOwner = other.#byOwner;
+    this.#byParent = other.#byParent;
   }
 }
 
@@ -104,16 +110,27 @@ const NONE: readonly AccessKeyRecord[] = [];
 
 const ownerKey = ({ kind, name }: AccessKeyOwner): string => `${kind}/${name}`;
 
-function addTo(map: Map<string, Set<AccessKeyRecord>>, key: string, record: AccessKeyRecord): void {
-  const known = map.get(key);
-  if (known === undefined) map.set(key, new Set([record]));
-  else known.add(record);
+/** Most owners have one key: a set for each of them takes as long to make, and as much memory, as everything else here. */
+type OneOrMore = AccessKeyRecord | Set<AccessKeyRecord>;
+
+function all(records: OneOrMore | undefined): readonly AccessKeyRecord[] {
+  if (records === undefined) return NONE;
+  return records instanceof Set ? [...records] : [records];
 }
 
-function removeFrom(map: Map<string, Set<AccessKeyRecord>>, key: string, record: AccessKeyRecord): void {
+function addTo(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord): void {
   const known = map.get(key);
-  known?.delete(record);
-  if (known?.size === 0) map.delete(key);
+  if (known === undefined) map.set(key, record);
+  else if (known instanceof Set) known.add(record);
+  else map.set(key, new Set([known, record]));
+}
+
+function removeFrom(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord): void {
+  const known = map.get(key);
+  if (known === record) map.delete(key);
+  if (!(known instanceof Set)) return;
+  known.delete(record);
+  if (known.size === 0) map.delete(key);
 }
 
 /** Another record may have taken the place meanwhile. */

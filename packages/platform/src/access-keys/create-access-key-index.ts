@@ -1,9 +1,10 @@
 // The access keys in memory: found by what a request carries in constant time, and watched for the moment they stop being good.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { CacheEvent, CacheView } from "@postern/apiserver/cache/watch-cache";
+import type { CacheEvent, CacheView, LoadReader } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
@@ -24,6 +25,8 @@ export type AccessKeyIndexOptions = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */
   readonly view: CacheView;
   readonly prefix: string;
+  /** Gives the records of the view while they are being loaded. */
+  readonly readAhead: (reader: LoadReader) => Disposable;
   readonly directory: Directory;
   readonly secrets: AccessKeySecrets;
   readonly restrictionNames: RestrictionNames;
@@ -50,10 +53,21 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
 const MAX_PRESENTED_LENGTH = 4096;
 const RETRY_DELAY_MS = 50;
 
-/** Begins to follow the view at once; the cache must be ready, else the index is empty until it is. */
+/** Begins to follow the view at once; the index is empty until the cache is ready. */
 export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccessKeyIndex {
-  const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
-    options;
+  const {
+    view,
+    prefix,
+    readAhead,
+    directory,
+    secrets,
+    restrictionNames,
+    activity,
+    epochs,
+    maxTTLSeconds,
+    clock,
+    scheduler,
+  } = options;
   const { rotationMarks = createRotationMarks() } = options;
   const table = new AccessKeyTable();
   const readStored = createStoredAccessKeyReader(prefix);
@@ -77,19 +91,24 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const put = (object: CachedObject): void => {
     const known = table.byName(object.key.slice(prefix.length));
     const retiredBefore = known === undefined ? [] : table.retiredOf(known.name);
-    const record = add(object, known);
+    const record = addTo(table, object, epochs.current(), known);
     if (known !== undefined) watches.recheck(known.id);
     for (const { id } of retiredBefore) watches.recheck(id);
     recheckDescendants(record.uid);
   };
 
-  const add = (object: CachedObject, known?: AccessKeyRecord, learned = epochs.current()): AccessKeyRecord => {
+  const addTo = (
+    target: AccessKeyTable,
+    object: CachedObject,
+    learned: ClockEpoch,
+    known?: AccessKeyRecord,
+  ): AccessKeyRecord => {
     const stored = readStored(object);
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
       new AccessKeyRecord(stored, restrictionNames, ends.endWithAncestors, previous?.epoch ?? learned, known, value);
     const isSame = known !== undefined && stored.metadata.uid === known.uid;
     const record = make(isSame ? known : undefined);
-    table.set(record, record.hasRetiredValues ? retiredRecords(record, known, make) : undefined);
+    target.set(record, record.hasRetiredValues ? retiredRecords(record, known, make) : undefined);
     return record;
   };
 
@@ -130,15 +149,37 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     }
   };
 
+  const addAll = (target: AccessKeyTable, objects: readonly CachedObject[]): void => {
+    const learned = epochs.current();
+    for (const object of objects) addTo(target, object, learned);
+  };
+  let ahead = new AccessKeyTable();
+  /** The changedRevision of what has been read ahead. */
+  let readAt: Revision | undefined;
+  // Of the first load only: later ones find most of it here already, and two of everything would take twice the memory.
+  const reading = readAhead({
+    begin() {
+      ahead = new AccessKeyTable();
+    },
+    take: (objects) => addAll(ahead, objects),
+    done() {
+      table.become(ahead);
+      ahead = new AccessKeyTable();
+      readAt = view.changedRevision;
+      reading[Symbol.dispose]();
+    },
+  });
+
   let subscription: Disposable | undefined;
   let disposed = false;
   /** Until the view is followed again nothing is known to be good, so everything is refused. */
   const follow = (): void => {
     if (disposed) return;
     const from = view.revision;
-    table.clear();
-    const learned = epochs.current();
-    for (const object of view.list(prefix)) add(object, undefined, learned);
+    if (readAt !== view.changedRevision) {
+      table.become(new AccessKeyTable());
+      addAll(table, view.list(prefix));
+    }
     isCurrent = true;
     watches.recheckAll();
     subscription = view.subscribe(prefix, from, {
@@ -190,6 +231,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     [Symbol.dispose]() {
       disposed = true;
       isCurrent = false;
+      reading[Symbol.dispose]();
       subscription?.[Symbol.dispose]();
       directoryChanges[Symbol.dispose]();
       markChanges[Symbol.dispose]();

@@ -67,7 +67,6 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const runtime: Runtime = { clock: time.clock, random: systemRuntime.random, scheduler: time.scheduler };
   const { storage = createMemoryStorage() } = options;
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
-  await cache.ready();
   const names = createPlatformNames({ domain, name: domain.split(".")[0] ?? "", projectNamespacePrefix: "p-" });
   const viewOf = (resource: string): ViewPrefix => {
     const { prefix } = createResourceKeys("test", { group: names.managementGroup, resource, namespaced: false });
@@ -84,8 +83,10 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const epochs = createClockEpochs(time.clock);
   const activity = createLastActivity(epochs);
   const rotationMarks = createRotationMarks();
+  const keyRecords = viewOf("ownedaccesskeys");
   const keys = createAccessKeyIndex({
-    ...viewOf("ownedaccesskeys"),
+    ...keyRecords,
+    readAhead: (reader) => cache.readAhead(keyRecords.prefix, reader),
     rotationMarks,
     directory,
     secrets,
@@ -96,6 +97,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     clock: time.clock,
     scheduler: time.scheduler,
   });
+  await cache.ready();
   const authorizer: Authorizer = {
     authorize: (attributes) => ({
       verdict: attributes.user.groups.includes("system:masters") || allows(attributes) ? "allow" : "no-opinion",
@@ -115,7 +117,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       throw error;
     },
   });
-  const sealedRecords = createSealedRecordWriter({ ...viewOf("ownedaccesskeys"), storage, cache });
+  const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
   const rotations = createRotationGuard({
     marks: rotationMarks,
     currentOf: (uid) => keys.byUid(uid),
