@@ -11,7 +11,8 @@ export class AccessKeyTable {
   #byDigest = new Map<string, AccessKeyRecord>();
   /** By name: the key once more for each value that a rotation replaced. */
   #retired = new Map<string, readonly AccessKeyRecord[]>();
-  #byOwner = new Map<string, OneOrMore>();
+  /** By kind, and then by name: a text of both would be one more for each key. */
+  #byOwner: ByOwner = { user: new Map(), team: new Map(), subject: new Map() };
   #byParent = new Map<string, OneOrMore>();
 
   get size(): number {
@@ -39,8 +40,8 @@ export class AccessKeyTable {
     return this.#byDigest.get(Buffer.from(digest).toString("base64url"));
   }
 
-  ownedBy(owner: AccessKeyOwner): readonly AccessKeyRecord[] {
-    return all(this.#byOwner.get(ownerKey(owner)));
+  ownedBy({ kind, name }: AccessKeyOwner): readonly AccessKeyRecord[] {
+    return all(this.#byOwner[kind].get(name));
   }
 
   childrenOf(uid: string): readonly AccessKeyRecord[] {
@@ -63,7 +64,7 @@ export class AccessKeyTable {
     this.#addValue(record);
     if (retired.length > 0) this.#retired.set(record.name, retired);
     for (const value of retired) this.#addValue(value);
-    addTo(this.#byOwner, ownerKey(record.owner), record);
+    addTo(this.#byOwner[record.owner.kind], record.owner.name, record);
     for (const uid of record.parentUids) addTo(this.#byParent, uid, record);
     return previous;
   }
@@ -89,7 +90,7 @@ export class AccessKeyTable {
     this.#removeValue(record);
     for (const value of this.retiredOf(name)) this.#removeValue(value);
     this.#retired.delete(name);
-    removeFrom(this.#byOwner, ownerKey(record.owner), record);
+    removeFrom(this.#byOwner[record.owner.kind], record.owner.name, record);
     for (const uid of record.parentUids) removeFrom(this.#byParent, uid, record);
     return record;
   }
@@ -108,10 +109,9 @@ export class AccessKeyTable {
 
 const NONE: readonly AccessKeyRecord[] = [];
 
-const ownerKey = ({ kind, name }: AccessKeyOwner): string => `${kind}/${name}`;
-
 /** Most owners have one key: a set for each of them takes as long to make, and as much memory, as everything else here. */
 type OneOrMore = AccessKeyRecord | Set<AccessKeyRecord>;
+type ByOwner = { readonly [kind in AccessKeyOwner["kind"]]: Map<string, OneOrMore> };
 
 function all(records: OneOrMore | undefined): readonly AccessKeyRecord[] {
   if (records === undefined) return NONE;
