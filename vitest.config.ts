@@ -16,12 +16,18 @@ const secretScan = {
   setupFiles: "tools/secret-scan/record-exchanges.ts",
 };
 
+/** Each starts servers, stores and clients of its own, so that they run side by side: most of their time they wait. */
 const system = {
   ...secretScan,
   ...patience,
-  fileParallelism: false,
   globalSetup: [secretScan.globalSetup, "test/e2e/testing/fresh-build.ts", "test/e2e/testing/shared-etcd.ts"],
 };
+
+/** What measures memory, or how soon something has happened, or sets clocks: one after the other, when all others are through. */
+const MEASURING = [
+  "test/e2e/flat-memory.test.ts",
+  "test/crash/{clock-jumps,leader-standstill,revocation,revocation-time}.test.ts",
+];
 
 /** Some of what holds wherever servers keep their objects, in less than a minute; all of it runs on each store by night. */
 const ANY_STORE = {
@@ -55,7 +61,11 @@ export default defineConfig({
       },
       // Beside their source, but too slow to be run with every change: they start clusters, and stop members of them.
       { ...shared, test: { ...secretScan, name: "etcd", include: ETCD_TESTS, ...patience } },
-      { ...shared, test: { ...system, name: "system", include: ["test/**/*.test.ts"] } },
+      { ...shared, test: { ...system, name: "system", include: ["test/**/*.test.ts"], exclude: MEASURING } },
+      {
+        ...shared,
+        test: { ...system, name: "measuring", include: MEASURING, fileParallelism: false, env: { STORES: "sqlite" } },
+      },
       systemOn("etcd", [...ANY_STORE.conformance, ...ANY_STORE.endToEnd]),
       // What these leave out has run on that store as "system" already.
       systemOn("sqlite", ANY_STORE.conformance),

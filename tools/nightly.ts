@@ -7,7 +7,7 @@ import { performance } from "node:perf_hooks";
 
 type Run = {
   readonly name: string;
-  readonly project: "system" | "unit" | "etcd";
+  readonly project: "system" | "measuring" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
 };
@@ -62,7 +62,7 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "revocations and clocks",
-    project: "system",
+    project: "measuring",
     paths: ["test/crash/revocation.test.ts", "test/crash/clock-jumps.test.ts"],
     environment: {},
   },

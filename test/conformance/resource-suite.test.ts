@@ -7,10 +7,10 @@ import { describeResources } from "@postern/platform/resources/testing/resource-
 import { openManagementSuiteSurface } from "@postern/platform/testing/management-suite-surface";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
-import { afterAll, beforeAll, describe, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import type { StoreName } from "../e2e/testing/store-names.ts";
-import { storesUnderTest } from "../e2e/testing/stores.ts";
+import { sharedEtcd, storesUnderTest } from "../e2e/testing/stores.ts";
 
 const { stores, missing } = storesUnderTest({ durable: true });
 const { definitions, ...registered } = await openManagementSuiteSurface();
@@ -18,7 +18,7 @@ afterAll(() => registered[Symbol.asyncDispose]());
 
 async function openStorage(name: StoreName, directory: string): Promise<Storage> {
   return name === "etcd"
-    ? await openEtcdStorage({ endpoints: [inject("etcdEndpoint") ?? ""], prefix: `/suite-${randomUUID()}` })
+    ? await openEtcdStorage({ endpoints: [sharedEtcd()?.endpoint ?? ""], prefix: `/suite-${randomUUID()}` })
     : await openSqliteStorage({ path: join(directory, "suite.db") });
 }
 

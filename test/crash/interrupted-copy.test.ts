@@ -1,6 +1,5 @@
 // A copy into etcd that is killed half-way: no server starts on what is there, no other copy mixes with it, and the same one goes on.
 
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
@@ -8,6 +7,7 @@ import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, it } from "vitest";
 import { ENTRY, postern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { spawnBehind } from "./testing/spawn-behind.ts";
 
 const COUNT = 4_000;
 
@@ -34,7 +34,7 @@ it("is refused by servers and other copies, and finished by the same one", async
   };
 
   const copy = ["store", "copy", "--from", `sqlite:${source}`, "--to", to];
-  const child = spawn(process.execPath, [ENTRY, ...copy], { stdio: "ignore" });
+  const child = spawnBehind(ENTRY, ...copy);
   const exited = once(child, "exit");
   await expect.poll(countOf, { timeout: 60_000, interval: 20 }).toBeGreaterThan(200);
   child.kill("SIGKILL");

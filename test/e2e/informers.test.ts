@@ -4,6 +4,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CoreV1Api, KubeConfig, makeInformer, type V1Secret } from "@kubernetes/client-node";
+import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startChurn } from "./testing/churn.ts";
 import { type Gate, openGate } from "./testing/gate.ts";
@@ -32,7 +33,7 @@ describe.skipIf(left.length === 0)(`without: ${left.join("; ")}`, () => {
 
 describe.each(stores)("informers on $storeName", ({ newStore }) => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-  let store: readonly string[];
+  let flags: readonly string[];
   let server: PosternProcess;
   let gate: Gate;
   let http: HttpClient;
@@ -41,8 +42,8 @@ describe.each(stores)("informers on $storeName", ({ newStore }) => {
 
   beforeAll(async () => {
     directory = await temporaryDirectory();
-    store = newStore();
-    server = await startPostern(join(directory.path, "data"), [...store, ...HISTORY]);
+    flags = [...newStore(), ...HISTORY, ...(await lastingPortFlags())];
+    server = await startPostern(join(directory.path, "data"), flags);
     gate = await openGate(Number(new URL(server.url).port));
     http = await httpClient(server);
     key = await adminKey(server);
@@ -64,9 +65,8 @@ describe.each(stores)("informers on $storeName", ({ newStore }) => {
   };
 
   async function restart(signal: NodeJS.Signals): Promise<void> {
-    const { port } = new URL(server.url);
     await server.stop(signal);
-    server = await startPostern(server.dataDir, [...store, ...HISTORY, "--secure-port", port]);
+    server = await startPostern(server.dataDir, flags);
   }
 
   /** Waits until the server has forgotten, by itself, what it had at a version. */

@@ -116,7 +116,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       identity,
       runtime,
       start: (led) => [
-        ...startControllers(core, surface, led),
+        ...startControllers(core, surface, led, configuration.proxy),
         startReencryption({
           ...core,
           storage: store.disk,

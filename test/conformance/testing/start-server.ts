@@ -4,7 +4,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
-import { inject } from "vitest";
+import { sharedEtcd } from "../../e2e/testing/stores.ts";
 import { startConformanceServer } from "../server/conformance-server.ts";
 import type { ConformanceOptions, ConformanceStore } from "../server/options.ts";
 import { type ConformanceClient, createConformanceClient } from "./conformance-client.ts";
@@ -32,10 +32,10 @@ export type ServerOptions = {
 
 /** The same folder finds the same objects again. */
 function storeFor(dataDir: string | undefined): ConformanceStore {
-  const endpoint = inject("etcdEndpoint");
-  if (process.env["STORES"] === "etcd" && endpoint !== undefined) {
+  const etcd = process.env["STORES"] === "etcd" ? sharedEtcd() : undefined;
+  if (etcd !== undefined) {
     const id = dataDir === undefined ? randomUUID() : createHash("sha256").update(dataDir).digest("hex");
-    return { kind: "etcd", endpoints: [endpoint], prefix: `/conformance-${id}` };
+    return { kind: "etcd", endpoints: [etcd.endpoint], prefix: `/conformance-${id}` };
   }
   return { kind: dataDir === undefined && process.env["STORES"] !== "sqlite" ? "memory" : "sqlite" };
 }

@@ -13,6 +13,7 @@ export type ApiRequest = {
   readonly body?: object;
   /** Default: `application/json`. */
   readonly contentType?: string;
+  /** Default: a minute, within which the slowest machine answers. */
   readonly timeoutMs?: number;
 };
 
@@ -24,7 +25,7 @@ export type ApiClient = Disposable & {
   send(path: string, options?: ApiRequest): Promise<ApiAnswer>;
 };
 
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 60_000;
 
 /** `ca` in PEM. */
 export function apiClient(url: string, ca: string): ApiClient {

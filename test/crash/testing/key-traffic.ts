@@ -8,8 +8,6 @@ import { NothingDoneError } from "./record-history.ts";
 const INSTANCE = "/kubernetes/project/default/virtualcluster/demo";
 const KUBE_CONFIG = `${MANAGEMENT}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
 const CLIENTS = 6;
-/** A server that has just begun may be slow. */
-const PATIENCE_MS = 60_000;
 
 /** What is known of a key; one whose last change was not answered is not looked at any more. */
 export type PromisedKey = {
@@ -116,8 +114,8 @@ const disabling = (key: string): ApiRequest => ({
 /** Throws where the server does not keep what was promised of a key. */
 export async function expectKept(client: ApiClient, key: PromisedKey): Promise<void> {
   const status = key.opensCluster
-    ? (await client.send(`${INSTANCE}/api/v1/namespaces`, { key: key.value, timeoutMs: PATIENCE_MS })).status
-    : await statusFor(client, key.value, PATIENCE_MS);
+    ? (await client.send(`${INSTANCE}/api/v1/namespaces`, { key: key.value })).status
+    : await statusFor(client, key.value);
   const isAccepted = status === 200 || status === 201;
   if (isAccepted !== key.isGood || (!isAccepted && status !== 401)) {
     throw new Error(

@@ -21,11 +21,30 @@ function ip(...args: string[]): void {
 const isRefused = (error: unknown): boolean =>
   error instanceof Error && /not permitted|permission denied|ENOENT/i.test(error.message);
 
+const NETWORKS = 250;
+const bridgeName = (id: number): string => `pb${id}`;
+
+/** Of as many networks as there are addresses for, one that nobody on this machine has: a bridge is made once. */
+function makeBridge(): number | undefined {
+  for (let tried = 0; tried < NETWORKS; tried++) {
+    const id = (process.pid + tried) % NETWORKS;
+    try {
+      ip("link", "add", bridgeName(id), "type", "bridge");
+      return id;
+    } catch (error) {
+      if (isRefused(error)) return undefined;
+      if (!(error instanceof Error && /file exists/i.test(error.message))) throw error;
+    }
+  }
+  throw new Error("all networks of tests are in use: delete those that were left behind, ip link delete pb<n>");
+}
+
 /** Undefined where this user may not make networks, or `ip` is not installed. */
 export function createNetwork(size: number): Network | undefined {
-  const id = process.pid % 100_000;
-  const bridge = `pb${id}`;
-  const subnet = `10.231.${id % 250}`;
+  const id = makeBridge();
+  if (id === undefined) return undefined;
+  const bridge = bridgeName(id);
+  const subnet = `10.231.${id}`;
   const name = (index: number) => `pn${id}-${index}`;
   const address = (index: number) => `${subnet}.${index + 10}`;
   const indices = Array.from({ length: size }, (_, index) => index);
@@ -34,7 +53,6 @@ export function createNetwork(size: number): Network | undefined {
     spawnSync("ip", ["link", "delete", bridge]);
   };
   try {
-    ip("link", "add", bridge, "type", "bridge");
     ip("address", "add", `${subnet}.1/24`, "dev", bridge);
     ip("link", "set", bridge, "up");
     for (const index of indices) {

@@ -9,10 +9,13 @@ import { NothingDoneError, RefusedError, type Register } from "./record-history.
 
 const SECRETS = "/kubernetes/management/api/v1/namespaces/p-default/secrets";
 
+/** Clients do not wait for a server that stands still. */
+const TIMEOUT_MS = 3_000;
+
 /** `key` is one that may write secrets in `p-default`. */
 export function objectRegister(client: ApiClient, key: string): Register {
   const send = async (path: string, options: Omit<ApiRequest, "key"> = {}): Promise<ApiAnswer> => {
-    const answer = await client.send(`${SECRETS}${path}`, { ...options, key });
+    const answer = await client.send(`${SECRETS}${path}`, { ...options, key, timeoutMs: TIMEOUT_MS });
     const { status, body } = answer;
     if (status < 400 || (status === 404 && path !== "")) return answer;
     // An update or a creation that found something else than it was made for.

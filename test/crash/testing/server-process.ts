@@ -1,6 +1,7 @@
 // A real server that can be stopped, killed and started again at the same address, and clients of it.
 
 import { readFile } from "node:fs/promises";
+import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { type PosternSurroundings, startPostern } from "../../e2e/testing/postern-process.ts";
 import { type ApiClient, apiClient } from "./api-client.ts";
 
@@ -21,15 +22,15 @@ export type ServerProcess = AsyncDisposable & {
   output(): string;
 };
 
-/** The flags may name a port; a free one is kept for the next lives. */
+/** On the port that the flags name, or on one that is its own in all its lives. */
 export async function startServerProcess(
   dataDir: string,
   flags: readonly string[] = [],
   surroundings: PosternSurroundings = {},
 ): Promise<ServerProcess> {
-  let server = await startPostern(dataDir, flags, surroundings);
+  const all = flags.includes("--secure-port") ? flags : [...flags, ...(await lastingPortFlags())];
+  let server = await startPostern(dataDir, all, surroundings);
   const { url, caFile, adminKubeConfig } = server;
-  const again = flags.includes("--secure-port") ? flags : [...flags, "--secure-port", new URL(url).port];
   const client = apiClient(url, await readFile(caFile, "utf8"));
   const kubeConfig = await readFile(adminKubeConfig, "utf8").catch(() => "");
   return {
@@ -43,7 +44,7 @@ export async function startServerProcess(
       await server.stop("SIGKILL");
     },
     async restart() {
-      server = await startPostern(dataDir, again, surroundings);
+      server = await startPostern(dataDir, all, surroundings);
     },
     output: () => server.output(),
     async [Symbol.asyncDispose]() {

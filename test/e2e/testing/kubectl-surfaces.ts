@@ -2,6 +2,7 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type KubectlOnStore, type KubectlSession, kubectlSession } from "./kubectl-clients.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./postern-process.ts";
@@ -29,7 +30,7 @@ export type KubectlSurfaces = {
 export function useKubectlSurfaces({ program, minor, newStore }: KubectlOnStore): KubectlSurfaces {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let server: PosternProcess;
-  let store: readonly string[];
+  let flags: readonly string[];
   const file = (name: string): string => join(directory.path, name);
   const sessionWith = (config: () => string) => kubectlSession(config, () => file("cache"), program);
   const managementConfig = (): string => server.adminKubeConfig;
@@ -39,8 +40,8 @@ export function useKubectlSurfaces({ program, minor, newStore }: KubectlOnStore)
 
   beforeAll(async () => {
     directory = await temporaryDirectory();
-    store = newStore();
-    server = await startPostern(file("data"), store);
+    flags = [...newStore(), ...(await lastingPortFlags())];
+    server = await startPostern(file("data"), flags);
     const { status } = JSON.parse(await management.run(`create --raw ${DEMO} -f -`, "{}"));
     await writeFile(virtualClusterConfig(), status.kubeConfig, { mode: 0o600 });
   });
@@ -58,9 +59,8 @@ export function useKubectlSurfaces({ program, minor, newStore }: KubectlOnStore)
     inside,
     session: (name) => sessionWith(() => file(name)),
     async restart() {
-      const { port } = new URL(server.url);
       const code = await server.stop();
-      server = await startPostern(server.dataDir, [...store, "--secure-port", port]);
+      server = await startPostern(server.dataDir, flags);
       return code;
     },
     since(least, name, line, works) {

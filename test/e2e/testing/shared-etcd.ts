@@ -1,4 +1,5 @@
-// One etcd for all end-to-end tests: each server has a prefix of its own in it. It runs as long as the tests.
+// One etcd for each worker of the tests: every server has a prefix of its own in it, and no other test writes while one runs. They run as
+// long as the tests.
 
 import type { TestProject } from "vitest/node";
 // What runs before the tests is resolved as by Node, which finds no sources by the names of packages.
@@ -6,25 +7,36 @@ import { startEtcd, whyNoEtcd } from "../../../packages/stores/src/etcd/testing/
 import { keepDirectory } from "../../../tools/secret-scan/keep-files.ts";
 import { storeNames } from "./store-names.ts";
 
+export type SharedEtcd = {
+  /** Host and port. */
+  readonly endpoint: string;
+  /** Where it keeps what the servers give it. */
+  readonly folder: string;
+};
+
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Host and port; absent where no test runs on etcd, or it is not installed. */
-    etcdEndpoint: string | undefined;
-    /** Where it keeps what the servers give it. */
-    etcdFolder: string | undefined;
+    /** One for each worker; none where no test runs on etcd, or it is not installed. */
+    sharedEtcds: readonly SharedEtcd[];
   }
 }
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  project.provide("sharedEtcds", []);
   // The tests have what their project sets, which this process has not; most projects set nothing.
   const env: { readonly STORES?: string } | undefined = project.config.env;
   if (!storeNames(env?.STORES).includes("etcd") || whyNoEtcd() !== undefined) return undefined;
-  const cluster = await startEtcd();
-  project.provide("etcdEndpoint", cluster.endpoints[0]);
-  project.provide("etcdFolder", cluster.folder);
+  const workers = project.config.maxWorkers ?? project.vitest.config.maxWorkers ?? 1;
+  const clusters = await Promise.all(Array.from({ length: workers }, () => startEtcd()));
+  project.provide(
+    "sharedEtcds",
+    clusters.map(({ endpoints: [endpoint = ""], folder }) => ({ endpoint, folder })),
+  );
   return async () => {
-    for (const member of cluster.members) await member.kill();
-    keepDirectory(project.getProvidedContext().runFolder, cluster.folder);
-    await cluster[Symbol.asyncDispose]();
+    for (const cluster of clusters) {
+      for (const member of cluster.members) await member.kill();
+      keepDirectory(project.getProvidedContext().runFolder, cluster.folder);
+      await cluster[Symbol.asyncDispose]();
+    }
   };
 }

@@ -3,7 +3,14 @@
 import { createHash, randomUUID } from "node:crypto";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { inject } from "vitest";
+import type { SharedEtcd } from "./shared-etcd.ts";
 import { areStoresChosen, type StoreName, storeNames } from "./store-names.ts";
+
+/** That of this worker. */
+export function sharedEtcd(): SharedEtcd | undefined {
+  const etcds = inject("sharedEtcds");
+  return etcds[Number(process.env["VITEST_POOL_ID"] ?? 0) % etcds.length];
+}
 
 export type StoreUnderTest = {
   readonly storeName: StoreName;
@@ -48,7 +55,7 @@ function reasonAgainst(name: StoreName, durable: boolean): string | undefined {
 
 function storeFlags(name: StoreName, id: string): readonly string[] {
   if (name !== "etcd") return ["--store", name];
-  const endpoint = inject("etcdEndpoint");
-  if (endpoint === undefined) throw new Error("etcd does not run");
-  return ["--store", `etcd://${endpoint}`, "--etcd-prefix", `/postern-${id}`];
+  const etcd = sharedEtcd();
+  if (etcd === undefined) throw new Error("etcd does not run");
+  return ["--store", `etcd://${etcd.endpoint}`, "--etcd-prefix", `/postern-${id}`];
 }

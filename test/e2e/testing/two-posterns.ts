@@ -2,6 +2,7 @@
 
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { lastingPortFlags } from "@postern/stores/testing/lasting-ports";
 import { adminKey, type HttpClient, httpClient } from "./http-client.ts";
 import { type PosternProcess, startPostern } from "./postern-process.ts";
 import { durableStoreFlags } from "./stores.ts";
@@ -52,18 +53,20 @@ export const ownAddress = (): string | undefined =>
     .flat()
     .find((address) => address?.family === "IPv4" && !address.internal)?.address;
 
-/** The near one may reach the far one, which listens at `address` and finds its objects again when it is started anew. */
+/** The near one may reach the far one, which listens at `address`. Started anew with `farFlags` it has its objects, and its address. */
 export async function startTwo(
   directory: string,
   address = "127.0.0.1",
-): Promise<{ readonly near: Server; readonly far: Server }> {
-  const flags = ["--proxy-allowed-addresses", `127.0.0.0/8,${address}/32`, "--kube-config-proxy-fallback"];
+): Promise<{ readonly near: Server; readonly far: Server; readonly farFlags: readonly string[] }> {
+  const flags = [
+    ...["--proxy-allowed-addresses", `127.0.0.0/8,${address}/32`],
+    ...["--proxy-health-check-interval-seconds", "1"],
+    "--kube-config-proxy-fallback",
+  ];
   const farDir = join(directory, "far");
-  const [near, far] = await Promise.all([
-    startServer(join(directory, "near"), flags),
-    startServer(farDir, [...durableStoreFlags(farDir), "--bind-address", address]),
-  ]);
-  return { near, far };
+  const farFlags = [...durableStoreFlags(farDir), "--bind-address", address, ...(await lastingPortFlags())];
+  const [near, far] = await Promise.all([startServer(join(directory, "near"), flags), startServer(farDir, farFlags)]);
+  return { near, far, farFlags };
 }
 
 /** Keeps a kube config of a cluster of the far server in a Secret of the near one. */

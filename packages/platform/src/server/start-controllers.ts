@@ -8,6 +8,7 @@ import { createNamespaceController } from "@postern/apiserver/controllers/namesp
 import { createRoleAggregationController } from "@postern/apiserver/controllers/role-aggregation/role-aggregation-controller";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
+import type { Configuration } from "../config/configuration.ts";
 import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
 import { createClusterController } from "../controllers/clusters/cluster-controller.ts";
@@ -22,6 +23,7 @@ export function startControllers(
   core: PlatformCore,
   surface: ManagementSurface,
   runtime: Runtime,
+  { healthCheckIntervalSeconds }: Pick<Configuration["proxy"], "healthCheckIntervalSeconds">,
 ): readonly Controller[] {
   const { names, keys } = core;
   const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError, queueMetrics } = surface;
@@ -42,6 +44,7 @@ export function startControllers(
     await embeddedClusters.remove(uid, signal);
     reached.remove(uid);
   };
+  const recheckMs = healthCheckIntervalSeconds * 1000;
   return [
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
@@ -50,9 +53,9 @@ export function startControllers(
     createAccessKeyReaper({ port, accessKeys, keys }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
-    createClusterController(port, { clusters, reached }),
-    createVirtualClusterController(port, { names, instances, clusters, backends, remove }),
+    createClusterController(port, { clusters, reached, recheckMs }),
+    createVirtualClusterController(port, { names, instances, clusters, backends, remove, recheckMs }),
     createInsideBindingsController(port, { instances, backends }),
-    createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces }),
+    createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces, recheckMs }),
   ];
 }

@@ -77,6 +77,15 @@ export const platformOptions = {
         "Networks and addresses that external virtual clusters may be at although they are private, such as 10.20.0.0/16",
       rule: networks,
     }),
+    healthCheckIntervalSeconds: integerOption({
+      flag: "proxy-health-check-interval-seconds",
+      placeholder: "<seconds>",
+      default: 30,
+      min: 1,
+      max: 3600,
+      description:
+        "How often each connected cluster, and each space and virtual cluster that others run, is asked whether it still answers",
+    }),
   },
   kubeConfig: {
     proxyFallback: switchOption({

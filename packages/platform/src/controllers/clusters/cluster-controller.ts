@@ -17,14 +17,13 @@ import { readyCondition } from "../ready-condition.ts";
 export type ClusterControllerOptions = {
   readonly clusters: ControlledResource;
   readonly reached: Pick<KubernetesBackends, "ofCluster" | "remove">;
+  /** A cluster may fall silent, and one that was silent may come back: each is looked at again after this. */
+  readonly recheckMs: number;
 };
-
-/** A cluster may fall silent, and one that was silent may come back. */
-const RECHECK_MS = 30_000;
 
 export function createClusterController(
   port: Omit<ControllerPort, "resources">,
-  { clusters, reached }: ClusterControllerOptions,
+  { clusters, reached, recheckMs }: ClusterControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const { view, keys } = clusters;
@@ -41,7 +40,7 @@ export function createClusterController(
     await passingOverRaces(() =>
       updateControlled(port, clusters, cluster, { subresource: "status", transform }, signal),
     );
-    queue.addAfter(key, RECHECK_MS);
+    queue.addAfter(key, recheckMs);
   }
 
   function forgetOthers(key: string, uid: string | undefined): void {

@@ -23,20 +23,21 @@ export type SpaceControllerOptions = {
   readonly instances: ControlledResource;
   readonly clusters: ControlledResource;
   readonly spaces: SpaceRegistry;
+  /** One that is in a cluster that others run may cease to be reached: it is looked at again after this. */
+  readonly recheckMs: number;
 };
 
-/** Spaces that could not be reached, or that are on their way out, are looked at again after this. */
-const RECHECK_MS = 5_000;
-/** One that is in a cluster that others run may cease to be reached. */
-const LOOK_AGAIN_MS = 30_000;
+/** Spaces that could not be reached, or that are on their way out, are looked at again after this at the latest. */
+const WAITING_MS = 5_000;
 
 export function createSpaceController(
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, spaces }: SpaceControllerOptions,
+  { names, instances, clusters, spaces, recheckMs }: SpaceControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const { view } = instances;
   const finalizer = spaceFinalizer(names);
+  const waitingMs = Math.min(WAITING_MS, recheckMs);
   const queue = new WorkQueue(port, { name: "space_instance", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
@@ -53,8 +54,8 @@ export function createSpaceController(
     const { isRemote, health } = await bringUp(instance, signal);
     const status = spaceStatus(instance, health, clock.now());
     await update(instance, "status", (current) => ({ ...current, status }), signal);
-    if (!health.ready) queue.addAfter(key, RECHECK_MS);
-    else if (isRemote) queue.addAfter(key, LOOK_AGAIN_MS);
+    if (!health.ready) queue.addAfter(key, waitingMs);
+    else if (isRemote) queue.addAfter(key, recheckMs);
   }
 
   async function bringUp(
@@ -80,7 +81,7 @@ export function createSpaceController(
     }
     const status = spaceStatus(instance, { ready: false, ...remainder }, clock.now());
     await update(instance, "status", (current) => ({ ...current, status }), signal);
-    queue.addAfter(key, RECHECK_MS);
+    queue.addAfter(key, waitingMs);
   }
 
   /** What the deletion waits for; undefined when nothing of the space is left. */

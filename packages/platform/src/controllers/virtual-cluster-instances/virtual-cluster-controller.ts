@@ -25,14 +25,13 @@ export type VirtualClusterControllerOptions = {
   readonly backends: BackendRegistry;
   /** Removes everything that an instance has beside its object. By uid; may be called again. */
   readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
+  /** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
+  readonly recheckMs: number;
 };
-
-/** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
-const RECHECK_MS = 30_000;
 
 export function createVirtualClusterController(
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, backends, remove }: VirtualClusterControllerOptions,
+  { names, instances, clusters, backends, remove, recheckMs }: VirtualClusterControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const { view } = instances;
@@ -52,7 +51,7 @@ export function createVirtualClusterController(
     if (instance.status?.ignoreReconciliation === true) return;
     const { isRemote, health } = await bringUp(instance, signal);
     await writeStatus(instance, instanceStatus(instance, health, clock.now()), signal);
-    if (!health.ready || isRemote) queue.addAfter(key, RECHECK_MS);
+    if (!health.ready || isRemote) queue.addAfter(key, recheckMs);
   }
 
   async function bringUp(

@@ -57,6 +57,7 @@ export const TEST_VERSION = {
   platform: "test",
 };
 
+const RECHECK_MS = 30_000;
 const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });
 
 export type TenancyOptions = {
@@ -195,6 +196,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
         await controlPlaneKeys.revokeVirtualCluster(uid, signal);
         await embedded.remove(uid, signal);
       },
+      recheckMs: RECHECK_MS,
     }),
     createInsideBindingsController(port, { instances, backends }),
     createSpaceController(port, {
@@ -202,6 +204,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
       instances: resource("SpaceInstance"),
       clusters: resource("Cluster"),
       spaces,
+      recheckMs: RECHECK_MS,
     }),
   ];
 

@@ -4,9 +4,9 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { lastingPorts } from "../../testing/lasting-ports.ts";
 
 /** Undefined where etcd is installed; where it is not, the reason to skip, except on CI, where it has to be. */
 export function whyNoEtcd(): string | undefined {
@@ -55,7 +55,7 @@ export async function startEtcd(options: StartEtcdOptions = {}): Promise<EtcdClu
   // In memory where that is possible: tests are about what etcd says, not about the disk.
   const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "postern-etcd-"));
   // A host of its own has all ports free that this machine has.
-  const ports = await freePorts(2 * size);
+  const ports = await lastingPorts(2 * size);
   const address = (index: number) => hosts?.[index]?.address ?? "127.0.0.1";
   const names = Array.from({ length: size }, (_, index) => `m${index}`);
   const peer = (index: number) => `http://${address(index)}:${ports[size + index]}`;
@@ -122,17 +122,4 @@ function untilReady(child: ChildProcess): Promise<void> {
       if (/serving client (requests|traffic)/.test(output)) resolve();
     });
   });
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await once(server, "listening");
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -1,0 +1,40 @@
+// Ports of this machine for servers that are started on a port that has to be known before, or started again on the one they had.
+
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+/** Below those that systems give to whoever names none, and to every connection: one of those is soon somebody else's. */
+const FIRST_PORT = 10_000;
+/** Each worker of the tests has a range of its own: a port is nobody's until its server has begun. */
+const RANGE = 4_000;
+const RANGES = 5;
+
+/** Free at the moment, and not given out again by the system while its server is gone. */
+export async function lastingPorts(count: number): Promise<number[]> {
+  const first = FIRST_PORT + RANGE * (Number(process.env["VITEST_POOL_ID"] ?? 0) % RANGES);
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = first + randomInt(RANGE);
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+/** What `postern serve` is told to be found where it was when it is started again. */
+export async function lastingPortFlags(): Promise<readonly string[]> {
+  const [port] = await lastingPorts(1);
+  return ["--secure-port", String(port)];
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, "127.0.0.1");
+  try {
+    await once(server, "listening");
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, "close");
+  return true;
+}
