@@ -57,9 +57,9 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
   test("K-02 watches from the version of what it has got", async () => {
     await api.post(KEYS, key("k02w", {}, { labels: { k02w: "" } }));
     using list = start(["get", "oak", "-l", "k02w", "-w", "--output-watch-events"]);
-    await expect.poll(list.output, { timeout: 20_000 }).toMatch(/ADDED +k02w/);
+    await expect.poll(list.output).toMatch(/ADDED +k02w/);
     await api.patch(pathOf("k02w"), MERGE_PATCH, { spec: { user: "seen" } });
-    await expect.poll(list.output, { timeout: 20_000 }).toMatch(/MODIFIED +k02w +seen/);
+    await expect.poll(list.output).toMatch(/MODIFIED +k02w +seen/);
     const watches = asked();
     expect(watches.map(({ uri }) => uri)).toEqual([
       `${KEYS}?labelSelector=k02w&limit=500`,
@@ -73,9 +73,9 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
       return seen;
     };
     const watch = `${KEYS}?fieldSelector=metadata.name%3Dk02w&resourceVersion=0&watch=true`;
-    await expect.poll(watching, { timeout: 20_000 }).toContain(watch);
+    await expect.poll(watching).toContain(watch);
     await api.delete(pathOf("k02w"));
-    await expect.poll(single.output, { timeout: 20_000 }).toMatch(/DELETED +k02w/);
+    await expect.poll(single.output).toMatch(/DELETED +k02w/);
   });
 
   test("K-03 gets every resource of a category, in its namespace where it has one", async () => {

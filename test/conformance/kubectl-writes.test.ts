@@ -138,7 +138,7 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
       `POST ${KEYS}?fieldManager=kubectl-replace&fieldValidation=Strict`,
     ]);
     using edit = startEditing("sed -i s/forced/edited/", ["edit", "oak", "k09"]);
-    await expect.poll(edit.output, { timeout: 20_000 }).toContain(`${KIND}/k09 edited`);
+    await expect.poll(edit.output).toContain(`${KIND}/k09 edited`);
     expect(asked().map(({ method, uri }) => `${method} ${uri}`)).toEqual([
       `GET ${path}`,
       ...OPEN_API,
@@ -173,11 +173,11 @@ describe.skipIf(isKubectlMissing)(`without kubectl 1.${RECENT_MINOR}`, () => {
       seen.push(...asked().map(({ uri }) => uri));
       return seen.some((uri) => uri.includes("watch=true"));
     };
-    await expect.poll(watching, { timeout: 20_000 }).toBe(true);
+    await expect.poll(watching).toBe(true);
     const byName = `${KEYS}?fieldSelector=metadata.name%3Dk10f`;
     expect(seen).toContain(`${byName}&limit=500&resourceVersion=0`);
     await api.patch(pathOf("k10f"), MERGE_PATCH, { metadata: { finalizers: null } });
-    await expect.poll(() => run.output(), { timeout: 20_000 }).toContain('"k10f" deleted');
+    await expect.poll(() => run.output()).toContain('"k10f" deleted');
   });
 
   test("K-10 deletes what it has listed one by one", async () => {

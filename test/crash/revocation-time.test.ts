@@ -7,7 +7,7 @@ import { createKey, deleteKey, expectSuccess, statusFor } from "./testing/keys.t
 import { startReplicas } from "./testing/replicas.ts";
 
 const KEYS = 30;
-const WAIT = { timeout: 30_000, interval: 20 };
+const WAIT = { timeout: 60_000, interval: 20 };
 
 it.skipIf(whyNoEtcd() !== undefined)(
   "a key that one server has revoked is refused by the other within milliseconds",

@@ -123,7 +123,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     });
 
     since(23, "waits for a value", `wait --for=jsonpath={.kind}=x ${resource}/x`, async () => {
-      expect(await run(`wait --for=jsonpath={${valuePath}}=three ${resource}/${name} --timeout=20s`)).toContain("met");
+      expect(await run(`wait --for=jsonpath={${valuePath}}=three ${resource}/${name} --timeout=60s`)).toContain("met");
       expect(await fails(`wait --for=jsonpath={${valuePath}}=x ${resource}/${name} --timeout=1s`)).toContain(
         "timed out",
       );

@@ -9,7 +9,7 @@ import { kubectlClients } from "./testing/kubectl-clients.ts";
 import { kubectlWith, type Outcome, startTool, succeed } from "./testing/postern-process.ts";
 import { INSTANCES, MANAGEMENT, type ProxiedPod, proxyPod } from "./testing/proxied-pod.ts";
 
-const WAIT = { timeout: 45_000, interval: 50 };
+const WAIT = { timeout: 60_000, interval: 50 };
 /** From this release on kubectl asks for WebSockets, and for SPDY only where it gets none. */
 const FIRST_WITH_WEB_SOCKETS = 31;
 

@@ -195,7 +195,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     );
     expect(await run("get csr")).toMatch(new RegExp(`^${name} .*admin.*Pending$`, "m"));
     expect(await run(`certificate approve ${name}`)).toContain("approved");
-    await run(`wait csr/${name} --for=condition=Approved --timeout=20s`);
+    await run(`wait csr/${name} --for=condition=Approved --timeout=60s`);
     const certificate = () => run(`get csr ${name} -o jsonpath={.status.certificate}`);
     await expect.poll(certificate).not.toBe("");
     expect(await run("get csr")).toMatch(new RegExp(`^${name} .*Approved,Issued$`, "m"));
@@ -249,7 +249,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
     await create(`child-${cascade}`, [
       { apiVersion: "v1", kind: "ConfigMap", name: `owner-${cascade}`, uid, blockOwnerDeletion: true },
     ]);
-    await run(`delete cm owner-${cascade} -n ${namespace} --cascade=${cascade} --timeout=20s`);
+    await run(`delete cm owner-${cascade} -n ${namespace} --cascade=${cascade} --timeout=60s`);
     const child = () =>
       kubectl(["get", "cm", `child-${cascade}`, "-n", namespace, "-o", "jsonpath={.metadata.ownerReferences}"]);
     const expected =
@@ -258,7 +258,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) inside a virtual cluster on $store
   });
 
   it("deletes a namespace with everything in it", async () => {
-    expect(await run(`delete namespace ${namespace} --timeout=30s`)).toContain("deleted");
+    expect(await run(`delete namespace ${namespace} --timeout=60s`)).toContain("deleted");
     expect(await run(`get cm,secrets,roles -n ${namespace} -o name`)).toBe("");
   });
 });

@@ -88,7 +88,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
   });
 
   it("waits for conditions", async () => {
-    expect(await run("wait virtualclusterinstance/demo -n p-default --for=condition=Ready --timeout=20s")).toContain(
+    expect(await run("wait virtualclusterinstance/demo -n p-default --for=condition=Ready --timeout=60s")).toContain(
       "met",
     );
     expect(await fails("wait virtualclusterinstance/demo -n p-default --for=condition=Never --timeout=1s")).toContain(
@@ -311,15 +311,13 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
     const uid = await run(`get oak ${parent} -o jsonpath={.metadata.uid}`);
     const owner = { apiVersion: GROUP, kind: "OwnedAccessKey", name: parent, uid, blockOwnerDeletion: true };
     await run("create -f -", key({ name: `${parent}-child`, ownerReferences: [owner] }));
-    expect(await run(`delete oak ${parent} --cascade=${cascade} --timeout=20s`)).toBe(`${KIND} "${parent}" deleted\n`);
+    expect(await run(`delete oak ${parent} --cascade=${cascade} --timeout=60s`)).toBe(`${KIND} "${parent}" deleted\n`);
     const child = () => kubectl(["get", "oak", `${parent}-child`, "-o", "jsonpath={.metadata.ownerReferences}"]);
     if (cascade === "orphan") {
       await expect.poll(child).toMatchObject({ code: 0, stdout: "" });
       await run(`delete oak ${parent}-child`);
     } else {
-      await expect
-        .poll(child, { timeout: 10_000 })
-        .toMatchObject({ code: 1, stderr: expect.stringContaining("NotFound") });
+      await expect.poll(child).toMatchObject({ code: 1, stderr: expect.stringContaining("NotFound") });
     }
   });
 
@@ -342,21 +340,19 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
       },
     ];
     for (const document of documents) await run("apply -f -", JSON.stringify(document));
-    await run(`wait project/${project} --for=condition=NamespaceReady --timeout=20s`);
+    await run(`wait project/${project} --for=condition=NamespaceReady --timeout=60s`);
     await run(
       "apply -f -",
       JSON.stringify({ apiVersion: GROUP, kind: "VirtualClusterInstance", metadata, spec: { displayName: "Store" } }),
     );
-    await run(`wait virtualclusterinstance/store -n p-${project} --for=condition=Ready --timeout=20s`);
+    await run(`wait virtualclusterinstance/store -n p-${project} --for=condition=Ready --timeout=60s`);
     const jane = [`--as=jane-${tag}`, `--as-group=postern:team:devs-${tag}`, "--as-group=system:authenticated"];
     expect(await succeed(kubectl(["get", "projects", "-o", "name", ...jane]))).toBe(
       `project.management.postern/${project}\n`,
     );
-    await run(`delete virtualclusterinstance store -n p-${project} --timeout=20s`);
-    await run(`delete project ${project} --timeout=20s`);
-    await expect
-      .poll(() => kubectl(["get", "namespace", `p-${project}`]), { timeout: 10_000 })
-      .toMatchObject({ code: 1 });
+    await run(`delete virtualclusterinstance store -n p-${project} --timeout=60s`);
+    await run(`delete project ${project} --timeout=60s`);
+    await expect.poll(() => kubectl(["get", "namespace", `p-${project}`])).toMatchObject({ code: 1 });
     await run(`delete team/devs-${tag} user/jane-${tag}`);
   });
 

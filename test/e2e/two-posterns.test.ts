@@ -20,7 +20,7 @@ const FAR_CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
 const NEAR_CLUSTER = "/kubernetes/project/default/virtualcluster/remote";
 const INSTANCES = "/kubernetes/management/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances";
 const KEYS = "/kubernetes/management/apis/management.postern/v1/ownedaccesskeys";
-const WAIT = { timeout: 45_000, interval: 250 };
+const WAIT = { timeout: 60_000, interval: 250 };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let near: PosternProcess;
