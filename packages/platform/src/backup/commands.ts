@@ -134,7 +134,7 @@ export async function copyBetween(
   if (from.store.kind === "sqlite" && !(await exists(from.store.path))) {
     throw new BackupError(`${from.store.path} does not exist: correct --from`);
   }
-  const { storage, election } = await openStore(from).catch((error: unknown) => {
+  const { storage, election } = await openStore(from, { isReadOnly: true }).catch((error: unknown) => {
     throw inUse(error, from, "stop it, since what it writes meanwhile would be missing from the copy");
   });
   await using source = storage;

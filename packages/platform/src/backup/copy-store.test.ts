@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { http1 } from "@postern/apiserver/transport/testing/test-clients";
+import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadConfiguration } from "../config/configuration.ts";
@@ -91,6 +92,16 @@ describe("a copy of a store", () => {
     expect(await copyBetween(inEtcd, back, signal)).toEqual(copied);
     await expect(copyBetween(inEtcd, back, signal)).rejects.toThrow(/exists already/);
     expect(await statusFor(key, back)).toBe(201);
+
+    // As if an earlier release had written it, for whom a mark would be one of a newer one.
+    await using written = await openEtcdStorage({ endpoints: etcd.endpoints });
+    const { connection, keys } = written;
+    const mark = { key: keys.schema };
+    const remove = { compare: [], success: [{ request_delete_range: mark }] };
+    await connection.call(connection.methods.txn, remove, { repeatable: true });
+    await copyBetween(inEtcd, await configure(dataDir, "sqlite:again.db"), signal);
+    await backupStore(inEtcd, { out: join(root, "unmarked") }, signal);
+    expect((await connection.call(connection.methods.range, mark, { repeatable: true })).kvs ?? []).toEqual([]);
 
     const server = await startServer(inEtcd);
     const out = join(root, "of-etcd");

@@ -44,7 +44,7 @@ export async function openStoppedServer(
     if (store.kind === "sqlite" && !(await exists(store.path))) {
       throw new ConfigurationError(`${store.path} does not exist: correct ${flags}`);
     }
-    const { storage: disk, isShared } = await openStore(configuration);
+    const { storage: disk, isShared } = await openStore(configuration, { isReadOnly: true });
     teardown.use(disk);
     await assertFilled(disk);
     if (await isFirstStart(disk)) {

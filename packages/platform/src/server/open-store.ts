@@ -10,6 +10,7 @@ import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connecti
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { StoreVersionError } from "@postern/stores/store-version-error";
+import { StoreWriteRefusedError } from "@postern/stores/store-write-refused-error";
 import { assertNotInterrupted } from "../backup/filling-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
@@ -29,8 +30,17 @@ export type OpenedStore = {
 /** Told once when a store that is too large to be checked before it opens has been checked; undefined: nothing was found. */
 export type StoreCheckListener = (fault: string | undefined) => void;
 
+export type OpenStoreOptions = {
+  /** For whoever only reads: what is in etcd is left as it is, and may be in a place where nothing can be written. */
+  readonly isReadOnly?: boolean;
+  readonly onChecked?: StoreCheckListener;
+};
+
 /** Rejects with ConfigurationError: one line that says what is wrong and how to mend it. */
-export async function openStore(configuration: Configuration, onChecked?: StoreCheckListener): Promise<OpenedStore> {
+export async function openStore(
+  configuration: Configuration,
+  { isReadOnly = false, onChecked }: OpenStoreOptions = {},
+): Promise<OpenedStore> {
   const { store } = configuration;
   switch (store.kind) {
     case "memory":
@@ -41,7 +51,7 @@ export async function openStore(configuration: Configuration, onChecked?: StoreC
       return { ...soleStore(storage), checks: [storage.health] };
     }
     case "etcd":
-      return await openEtcd(store.endpoints, configuration);
+      return await openEtcd(store.endpoints, configuration, isReadOnly);
   }
 }
 
@@ -53,7 +63,11 @@ const soleStore = (storage: Storage): OpenedStore => ({
 });
 
 /** The driver is loaded where it is used: gRPC is large, and most servers do without. */
-async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): Promise<OpenedStore> {
+async function openEtcd(
+  endpoints: readonly string[],
+  { etcd }: Configuration,
+  isReadOnly: boolean,
+): Promise<OpenedStore> {
   const [{ openEtcdStorage }, { createEtcdLeaderElection }, { migrateEtcd }] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
@@ -63,7 +77,7 @@ async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): 
   try {
     const storage = await openEtcdStorage({ endpoints, prefix: etcd.prefix, ...(tls === undefined ? {} : { tls }) });
     try {
-      await migrateEtcd(storage);
+      if (!isReadOnly) await migrateEtcd(storage);
     } catch (error) {
       await storage[Symbol.asyncDispose]();
       throw error;
@@ -78,6 +92,12 @@ async function openEtcd(endpoints: readonly string[], { etcd }: Configuration): 
   } catch (error) {
     if (error instanceof StoreVersionError) {
       throw new ConfigurationError(`${error.message}; nothing was changed`, { cause: error });
+    }
+    if (error instanceof StoreWriteRefusedError) {
+      throw new ConfigurationError(
+        `${error.message}: give that user, whom --etcd-certfile names, a role with the permission readwrite on them, or choose another place with --etcd-prefix`,
+        { cause: error },
+      );
     }
     if (!(error instanceof StorageUnavailableError)) throw error;
     throw new ConfigurationError(

@@ -25,6 +25,11 @@ export function isFutureRevision(error: unknown): boolean {
   return isServiceError(error) && error.code === status.OUT_OF_RANGE && error.details === FUTURE;
 }
 
+/** The user is known, and may not do this. */
+export function isPermissionDenied(error: unknown): boolean {
+  return isServiceError(error) && error.code === status.PERMISSION_DENIED;
+}
+
 /** Another endpoint, or the same one later, may well answer. */
 export function isTransient(error: unknown): boolean {
   if (!isServiceError(error)) return false;

@@ -1,7 +1,10 @@
 // The etcd store when members fail, when it shares etcd with others, and when etcd does not let it in.
 
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -11,6 +14,8 @@ import { KeyExistsError, StorageUnavailableError } from "@postern/apiserver/stor
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
 import { keyOf } from "@postern/apiserver/storage/watcher-set";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StoreWriteRefusedError } from "../store-write-refused-error.ts";
+import { migrateEtcd } from "./etcd-schema.ts";
 import { openEtcdStorage } from "./etcd-storage.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
 
@@ -315,5 +320,32 @@ describe.skipIf(missing)("TLS", () => {
     await expect(open({ cert: await pem("client.crt"), key: await pem("client.key") })).rejects.toBeInstanceOf(
       StorageUnavailableError,
     );
+  });
+
+  // The last one: from then on every client of this etcd needs a user.
+  test("a user who may only read opens what is there, and is told what may not be written", async () => {
+    const credentials = { ca: await pem("ca.crt"), cert: await pem("client.crt"), key: await pem("client.key") };
+    /** Etcd takes orders about its users over HTTP as well. */
+    const order = async (path: string, body: object): Promise<void> => {
+      const url = `https://${etcd.endpoints[0]}/v3/auth/${path}`;
+      const sent = request(url, { ...credentials, method: "POST", agent: false }).end(JSON.stringify(body));
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      expect([path, response.resume().statusCode]).toEqual([path, 200]);
+    };
+    const base64 = (text: string) => Buffer.from(text).toString("base64");
+    const perm = { permType: "READ", key: base64("/read."), range_end: base64("/read0") };
+    // The user of a certificate is the one that its common name says.
+    for (const name of ["root", "client"]) await order("user/add", { name, options: { no_password: true } });
+    for (const name of ["root", "reader"]) await order("role/add", { name });
+    await order("role/grant", { name: "reader", perm });
+    await order("user/grant", { user: "root", role: "root" });
+    await order("user/grant", { user: "client", role: "reader" });
+    await order("enable", {});
+    await using storage = await openEtcdStorage({ endpoints: etcd.endpoints, prefix: "/read", tls: credentials });
+    expect((await storage.list("/")).entries).toEqual([]);
+    await expect(storage.create("/a", value)).rejects.toBeInstanceOf(StorageUnavailableError);
+    const refusal = await migrateEtcd(storage).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(StoreWriteRefusedError);
+    expect(refusal).toMatchObject({ message: "etcd does not let its user write the keys from /read. to /read0" });
   });
 });

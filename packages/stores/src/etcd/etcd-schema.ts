@@ -2,7 +2,9 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { StoreVersionError } from "../store-version-error.ts";
-import type { EtcdConnection } from "./etcd-connection.ts";
+import { StoreWriteRefusedError } from "../store-write-refused-error.ts";
+import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
+import { isPermissionDenied } from "./etcd-errors.ts";
 import type { EtcdKeys } from "./etcd-keys.ts";
 
 /** As in the database: 1 is without a mark, and from 2 on values may be sealed. */
@@ -24,14 +26,17 @@ export async function readEtcdSchema({
   );
 }
 
-/** Marks what is there with the newest version. Rejects as readEtcdSchema; then nothing is changed. */
+/**
+ * Marks what is there with the newest version. Rejects as readEtcdSchema, with StoreWriteRefusedError, and with StorageUnavailableError; then
+ * nothing is changed.
+ */
 export async function migrateEtcd({ connection, keys }: Place): Promise<void> {
   const value = Buffer.from(String(SCHEMA_VERSION));
   for (;;) {
     const { version, revision } = await readEtcdSchema({ connection, keys });
     if (version === SCHEMA_VERSION) return;
     // Another server may be doing the same at the same time.
-    await connection.call(
+    const marking = connection.call(
       connection.methods.txn,
       {
         compare: [{ target: "MOD", key: keys.schema, mod_revision: revision }],
@@ -39,5 +44,16 @@ export async function migrateEtcd({ connection, keys }: Place): Promise<void> {
       },
       { repeatable: true },
     );
+    await asStorageCall(marking.catch(explainRefusal(keys)));
   }
 }
+
+const explainRefusal =
+  (keys: EtcdKeys) =>
+  (error: unknown): never => {
+    if (!isPermissionDenied(error)) throw error;
+    const [from, to] = [keys.everything.key, keys.everything.range_end].map((key) => Buffer.from(key).toString());
+    throw new StoreWriteRefusedError(`etcd does not let its user write the keys from ${from} to ${to}`, {
+      cause: error,
+    });
+  };
