@@ -11,40 +11,17 @@ import { reencryptStore } from "./reencrypt-store.ts";
 import { sealedUnder } from "./sealed-entry.ts";
 import { createSealedStorage } from "./sealed-storage.ts";
 import { CONFIRMED_MS, openKeyRing, type StoredKeyRing } from "./stored-key-ring.ts";
+import { OTHER_KEY, openRing, SECRET, SERVER_KEY, sealedOver, textOf } from "./testing/sealed-stores.ts";
 
 const { random } = systemRuntime;
-const SERVER_KEY = Buffer.alloc(32, 1);
-const OTHER_KEY = Buffer.alloc(32, 2);
-const SECRET = "/registry/management/core/secrets/p-a/password";
 const TEXT = '{"metadata":{},"data":"canary"}';
 const { signal } = new AbortController();
 
 const open = (storage: Storage, serverSecrets: [Uint8Array, ...Uint8Array[]] = [SERVER_KEY]) =>
-  openKeyRing({
-    storage,
-    serverSecrets,
-    isShared: true,
-    clock: systemRuntime.clock,
-    random,
-    onError: () => {},
-  });
-
-function sealed(storage: Storage, ring: StoredKeyRing) {
-  const unreadable: string[] = [];
-  const opened = createSealedStorage({
-    storage,
-    ring,
-    random,
-    placeholder: (_, fault) => Buffer.from(fault),
-    onUnreadable: (key) => unreadable.push(key),
-  });
-  return { storage: opened, unreadable };
-}
+  openRing(storage, { serverSecrets });
 
 const pass = (storage: Storage, ring: StoredKeyRing) =>
   reencryptStore({ storage, ring, random, signal, pause: async () => {}, onStep: () => {} });
-
-const textOf = (value: Uint8Array | undefined): string => Buffer.from(value ?? []).toString();
 
 describe("the key ring", () => {
   it("of an empty store has a key of its own, and that of an older store the server key", async () => {
@@ -129,7 +106,7 @@ describe("servers that share a ring", () => {
     await theirs.rotate();
     time.now -= 5 * 3_600_000;
     time.elapsed += CONFIRMED_MS;
-    await sealed(disk, ours).storage.create(SECRET, Buffer.from(TEXT));
+    await sealedOver(disk, ours).storage.create(SECRET, Buffer.from(TEXT));
     expect(sealedUnder((await disk.get(SECRET))?.value ?? new Uint8Array())).toBe(theirs.keys[0].id);
   });
 });
@@ -137,7 +114,7 @@ describe("servers that share a ring", () => {
 describe("the sealed store", () => {
   it("keeps Secrets sealed on disk, and everything else as it is", async () => {
     const disk = createMemoryStorage();
-    const { storage } = sealed(disk, await open(disk));
+    const { storage } = sealedOver(disk, await open(disk));
     await storage.create(SECRET, Buffer.from(TEXT));
     await storage.create("/registry/management/core/configmaps/p-a/x", Buffer.from(TEXT));
     expect(textOf((await disk.get(SECRET))?.value)).not.toContain("canary");
@@ -153,7 +130,7 @@ describe("the sealed store", () => {
   it("puts a placeholder in place of a value that was changed or moved, and goes on with the others", async () => {
     const disk = createMemoryStorage();
     const ring = await open(disk);
-    const { storage, unreadable } = sealed(disk, ring);
+    const { storage, unreadable } = sealedOver(disk, ring);
     await storage.create(SECRET, Buffer.from(TEXT));
     const value = Buffer.from((await disk.get(SECRET))?.value ?? []);
     await disk.create(`${SECRET}-moved`, value);
@@ -177,7 +154,7 @@ describe("the sealed store", () => {
     const disk = createMemoryStorage();
     const ours = await open(disk);
     const theirs = await open(disk);
-    const { storage, unreadable } = sealed(disk, ours);
+    const { storage, unreadable } = sealedOver(disk, ours);
     // Does not reach the prefix of the ring, so that nobody tells it of the new key.
     const seen: string[] = [];
     let resolve = () => {};
@@ -192,7 +169,7 @@ describe("the sealed store", () => {
       error: (error) => expect.fail(String(error)),
     });
     await theirs.rotate();
-    const other = sealed(disk, theirs).storage;
+    const other = sealedOver(disk, theirs).storage;
     for (const text of ["1", "2"]) await other.create(`${SECRET}-${text}`, Buffer.from(text));
     await disk.create("/registry/management/core/configmaps/p-a/x", Buffer.from("3"));
     await promise;
@@ -223,7 +200,7 @@ describe("the sealed store", () => {
       error: (error) => expect.fail(String(error)),
     });
     await theirs.rotate();
-    await sealed(disk, theirs).storage.create(SECRET, Buffer.from("new"));
+    await sealedOver(disk, theirs).storage.create(SECRET, Buffer.from("new"));
     expect(seen.at(-1)).toBe("new");
   });
 });
@@ -232,7 +209,7 @@ describe("a pass of re-encryption", () => {
   it("brings Secrets and internal records of all compositions under the primary key, and plain ones too", async () => {
     const disk = createMemoryStorage();
     const ring = await open(disk);
-    const { storage } = sealed(disk, ring);
+    const { storage } = sealedOver(disk, ring);
     const keys = Array.from({ length: 150 }, (_, at) => `/registry/vc-1/core/secrets/default/s${at}`);
     for (const key of keys) await storage.create(key, Buffer.from(TEXT));
     await disk.create(SECRET, Buffer.from(TEXT));
@@ -254,7 +231,7 @@ describe("a pass of re-encryption", () => {
   it("leaves alone what somebody else writes at the same moment, and what does not open", async () => {
     const disk = createMemoryStorage();
     const ring = await open(disk);
-    const { storage } = sealed(disk, ring);
+    const { storage } = sealedOver(disk, ring);
     await storage.create(SECRET, Buffer.from(TEXT));
     await disk.create(`${SECRET}-moved`, (await disk.get(SECRET))?.value ?? new Uint8Array());
     await ring.rotate();
