@@ -60,6 +60,9 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const lifetime = new AbortController();
   const { signal } = lifetime;
   const draining = new AbortController();
+  // From before the objects are loaded, so that these are known to be the newest as soon as they are there.
+  const followed = isShared ? teardown.use(followFreshness({ cache, runtime })) : undefined;
+  const freshness = followed ?? ALWAYS_FRESH;
   // Before the cache is ready: keys are read while they are being loaded.
   const core = teardown.use(
     createPlatformCore({
@@ -73,7 +76,6 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     }),
   );
   await cache.ready();
-  const freshness = isShared ? teardown.use(followFreshness({ cache, runtime })) : ALWAYS_FRESH;
   const auditLog = await openAuditLog(configuration);
   teardown.use(auditLog.sink);
 
@@ -159,6 +161,8 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     certificateAuthorityPem,
     signal,
   });
+  // Until then nobody is let in.
+  await followed?.confirmed;
   teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: serving.renewAt, onError }));
   teardown.defer(() => draining.abort());
 

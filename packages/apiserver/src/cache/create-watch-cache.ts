@@ -96,12 +96,14 @@ class StoreWatchCache implements WatchCache {
   ): Promise<void> {
     signal?.throwIfAborted();
     if (this.#closed) throw closedError();
-    if (revision > this.#revision) await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
+    // Until what the views hold is known to be of this history, its revisions mean nothing here.
+    if (revision > this.#revision || !this.#loaded)
+      await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
   }
 
-  async refresh(signal?: AbortSignal): Promise<Revision> {
+  async refresh(signal?: AbortSignal, timeoutMs = WAIT_TIMEOUT_MS): Promise<Revision> {
     const revision = await this.#storage.currentRevision();
-    await this.waitFor(revision, signal && { signal });
+    await this.waitFor(revision, { timeoutMs, ...(signal && { signal }) });
     return revision;
   }
 
@@ -132,7 +134,9 @@ class StoreWatchCache implements WatchCache {
   /** Loads what is not known, then watches; after a failure again, later. */
   async run(): Promise<void> {
     try {
-      if (!this.#loaded || (await this.#storage.currentRevision()) < this.#revision) await this.#load();
+      // Another history, such as that of a backup.
+      if (this.#loaded && (await this.#storage.currentRevision()) < this.#revision) this.#loaded = false;
+      if (!this.#loaded) await this.#load();
       if (!this.#closed) this.#startWatch();
     } catch (error) {
       this.#runLater(error);

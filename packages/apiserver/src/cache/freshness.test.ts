@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { manualTime } from "../runtime/testing/manual-time.ts";
-import { FRESHNESS_BOUND_MS, followFreshness } from "./freshness.ts";
+import { FRESHNESS_BOUND_MS, followFreshness, freshnessCheck } from "./freshness.ts";
 
 /** A store that answers at once, later or never, as the test says. */
 function questions() {
@@ -31,6 +31,46 @@ describe("freshness", () => {
     expect(freshness.isFresh()).toBe(true);
     time.advance(1);
     expect(freshness.isFresh()).toBe(false);
+  });
+
+  it("is told of when it begins, by an answer of any age within the bound", async () => {
+    const time = manualTime();
+    const store = questions();
+    const waits: (number | undefined)[] = [];
+    const refresh = (_signal?: AbortSignal, timeoutMs?: number) => {
+      waits.push(timeoutMs);
+      return store.cache.refresh();
+    };
+    using freshness = followFreshness({ cache: { refresh }, runtime: time });
+    const check = freshnessCheck(freshness);
+    let isConfirmed = false;
+    void freshness.confirmed.then(() => {
+      isConfirmed = true;
+    });
+    time.advance(FRESHNESS_BOUND_MS - 1);
+    await turn();
+    expect(isConfirmed).toBe(false);
+    expect(() => check.check()).toThrow("has not confirmed");
+    const [first] = store.open;
+    first?.resolve(1);
+    await turn();
+    expect([isConfirmed, freshness.isFresh()]).toEqual([true, true]);
+    check.check();
+    expect(new Set(waits)).toEqual(new Set([FRESHNESS_BOUND_MS]));
+  });
+
+  it("does not end earlier for an answer to an earlier question", async () => {
+    const time = manualTime();
+    const store = questions();
+    using freshness = followFreshness({ cache: store.cache, runtime: time });
+    time.advance(1_000);
+    const [earlier, later] = store.open;
+    later?.resolve(1);
+    await turn();
+    earlier?.resolve(1);
+    await turn();
+    time.advance(FRESHNESS_BOUND_MS);
+    expect(freshness.isFresh()).toBe(true);
   });
 
   it("goes on for as long as the store answers, and tells once when it no longer does", async () => {

@@ -32,8 +32,14 @@ export type FreshnessOptions = {
 export const FRESHNESS_BOUND_MS = 10_000;
 const INTERVAL_MS = 1_000;
 
+export type FollowedFreshness = Freshness &
+  Disposable & {
+    /** Resolves once the store has answered for the first time; stays open where this is disposed before. */
+    readonly confirmed: Promise<void>;
+  };
+
 /** Asks the store once a second what is the newest, until it is disposed; not fresh before the first answer. */
-export function followFreshness(options: FreshnessOptions): Freshness & Disposable {
+export function followFreshness(options: FreshnessOptions): FollowedFreshness {
   const { cache, runtime, boundMs = FRESHNESS_BOUND_MS } = options;
   const { clock, scheduler } = runtime;
   const stopping = new AbortController();
@@ -42,6 +48,10 @@ export function followFreshness(options: FreshnessOptions): Freshness & Disposab
   let confirmedAt = Number.NEGATIVE_INFINITY;
   let next: Disposable | undefined;
   let end: Disposable | undefined;
+  let settleConfirmed = (): void => {};
+  const confirmed = new Promise<void>((resolve) => {
+    settleConfirmed = resolve;
+  });
 
   // By the time that passes: a process that was stopped finds out before it believes anything, and nobody can set that clock.
   const isFresh = (): boolean => clock.elapsed() - confirmedAt <= boundMs;
@@ -57,10 +67,12 @@ export function followFreshness(options: FreshnessOptions): Freshness & Disposab
   };
   const confirm = async (): Promise<void> => {
     const askedAt = clock.elapsed();
-    await cache.refresh(stopping.signal);
+    // An answer of any age within the bound is of use: a slow store does not shut everybody out.
+    await cache.refresh(stopping.signal, boundMs);
     if (askedAt <= confirmedAt || stopping.signal.aborted) return;
     confirmedAt = askedAt;
     tellWhenStale();
+    settleConfirmed();
   };
   // A question that nobody answers does not keep the next one from being asked.
   const ask = (): void => {
@@ -71,6 +83,7 @@ export function followFreshness(options: FreshnessOptions): Freshness & Disposab
   ask();
 
   return {
+    confirmed,
     isFresh,
     onStale(listener) {
       // Told apart from the same function given twice.

@@ -66,8 +66,8 @@ export interface WatchCache extends AsyncDisposable {
    * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.
    */
   waitFor(revision: Revision, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>;
-  /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. */
-  refresh(signal?: AbortSignal): Promise<Revision>;
+  /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. Rejects as waitFor does. */
+  refresh(signal?: AbortSignal, timeoutMs?: number): Promise<Revision>;
   /** The view of a prefix such as `/registry/<composition>/<group>/<resource>/`; the same one for the same prefix. */
   view(prefix: string): CacheView;
   /** Of the view of `prefix`. What a load that is under way has brought already comes at once. */

@@ -14,8 +14,8 @@ export function value(name: string, labels?: { [key: string]: string }): Uint8Ar
   return encodeStoredValue({ apiVersion: "v1", kind: "Thing", metadata: { name, ...(labels && { labels }) } });
 }
 
-/** Timers that run when the test says so. */
-export function manualScheduler(): Scheduler & { run(): void; readonly delays: number[] } {
+/** Timers that run when the test says so: all that wait, or those of one delay. */
+export function manualScheduler(): Scheduler & { run(delayMs?: number): void; readonly delays: number[] } {
   const tasks = new Map<object, { task: () => void; delayMs: number }>();
   return {
     schedule(delayMs, task) {
@@ -23,10 +23,10 @@ export function manualScheduler(): Scheduler & { run(): void; readonly delays: n
       tasks.set(handle, { task, delayMs });
       return handle;
     },
-    run() {
-      const due = [...tasks.values()];
-      tasks.clear();
-      for (const { task } of due) task();
+    run(delayMs) {
+      const due = [...tasks].filter(([, { delayMs: planned }]) => delayMs === undefined || planned === delayMs);
+      for (const [handle] of due) tasks.delete(handle);
+      for (const [, { task }] of due) task();
     },
     get delays() {
       return [...tasks.values()].map(({ delayMs }) => delayMs);

@@ -1,0 +1,111 @@
+// What a read that must be of the newest state gets from the cache, or waits for.
+
+import { describe, expect, test } from "vitest";
+import { createMemoryStorage } from "../storage/memory/memory-storage.ts";
+import type { StorageEvent, WatchObserver } from "../storage/storage.ts";
+import { FutureRevisionError, RevisionCompactedError, StorageUnavailableError } from "../storage/storage-errors.ts";
+import { withMethods } from "../storage/testing/with-methods.ts";
+import { createWatchCache } from "./create-watch-cache.ts";
+import { manualScheduler, names, Subscriber, start, turn, VIEW, value } from "./testing/watch-cache-fixture.ts";
+
+const FIRST_RETRY_MS = 50;
+
+/** A store whose watches are told late: when the test says so. */
+function late() {
+  const storage = createMemoryStorage();
+  const held: (() => void)[] = [];
+  const watch = (prefix: string, from: number, observer: WatchObserver) =>
+    storage.watch(prefix, from, {
+      events: (events: readonly StorageEvent[], revision) => void held.push(() => observer.events(events, revision)),
+      error: (error) => observer.error(error),
+    });
+  return {
+    storage: withMethods(storage, { watch }),
+    tell() {
+      for (const one of held.splice(0)) one();
+    },
+  };
+}
+
+describe("refresh", () => {
+  test("waits until the newest that the store has acknowledged is shown", async () => {
+    const { storage, tell } = late();
+    const { cache, view } = await start({ storage });
+    const revision = await storage.create(`${VIEW}a`, value("a"));
+    let shown: readonly string[] | undefined;
+    const refreshed = cache.refresh().then((reached) => {
+      shown = names(view);
+      return reached;
+    });
+    await turn();
+    expect(shown).toBeUndefined();
+    tell();
+    expect(await refreshed).toBe(revision);
+    expect(shown).toEqual(["a"]);
+  });
+
+  test("gives up when its time is over, or its signal says so", async () => {
+    const { storage } = late();
+    const { cache, scheduler } = await start({ storage });
+    await storage.create(`${VIEW}a`, value("a"));
+    const abort = new AbortController();
+    const refreshes = [cache.refresh(undefined, 7_000), cache.refresh(abort.signal)];
+    const outcomes = Promise.all(refreshes.map((refresh) => refresh.catch((error: unknown) => error)));
+    await turn();
+    expect(scheduler.delays).toEqual([7_000, 3_000]);
+    const reason = new Error("gone");
+    abort.abort(reason);
+    scheduler.run();
+    expect(await outcomes).toEqual([expect.any(FutureRevisionError), reason]);
+  });
+
+  test("is not content with a state of another history, whatever its revision", async () => {
+    const inner = createMemoryStorage();
+    let observer: WatchObserver | undefined;
+    let isDown = false;
+    const storage = withMethods(inner, {
+      watch(prefix, from, told) {
+        observer = told;
+        return inner.watch(prefix, from, told);
+      },
+      list: (...call) => (isDown ? Promise.reject(new StorageUnavailableError("slow")) : inner.list(...call)),
+    });
+    const { cache, view, scheduler } = await start({ storage });
+    await storage.create(`${VIEW}a`, value("a"));
+    isDown = true;
+    // As etcd says it of a backup that was restored, which cannot be read yet.
+    observer?.error(new RevisionCompactedError(1, 1));
+    let isShown = false;
+    const refreshed = cache.refresh().then(() => {
+      isShown = true;
+    });
+    await turn();
+    expect(isShown).toBe(false);
+    isDown = false;
+    scheduler.run(FIRST_RETRY_MS);
+    await refreshed;
+    expect(names(view)).toEqual(["a"]);
+  });
+});
+
+test("what is loaded page after page is of one revision, whatever is written meanwhile", async () => {
+  const inner = createMemoryStorage();
+  for (const name of ["a", "b", "c"]) await inner.create(`${VIEW}${name}`, value(name));
+  const [before, asked] = [await inner.currentRevision(), new Set<number | undefined>()];
+  const storage = withMethods(inner, {
+    async list(prefix, options) {
+      const page = await inner.list(prefix, { ...options, limit: 1 });
+      asked.add(options?.revision);
+      if (options?.startAfter === undefined) await inner.create(`${VIEW}d`, value("d"));
+      return page;
+    },
+  });
+  await using cache = createWatchCache({ storage, prefix: "/registry/", scheduler: manualScheduler() });
+  await cache.ready();
+  using subscriber = new Subscriber(cache.view(VIEW), VIEW, before);
+  await cache.refresh();
+  await turn();
+  // Made, as it was, and not changed from what a page of a later revision would have shown.
+  expect(subscriber.events.map(({ object, previous }) => [object.key, previous])).toEqual([[`${VIEW}d`, undefined]]);
+  expect([...asked]).toEqual([undefined, before]);
+});
