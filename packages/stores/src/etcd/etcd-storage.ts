@@ -40,8 +40,6 @@ export type EtcdStorageOptions = {
   readonly prefix?: string;
   /** No read or write takes longer, in milliseconds; 5000 when absent. */
   readonly requestTimeoutMs?: number;
-  /** In bytes; what etcd takes by default (1.5 MiB with everything around it) when absent. */
-  readonly maxValueBytes?: number;
   readonly scheduler?: Scheduler;
 };
 
@@ -58,14 +56,15 @@ export type EtcdStorage = Storage & {
 
 const DEFAULT_PREFIX = "/postern";
 const DEFAULT_TIMEOUT_MS = 5_000;
-const DEFAULT_MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
+/** What etcd takes by default: 1.5 MiB with everything around it. */
+const MAX_VALUE_BYTES = (1 << 20) + (1 << 19) - (8 << 10);
 /** Entries in one message: etcd looks at the keys of the whole rest of the range for each. */
 const PAGE_SIZE = 1_000;
 
 /** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials, and with StoreVersionError. */
 export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {
-  const { endpoints, tls, prefix = DEFAULT_PREFIX, scheduler = systemScheduler } = options;
-  const { requestTimeoutMs = DEFAULT_TIMEOUT_MS, maxValueBytes = DEFAULT_MAX_VALUE_BYTES } = options;
+  const { endpoints, tls, prefix = DEFAULT_PREFIX, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const { scheduler = systemScheduler } = options;
   const keys = new EtcdKeys(prefix);
   const connection = new EtcdConnection({ endpoints, requestTimeoutMs, scheduler, ...(tls && { tls }) });
   const readPosition = () => asStorageCall(position(connection, keys));
@@ -80,7 +79,7 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
       tick: () => tick(connection, keys),
     });
     await feed.firstContact();
-    return new StorageOnEtcd({ connection, keys, feed, readPosition, maxValueBytes });
+    return new StorageOnEtcd({ connection, keys, feed, readPosition });
   } catch (error) {
     connection[Symbol.dispose]();
     if (error instanceof StoreVersionError) throw error;
@@ -118,7 +117,6 @@ type Parts = {
   readonly keys: EtcdKeys;
   readonly feed: WatchFeed;
   readonly readPosition: () => Promise<EtcdPosition>;
-  readonly maxValueBytes: number;
 };
 
 class StorageOnEtcd implements EtcdStorage {
@@ -126,15 +124,13 @@ class StorageOnEtcd implements EtcdStorage {
   readonly keys: EtcdKeys;
   readonly health: EtcdStorage["health"];
   readonly #feed: WatchFeed;
-  readonly #maxValueBytes: number;
   readonly #position: () => Promise<EtcdPosition>;
   #oldestRevision: Revision = 0;
 
-  constructor({ connection, keys, feed, readPosition, maxValueBytes }: Parts) {
+  constructor({ connection, keys, feed, readPosition }: Parts) {
     this.connection = connection;
     this.keys = keys;
     this.#feed = feed;
-    this.#maxValueBytes = maxValueBytes;
     this.#position = createCoalescedRead(readPosition);
     this.health = { name: "etcd", check: () => this.#checkHealth() };
   }
@@ -165,7 +161,7 @@ class StorageOnEtcd implements EtcdStorage {
   }
 
   async create(key: string, value: Uint8Array): Promise<Revision> {
-    this.#assertSize(value);
+    assertSize(value);
     const bytes = this.keys.encode(key);
     const { revision, current } = await this.#write(key, bytes, 0, { request_put: { key: bytes, value } });
     if (revision === undefined) throw new KeyExistsError(key, current);
@@ -173,7 +169,7 @@ class StorageOnEtcd implements EtcdStorage {
   }
 
   async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
-    this.#assertSize(value);
+    assertSize(value);
     const bytes = this.keys.encode(key);
     return this.#replace(key, bytes, expected, { request_put: { key: bytes, value } });
   }
@@ -272,11 +268,11 @@ class StorageOnEtcd implements EtcdStorage {
     if (this.#feed.cutOff !== undefined) throw this.#feed.cutOff;
     await this.#position();
   }
+}
 
-  #assertSize(value: Uint8Array): void {
-    if (value.byteLength <= this.#maxValueBytes) return;
-    throw new ValueTooLargeError(`the value has ${value.byteLength} bytes, more than ${this.#maxValueBytes}`);
-  }
+function assertSize({ byteLength }: Uint8Array): void {
+  if (byteLength <= MAX_VALUE_BYTES) return;
+  throw new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);
 }
 
 // A limit of 0 is none for etcd.
