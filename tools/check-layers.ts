@@ -14,7 +14,7 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
 };
 
 /** The command loads the platform only where it serves or works on a store. */
-const PLATFORM_IN_CLI = /^packages\/cli\/src\/(serve|config|options|backup\/)/;
+const PLATFORM_IN_CLI = /^packages\/cli\/src\/(serve\.ts|configuration-flags\.ts|backup\/)/;
 
 const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
 

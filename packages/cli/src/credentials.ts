@@ -7,9 +7,9 @@ import { Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
 import { listAt, objectAt } from "./json-members.ts";
+import { withNamespacePrefixOption } from "./namespace-prefix-option.ts";
 import { type OutputFlags, withOutputOption, writeJson } from "./output-option.ts";
 import { cellText, printRows } from "./print-table.ts";
-import { withNamespacePrefixOption } from "./project-namespace.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "./virtual-cluster-name.ts";
 
@@ -79,14 +79,16 @@ type Ledger = { readonly address: ResourceAddress; readonly name: string };
 /** The object below which the credentials are listed; the caller itself when no flag names another. */
 async function ledgerOf(flags: SubjectFlags, client: ApiClient, group: string): Promise<Ledger> {
   const { user, team, key, virtualCluster, namespacePrefix } = flags;
-  const below = (resource: string, name: string): Ledger => ({ address: { group, version: "v1", resource }, name });
+  const below = (resource: string, name: string, namespace?: string): Ledger => ({
+    address: { group, version: "v1", resource, ...(namespace === undefined ? {} : { namespace }) },
+    name,
+  });
   if (user !== undefined) return below("users", user);
   if (team !== undefined) return below("teams", team);
   if (key !== undefined) return below("ownedaccesskeys", key);
   if (virtualCluster !== undefined) {
-    const { address } = below("virtualclusterinstances", "");
     const namespace = `${namespacePrefix}${virtualCluster.project}`;
-    return { address: { ...address, namespace }, name: virtualCluster.virtualCluster };
+    return below("virtualclusterinstances", virtualCluster.virtualCluster, namespace);
   }
   const self = await client.request({
     method: "POST",

@@ -7,7 +7,8 @@ import { type ConnectionFlags, withClient, withConnectionOptions } from "./conne
 import { formatDurationSeconds, parseDurationSeconds } from "./duration-seconds.ts";
 import { explainNotFound } from "./explain-not-found.ts";
 import { objectAt } from "./json-members.ts";
-import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "./project-namespace.ts";
+import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "./namespace-prefix-option.ts";
+import { shellQuote } from "./shell-quote.ts";
 
 type KubeConfigFlags = ConnectionFlags & {
   readonly project: string;
@@ -58,9 +59,9 @@ export function createKubeConfigCommand(context: CommandContext): Command {
 /** The command line that gives the same again. */
 function commandLine(name: string, flags: KubeConfigFlags): string {
   const { project, namespacePrefix, ttl, server, clientCert, kubeconfig, context } = flags;
-  const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, quoted(value)]);
+  const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, shellQuote(value)]);
   return [
-    ...["postern", "kubeconfig", quoted(name), "--project", quoted(project)],
+    ...["postern", "kubeconfig", shellQuote(name), "--project", shellQuote(project)],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--server", server),
@@ -69,6 +70,3 @@ function commandLine(name: string, flags: KubeConfigFlags): string {
     ...option("--context", context),
   ].join(" ");
 }
-
-/** As a shell reads it back. */
-const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -1,4 +1,4 @@
-// Where the objects of a project are.
+// `--namespace-prefix`: where the objects of projects are.
 
 import type { Command } from "commander";
 

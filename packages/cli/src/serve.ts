@@ -2,11 +2,12 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute, relative } from "node:path";
-import type { CatalogueEntry } from "@postern/platform/config/catalogue";
 import type { Configuration } from "@postern/platform/config/configuration";
 import type { RunningServer } from "@postern/platform/main";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
+import { withConfigurationFlags } from "./configuration-flags.ts";
+import { shellQuote } from "./shell-quote.ts";
 import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -17,7 +18,7 @@ export type ServeDependencies = {
   readonly signals: StopSignalOptions;
 };
 
-/** The platform is loaded here and nowhere else in this package, and only when a server is to run. */
+/** Loaded only when a server is to run: it takes longer than any other command. */
 async function loadPlatform(): Promise<ServeDependencies> {
   const { startServer } = await import("@postern/platform/main");
   return {
@@ -30,23 +31,12 @@ export async function createServeCommand(
   context: CommandContext,
   loadDependencies: () => Promise<ServeDependencies> = loadPlatform,
 ): Promise<Command> {
-  const { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } = await import("@postern/platform/config/catalogue");
-  const command = new Command("serve")
-    .description("run the server")
-    .option(
-      "--config <file>",
-      `YAML file with options, outweighed by environment and flags [env: ${CONFIG_ENVIRONMENT_NAME}]`,
-    );
-  for (const entry of CATALOGUE_ENTRIES) command.addOption(toFlag(entry));
+  const command = new Command("serve").description("run the server");
+  const all = () => true;
+  const file = "YAML file with options, outweighed by environment and flags";
+  const flags = await withConfigurationFlags(command, context, all, file);
   return command.action(async () => {
-    const { loadConfiguration } = await import("@postern/platform/config/configuration");
-    const { config } = command.opts<{ config?: string }>();
-    const configuration = await loadConfiguration({
-      flags: givenFlags(command, CATALOGUE_ENTRIES),
-      environment: context.environment,
-      workingDirectory: context.workingDirectory,
-      ...(config === undefined ? {} : { configFile: config }),
-    });
+    const configuration = await flags.load(flags.given());
     await serve(configuration, await loadDependencies(), context);
   });
 }
@@ -64,30 +54,6 @@ async function serve(
   const signal = await stop.stopped;
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop at once\n`);
   await server.close();
-}
-
-/** A flag as the help shows it. Values are read by the catalogue, so that a wrong one is refused in one wording. */
-export function toFlag({ option, environmentName }: CatalogueEntry): Option {
-  const value = option.type === "switch" ? " [true|false]" : ` ${option.placeholder}`;
-  const help = `${option.description} (default: ${option.defaultText}) [env: ${environmentName}]`;
-  const flag = new Option(`--${option.flag}${value}`, help);
-  return option.type === "list"
-    ? flag.argParser((text: string, before: readonly string[] = []) => [...before, text])
-    : flag;
-}
-
-export function givenFlags(
-  command: Command,
-  entries: readonly CatalogueEntry[],
-): ReadonlyMap<string, string | readonly string[]> {
-  const given = new Map<string, string | readonly string[]>();
-  for (const flag of command.options) {
-    const value: unknown = command.getOptionValue(flag.attributeName());
-    const entry = entries.find(({ option }) => `--${option.flag}` === flag.long);
-    if (entry === undefined || value === undefined) continue;
-    given.set(entry.option.flag, Array.isArray(value) ? value.map(String) : String(value));
-  }
-  return given;
 }
 
 /** What to try is built from the configuration, so that it can be pasted as it is. */
@@ -119,9 +85,6 @@ function shortPath(path: string, workingDirectory: string): string {
   const short = relative(workingDirectory, path);
   return short === "" || short.startsWith("..") || isAbsolute(short) ? path : short;
 }
-
-const shellQuote = (text: string): string =>
-  /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** A failure to listen says a code and no remedy. */
 function explainListenFailure(error: unknown, { bindAddress, securePort }: Configuration): unknown {

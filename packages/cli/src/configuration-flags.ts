@@ -1,0 +1,66 @@
+// The options of the server as flags of a command, and the configuration that they stand for.
+
+import type { CatalogueEntry } from "@postern/platform/config/catalogue";
+import type { Configuration } from "@postern/platform/config/configuration";
+import { type Command, Option } from "commander";
+import type { CommandContext } from "./command-context.ts";
+
+export type GivenFlags = ReadonlyMap<string, string | readonly string[]>;
+
+export type ConfigurationFlags = {
+  /** What the command line says, by flag. */
+  given(): GivenFlags;
+  /** Whether it names a file with options, too. */
+  namesFile(): boolean;
+  /** Of flags, environment and file. Throws ConfigurationError. */
+  load(flags: GivenFlags): Promise<Configuration>;
+};
+
+/** Adds `--config`, and a flag for each entry. */
+export async function withConfigurationFlags(
+  command: Command,
+  { environment, workingDirectory }: CommandContext,
+  isWanted: (flag: string) => boolean,
+  configDescription: string,
+): Promise<ConfigurationFlags> {
+  const { CATALOGUE_ENTRIES, CONFIG_ENVIRONMENT_NAME } = await import("@postern/platform/config/catalogue");
+  const entries = CATALOGUE_ENTRIES.filter(({ option }) => isWanted(option.flag));
+  command.option("--config <file>", `${configDescription} [env: ${CONFIG_ENVIRONMENT_NAME}]`);
+  for (const entry of entries) command.addOption(toFlag(entry));
+  const configFile = () => command.opts<{ config?: string }>().config;
+  return {
+    given: () => givenFlags(command, entries),
+    namesFile: () => configFile() !== undefined,
+    async load(flags) {
+      const { loadConfiguration } = await import("@postern/platform/config/configuration");
+      const config = configFile();
+      return await loadConfiguration({
+        flags,
+        environment,
+        workingDirectory,
+        ...(config === undefined ? {} : { configFile: config }),
+      });
+    },
+  };
+}
+
+/** A flag as the help shows it. Values are read by the catalogue, so that a wrong one is refused in one wording. */
+function toFlag({ option, environmentName }: CatalogueEntry): Option {
+  const value = option.type === "switch" ? " [true|false]" : ` ${option.placeholder}`;
+  const help = `${option.description} (default: ${option.defaultText}) [env: ${environmentName}]`;
+  const flag = new Option(`--${option.flag}${value}`, help);
+  return option.type === "list"
+    ? flag.argParser((text: string, before: readonly string[] = []) => [...before, text])
+    : flag;
+}
+
+function givenFlags(command: Command, entries: readonly CatalogueEntry[]): GivenFlags {
+  const given = new Map<string, string | readonly string[]>();
+  for (const flag of command.options) {
+    const value: unknown = command.getOptionValue(flag.attributeName());
+    const entry = entries.find(({ option }) => `--${option.flag}` === flag.long);
+    if (entry === undefined || value === undefined) continue;
+    given.set(entry.option.flag, Array.isArray(value) ? value.map(String) : String(value));
+  }
+  return given;
+}
