@@ -10,7 +10,7 @@ export function spaceStatus(
   instance: SpaceInstance,
   health: VirtualClusterHealth,
   now: number,
-): SpaceInstance["status"] {
+): NonNullable<SpaceInstance["status"]> {
   const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
   const template = instance.spec?.template;
   return {

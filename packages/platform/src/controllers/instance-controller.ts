@@ -1,0 +1,79 @@
+// What the controllers of virtual clusters and of spaces have in common: an instance that stays is brought up and its state told in
+// its status; one that goes keeps its finalizer until nothing of it is left.
+
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { UpstreamFault } from "../proxy/upstream-failure.ts";
+import { hasFinalizer, withoutFinalizer } from "../resources/finalizers.ts";
+import type { VirtualClusterHealth } from "../virtual-clusters/virtual-cluster-backend.ts";
+import { followInstances, type InstancesAndClusters } from "./follow-instances.ts";
+
+export type InstanceState = { readonly isRemote: boolean; readonly health: VirtualClusterHealth };
+
+/** What one kind of instance does of its own. */
+export type InstanceWork<T extends KubeObject> = {
+  /** What its work queue is counted under. */
+  readonly queueName: string;
+  readonly finalizer: string;
+  /** Makes what is missing, and looks how it is. */
+  bringUp(instance: T, signal: AbortSignal): Promise<InstanceState>;
+  /** `now` in milliseconds since the epoch. */
+  statusOf(instance: T, health: VirtualClusterHealth, now: number): JsonValue;
+  /** What the deletion waits for; undefined when nothing is left. */
+  remove(instance: T, signal: AbortSignal): Promise<UpstreamFault | undefined>;
+  /** What is not ready or on its way out, and what others run, is looked at again after so many milliseconds. */
+  readonly recheckMs: { readonly unready: number; readonly remote: number };
+};
+
+type Instance = KubeObject & { readonly status?: { readonly ignoreReconciliation?: boolean } };
+
+export function createInstanceController<T extends Instance>(
+  port: Omit<ControllerPort, "resources">,
+  { instances, clusters }: InstancesAndClusters,
+  work: InstanceWork<T>,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const queue = new WorkQueue(port, { name: work.queueName, process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    // What is stored has gone through the schema of its kind.
+    const instance = instances.view.get(key)?.decode() as T | undefined;
+    if (instance === undefined) return;
+    await passingOverRaces(() =>
+      isBeingDeleted(instance) ? finalize(key, instance, signal) : reconcile(key, instance, signal),
+    );
+  }
+
+  async function reconcile(key: string, instance: T, signal: AbortSignal): Promise<void> {
+    if (instance.status?.ignoreReconciliation === true) return;
+    const { isRemote, health } = await work.bringUp(instance, signal);
+    await writeStatus(instance, health, signal);
+    if (!health.ready) queue.addAfter(key, work.recheckMs.unready);
+    else if (isRemote) queue.addAfter(key, work.recheckMs.remote);
+  }
+
+  async function finalize(key: string, instance: T, signal: AbortSignal): Promise<void> {
+    const { finalizer } = work;
+    if (!hasFinalizer(instance, finalizer)) return;
+    const remainder = await work.remove(instance, signal);
+    if (remainder === undefined) {
+      const transform = (current: KubeObject): KubeObject => withoutFinalizer(current, finalizer);
+      return await updateControlled(port, instances, instance, { transform }, signal);
+    }
+    await writeStatus(instance, { ready: false, ...remainder }, signal);
+    queue.addAfter(key, work.recheckMs.unready);
+  }
+
+  const writeStatus = (instance: T, health: VirtualClusterHealth, signal: AbortSignal): Promise<void> => {
+    const status = work.statusOf(instance, health, clock.now());
+    const transform = (current: KubeObject): KubeObject => ({ ...current, status });
+    return updateControlled(port, instances, instance, { subresource: "status", transform }, signal);
+  };
+
+  const following = followInstances({ instances, clusters }, scheduler, queue);
+  return createQueueController(queue, [following]);
+}
