@@ -73,6 +73,17 @@ describe("a backup", () => {
     for (const text of ["value 7", "/k/119", "xxxxxxxx"]) expect(bytes.includes(text), text).toBe(false);
   });
 
+  it("is under a key of its own: two of the same content have nothing in common behind their heads", async () => {
+    const storage = createMemoryStorage();
+    await storage.create("/k/a", Buffer.alloc(1_000, "a"));
+    const [one, other] = await Promise.all(["twin-1", "twin-2"].map((name) => backUp(name, storage)));
+    const [first, second] = await Promise.all([one, other].map((backup) => readFile(backup?.path ?? "")));
+    // In the middle of the value: as much stands behind it in both.
+    const [a, b] = [first, second].map((bytes) => bytes?.subarray(-800, -300));
+    expect(a).toHaveLength(500);
+    expect(a?.equals(b ?? Buffer.alloc(0))).toBe(false);
+  });
+
   it("of an empty store is one", async () => {
     const { path } = await backUp("empty");
     expect(await entriesOf(path)).toEqual([]);

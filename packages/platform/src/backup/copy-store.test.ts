@@ -1,6 +1,6 @@
 // Between a real database file and a real etcd, with a server on either end.
 
-import { cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
@@ -22,10 +22,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-const configure = (dataDir: string, store: string) =>
+const configure = (dataDir: string, store: string, flags: { readonly [flag: string]: string } = {}) =>
   loadConfiguration({
     flags: new Map(
       Object.entries({
+        ...flags,
         "data-dir": dataDir,
         store,
         "secure-port": "0",
@@ -111,6 +112,13 @@ describe("a copy of a store", () => {
     await cp(join(dataDir, "server.key"), join(restoredDir, "server.key"));
     const restored = await configure(restoredDir, "sqlite");
     const choice = { type: "revocations", file: join(root, "in-force") } as const;
+    // Found out before anything is written: in etcd it would stay there.
+    const damaged = join(root, "damaged");
+    await writeFile(damaged, (await readFile(out)).subarray(0, -1));
+    const elsewhere = await configure(restoredDir, address, { "etcd-prefix": "/elsewhere" });
+    await expect(restoreStore({ configuration: elsewhere, file: damaged, choice })).rejects.toThrow(/not whole/);
+    await using place = await openEtcdStorage({ endpoints: etcd.endpoints, prefix: "/elsewhere" });
+    expect((await place.list("")).entries).toEqual([]);
     const report = await restoreStore({ configuration: restored, file: out, choice });
     expect(report.keys).toEqual({ kept: 1, disabled: 0, "left out": 0 });
     expect(await statusFor(key, restored)).toBe(201);
