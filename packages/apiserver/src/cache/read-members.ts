@@ -78,8 +78,6 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const FIRST_BEYOND_ASCII = 0x80;
 const LITERALS = [true, false, null].map((value) => ({ value, word: `${value}`, length: `${value}`.length }));
-/** Characters. */
-const NEAR = 24;
 /** Numbers of more digits may need more than a double. */
 const MAX_PLAIN_DIGITS = 15;
 
@@ -176,15 +174,7 @@ function endOfContainer(text: string, start: number): number {
 }
 
 function endOfString(text: string, start: number): number {
-  // Names and most values are short: calling for help takes longer than looking.
-  const near = Math.min(start + NEAR, text.length);
-  let at = start + 1;
-  for (; at < near; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at + 1;
-    if (code === BACKSLASH) at++;
-  }
-  for (let quote = text.indexOf('"', at); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+  for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let unescaped = quote;
     while (text.charCodeAt(unescaped - 1) === BACKSLASH) unescaped--;
     // An even number of backslashes stand for half as many, and none of them for the quote.
