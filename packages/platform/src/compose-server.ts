@@ -63,7 +63,10 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   // From before the objects are loaded, so that these are known to be the newest as soon as they are there.
   const followed = isShared ? teardown.use(followFreshness({ cache, runtime })) : undefined;
   const freshness = followed ?? ALWAYS_FRESH;
-  // Before the cache is ready: keys are read while they are being loaded.
+  await cache.ready();
+  const auditLog = await openAuditLog(configuration);
+  teardown.use(auditLog.sink);
+
   const core = teardown.use(
     createPlatformCore({
       configuration,
@@ -75,10 +78,6 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       onError,
     }),
   );
-  await cache.ready();
-  const auditLog = await openAuditLog(configuration);
-  teardown.use(auditLog.sink);
-
   const written = { ...core, storage, scheduler, onError };
   teardown.use(createLastActivityWriter({ ...written, ...core.keyRecords }));
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));

@@ -102,3 +102,19 @@ test("an object that nobody has stored has no revision to show", () => {
   expect(textOf(held)).toBe(shown(boat("a"), 7));
   expect(held.revision).toBe(7);
 });
+
+test("what is sealed is looked into without being parsed", () => {
+  const before = Buffer.from('{"id":"');
+  const peek = (sealed?: JsonObject, behind = "") => {
+    const [entry] = pageOf(encodeStoredValue(boat("a"), sealed), Buffer.from(behind));
+    return CachedObject.entryReader()(entry!).peekSealed(before);
+  };
+  expect(peek({ id: "abc", secret: "x" })).toBe("abc");
+  expect(peek({ id: "" })).toBe("");
+  expect(peek({ secret: "x", id: "abc" })).toBeUndefined();
+  expect(peek({ id: 'a"c' })).toBeUndefined();
+  expect(peek({ id: "ä" })).toBeUndefined();
+  expect(peek({})).toBeUndefined();
+  expect(peek(undefined, '{"id":"abc"}')).toBeUndefined();
+  expect(peek(undefined, '\n{"id":"abc"}')).toBeUndefined();
+});

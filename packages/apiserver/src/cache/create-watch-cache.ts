@@ -10,7 +10,7 @@ import { keyOf } from "../storage/watcher-set.ts";
 import { CachedObject, type EntryReader } from "./cached-object.ts";
 import { RevisionWaiters } from "./revision-waiters.ts";
 import { type ViewDependencies, ViewState } from "./view-state.ts";
-import type { CacheView, LoadReader, WatchCache } from "./watch-cache.ts";
+import type { CacheView, WatchCache } from "./watch-cache.ts";
 
 export type WatchCacheOptions = {
   readonly storage: Storage;
@@ -48,15 +48,13 @@ class StoreWatchCache implements WatchCache {
   readonly #prefix: string;
   readonly #scheduler: Scheduler;
   readonly #views = new Map<string, ViewState>();
-  readonly #viewDependencies: Omit<ViewDependencies, "loading">;
+  readonly #viewDependencies: ViewDependencies;
   readonly #waiters: RevisionWaiters;
   readonly #onError: (error: unknown) => void;
   readonly #ready: Promise<void>;
   readonly #closing = new AbortController();
   #settleReady: { resolve(): void; reject(error: Error): void } | undefined;
   #revision: Revision = 0;
-  /** Of a load that is under way. */
-  #loading: Contents | undefined;
   /** False when what the views hold cannot be brought up to date by watching. */
   #loaded = false;
   #watch: Disposable | undefined;
@@ -108,11 +106,8 @@ class StoreWatchCache implements WatchCache {
   }
 
   view(prefix: string): CacheView {
-    return this.#view(assertViewPrefix(prefix));
-  }
-
-  readAhead(prefix: string, reader: LoadReader): Disposable {
-    return this.#view(assertViewPrefix(prefix)).readAhead(reader);
+    if (viewPrefixOf(prefix) !== prefix) throw new RangeError(`not the prefix of a view: ${prefix}`);
+    return this.#view(prefix);
   }
 
   forget(prefix: string): void {
@@ -194,8 +189,7 @@ class StoreWatchCache implements WatchCache {
   #view(prefix: string): ViewState {
     let view = this.#views.get(prefix);
     if (view === undefined) {
-      const loading = () => this.#loading && (this.#loading.views.get(prefix)?.list(prefix) ?? []);
-      view = new ViewState({ ...this.#viewDependencies, loading });
+      view = new ViewState(this.#viewDependencies);
       this.#views.set(prefix, view);
     }
     return view;
@@ -203,17 +197,6 @@ class StoreWatchCache implements WatchCache {
 
   async #load(): Promise<void> {
     const contents: Contents = { views: new Map(), read: CachedObject.entryReader() };
-    this.#loading = contents;
-    for (const view of this.#views.values()) view.beginLoad();
-    try {
-      const revision = await this.#loadInto(contents);
-      this.#replace(contents, revision);
-    } finally {
-      this.#loading = undefined;
-    }
-  }
-
-  async #loadInto(contents: Contents): Promise<Revision> {
     const signal = this.#closing.signal;
     let page = await this.#storage.list(this.#prefix, { limit: PAGE_SIZE, remaining: "any", signal });
     const { revision } = page;
@@ -231,33 +214,28 @@ class StoreWatchCache implements WatchCache {
         // Other work goes on while much is loaded, and the request for the next page leaves.
         if (next !== undefined) await nextTurn();
       }
-      if (next === undefined) return revision;
+      if (next === undefined) break;
       page = await next;
     }
+    this.#replace(contents, revision);
   }
 
   /** `entries` come in order, after those of the calls before. */
   #add({ views, read }: Contents, entries: readonly StoredEntry[]): void {
     let prefix: string | undefined;
-    let view: ViewState | undefined;
-    let contents = new OrderedEntries<CachedObject>();
-    let added: CachedObject[] = [];
+    let objects = new OrderedEntries<CachedObject>();
+    let knownObjects: ViewState | undefined;
     for (const entry of entries) {
       if (prefix === undefined || !entry.key.startsWith(prefix)) {
-        view?.load(added);
-        added = [];
         prefix = viewPrefixOf(entry.key);
-        view = prefix === undefined ? undefined : this.#views.get(prefix);
         if (prefix === undefined) continue;
-        contents = views.get(prefix) ?? new OrderedEntries();
-        views.set(prefix, contents);
+        objects = views.get(prefix) ?? new OrderedEntries();
+        views.set(prefix, objects);
+        knownObjects = this.#views.get(prefix);
       }
-      const known = view?.get(entry.key);
-      const object = known?.revision === entry.revision ? known : read(entry);
-      contents.append(object);
-      added.push(object);
+      const known = knownObjects?.get(entry.key);
+      objects.append(known?.revision === entry.revision ? known : read(entry));
     }
-    view?.load(added);
   }
 
   #replace({ views }: Contents, revision: Revision): void {
@@ -279,11 +257,6 @@ function viewPrefixOf(key: string): string | undefined {
     if (slash < 0) return undefined;
   }
   return key.slice(0, slash + 1);
-}
-
-function assertViewPrefix(prefix: string): string {
-  if (viewPrefixOf(prefix) !== prefix) throw new RangeError(`not the prefix of a view: ${prefix}`);
-  return prefix;
 }
 
 function closedError(): StorageUnavailableError {

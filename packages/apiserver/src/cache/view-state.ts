@@ -8,7 +8,7 @@ import { CachedObject } from "./cached-object.ts";
 import { EventRing } from "./event-ring.ts";
 import { Subscription } from "./subscription.ts";
 import { SubscriptionSet } from "./subscription-set.ts";
-import type { CacheEvent, CacheListOptions, CacheObserver, CacheView, LoadReader } from "./watch-cache.ts";
+import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
 
 export type ViewDependencies = {
   readonly storage: Storage;
@@ -16,15 +16,12 @@ export type ViewDependencies = {
   /** That of the whole cache. */
   readonly revision: () => Revision;
   readonly closed: () => boolean;
-  /** What a load that is under way has brought of this view; undefined where none is. */
-  readonly loading: () => readonly CachedObject[] | undefined;
 };
 
 export class ViewState implements CacheView {
   readonly #dependencies: ViewDependencies;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
-  readonly #loadReaders = new Set<LoadReader>();
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
   #isRetired = false;
@@ -76,25 +73,6 @@ export class ViewState implements CacheView {
     };
   }
 
-  readAhead(reader: LoadReader): Disposable {
-    this.#loadReaders.add(reader);
-    const loaded = this.#dependencies.loading();
-    if (loaded !== undefined) {
-      reader.begin();
-      reader.take(loaded);
-    }
-    return { [Symbol.dispose]: () => void this.#loadReaders.delete(reader) };
-  }
-
-  beginLoad(): void {
-    for (const reader of this.#loadReaders) reader.begin();
-  }
-
-  /** Part of what `replace` will be given, in its order. */
-  load(objects: readonly CachedObject[]): void {
-    for (const reader of this.#loadReaders) reader.take(objects);
-  }
-
   /** Takes a change over. `dispatch` tells it, once the whole commit has been applied. */
   apply(event: StorageEvent): void {
     const applied = event.type === "put" ? this.#put(event) : this.#delete(event);
@@ -119,7 +97,6 @@ export class ViewState implements CacheView {
     this.#objects = objects;
     this.#changedRevision = revision;
     this.#history.reset(revision);
-    for (const reader of this.#loadReaders) reader.done();
   }
 
   /** Ends every subscription. */
@@ -129,7 +106,7 @@ export class ViewState implements CacheView {
 
   /** Ends a view that nobody needs: false where it holds something, or somebody follows it. */
   retire(): boolean {
-    this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty && this.#loadReaders.size === 0;
+    this.#isRetired ||= this.#objects.size === 0 && this.#subscriptions.isEmpty;
     return this.#isRetired;
   }
 

@@ -143,3 +143,17 @@ describe("watches of the store", () => {
     expect(open.size).toBe(0);
   });
 });
+
+test("all views are replaced before anybody is told", async () => {
+  const storage = createMemoryStorage();
+  await storage.create(`${VIEW}a`, value("a"));
+  await storage.create(`${OTHER_VIEW}b`, value("b"));
+  await using cache = createWatchCache({ storage, prefix: "/registry/", scheduler: manualScheduler() });
+  const sizes: number[] = [];
+  for (const prefix of [VIEW, OTHER_VIEW]) {
+    const look = () => void sizes.push(cache.view(VIEW).size, cache.view(OTHER_VIEW).size);
+    cache.view(prefix).subscribe(prefix, 0, { events() {}, error: look });
+  }
+  await cache.ready();
+  expect(sizes).toEqual([1, 1, 1, 1]);
+});

@@ -24,16 +24,6 @@ export type CacheObserver = {
   error(error: Error): void;
 };
 
-/** Makes something of the objects of a load while the rest of them is still on its way. */
-export type LoadReader = {
-  /** What has come so far is of no use: everything comes anew. */
-  begin(): void;
-  /** In the order of their keys; nobody else sees them yet. Must not throw. */
-  take(objects: readonly CachedObject[]): void;
-  /** All have been there: from now on the view shows these. Its subscriptions are told after that. */
-  done(): void;
-};
-
 export type CacheListOptions = { readonly startAfter?: string; readonly limit?: number };
 
 /** Everything under one prefix, empty until the cache is ready. Lists and gets are synchronous and consistent with each other within one turn of the event loop. */
@@ -70,8 +60,6 @@ export interface WatchCache extends AsyncDisposable {
   refresh(signal?: AbortSignal, timeoutMs?: number): Promise<Revision>;
   /** The view of a prefix such as `/registry/<composition>/<group>/<resource>/`; the same one for the same prefix. */
   view(prefix: string): CacheView;
-  /** Of the view of `prefix`. What a load that is under way has brought already comes at once. */
-  readAhead(prefix: string, reader: LoadReader): Disposable;
   /**
    * Lets go of the views below `prefix` that hold no object and have no subscription, with what they remember of the past. A view that
    * is asked for again is a new one; whoever keeps one from before sees it empty, and cannot subscribe to it.

@@ -7,6 +7,8 @@ import { inSlices } from "./in-slices.ts";
 export type Sweeping<Item> = {
   /** From the end of one sweep to the next. */
   readonly intervalMs: number;
+  /** When the first sweep begins. Default: at once. */
+  readonly begin?: Promise<void>;
   /** Items may come and go while it is gone through. */
   items(): Iterable<Item>;
   /** Takes some microseconds at most. */
@@ -19,10 +21,10 @@ export type Sweeping<Item> = {
 /** So many deletions at once go into one commit of the store. */
 const BATCH = 64;
 
-/** Sweeps at once, and then again and again until it is disposed. */
+/** Sweeps, and then again and again until it is disposed. */
 export function createSweeper<Item>(
   { runtime: { scheduler }, onError }: Pick<ControllerPort, "runtime" | "onError">,
-  { intervalMs, items, isOver, remove, nameOf }: Sweeping<Item>,
+  { intervalMs, begin, items, isOver, remove, nameOf }: Sweeping<Item>,
 ): Controller {
   const stop = new AbortController();
   const { signal } = stop;
@@ -37,6 +39,7 @@ export function createSweeper<Item>(
   };
 
   const sweep = async (): Promise<void> => {
+    if (signal.aborted) return;
     let batch: Item[] = [];
     const removeBatch = async (): Promise<void> => {
       const items = batch;
@@ -51,7 +54,7 @@ export function createSweeper<Item>(
     if (!signal.aborted) await removeBatch();
   };
 
-  let running = sweep();
+  let running = begin === undefined ? sweep() : begin.then(sweep);
   const schedule = (): void => {
     if (signal.aborted) return;
     timer = scheduler.schedule(intervalMs, () => {

@@ -4,16 +4,16 @@ import type { AccessKeyRecord } from "./access-key-record.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
 export class AccessKeyTable {
-  #byName = new Map<string, AccessKeyRecord>();
-  #byId = new Map<string, AccessKeyRecord>();
-  #byUid = new Map<string, AccessKeyRecord>();
+  readonly #byName = new Map<string, AccessKeyRecord>();
+  readonly #byId = new Map<string, AccessKeyRecord>();
+  readonly #byUid = new Map<string, AccessKeyRecord>();
   /** Only for values that clients chose: those of our own are found by the id in them. */
-  #byDigest = new Map<string, AccessKeyRecord>();
+  readonly #byDigest = new Map<string, AccessKeyRecord>();
   /** By name: the key once more for each value that a rotation replaced. */
-  #retired = new Map<string, readonly AccessKeyRecord[]>();
+  readonly #retired = new Map<string, readonly AccessKeyRecord[]>();
   /** By kind, and then by name: a text of both would be one more for each key. */
-  #byOwner: ByOwner = { user: new Map(), team: new Map(), subject: new Map() };
-  #byParent = new Map<string, OneOrMore>();
+  readonly #byOwner: ByOwner = { user: new Map(), team: new Map(), subject: new Map() };
+  readonly #byParent = new Map<string, OneOrMore>();
 
   get size(): number {
     return this.#byName.size;
@@ -95,15 +95,9 @@ export class AccessKeyTable {
     return record;
   }
 
-  /** Takes what `other` holds in place of its own. `other` is not to be used any more. */
-  become(other: AccessKeyTable): void {
-    this.#byName = other.#byName;
-    this.#byId = other.#byId;
-    this.#byUid = other.#byUid;
-    this.#byDigest = other.#byDigest;
-    this.#retired = other.#retired;
-    this.#byOwner = other.#byOwner;
-    this.#byParent = other.#byParent;
+  clear(): void {
+    const maps = [this.#byName, this.#byId, this.#byUid, this.#byDigest, this.#retired, this.#byParent];
+    for (const map of [...maps, ...Object.values(this.#byOwner)]) map.clear();
   }
 }
 

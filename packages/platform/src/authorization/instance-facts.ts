@@ -66,7 +66,7 @@ type FactsByName = Map<string, InstanceFact>;
 
 const NONE: readonly (readonly [string, InstanceFact])[] = [];
 
-/** Reads the instances as they are now, and every change from then on, until disposed. Knows none until the cache is ready. */
+/** Reads the instances as they are now, and every change from then on, until disposed. The cache must be ready. */
 export function createInstanceFacts(
   views: { readonly [resource in InstanceResource]: ViewPrefix },
   scheduler: Scheduler,

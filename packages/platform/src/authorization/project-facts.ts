@@ -41,7 +41,7 @@ const readMember = (value: JsonValue): ProjectMember => ({
   clusterRole: textOf(value, "clusterRole"),
 });
 
-/** Reads the projects as they are now, and every change from then on, until disposed. Knows none until the cache is ready. */
+/** Reads the projects as they are now, and every change from then on, until disposed. The cache must be ready. */
 export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): ProjectFacts & Disposable {
   const facts = new Map<string, ProjectFact>();
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.

@@ -48,7 +48,9 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
   let looking = Promise.resolve();
 
   /** Many keys have the same owner, who is read once. */
-  const lookAtAll = (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
+  const lookAtAll = async (resource: ControlledResource, kind: "user" | "team"): Promise<void> => {
+    await keys.whenRead();
+    if (stop.signal.aborted) return;
     const uids = new Map<string, string | undefined>();
     const uidOf = (name: string): string | undefined => {
       if (!uids.has(name)) uids.set(name, resource.view.get(resource.keys.of("", name))?.decode().metadata.uid);
@@ -57,7 +59,7 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
     const look = ({ name, owner, ownerUid }: AccessKeyRecord): void => {
       if (owner.kind === kind && uidOf(owner.name) !== ownerUid) queue.add(name);
     };
-    return inSlices(keys.all(), look, stop.signal);
+    await inSlices(keys.all(), look, stop.signal);
   };
 
   const follow = (resource: ControlledResource, kind: "user" | "team"): Disposable =>

@@ -17,10 +17,11 @@ const INTERVAL_MS = 15_000;
 /** Uses on other replicas are written within a minute; a key that lives on by them is not to be deleted by one that does not know. */
 const ACTIVITY_GRACE_MS = 2 * 60_000;
 
-/** Sweeps at once, and from then on four times a minute until it is disposed. */
+/** Sweeps as soon as all keys have been read, and from then on four times a minute until it is disposed. */
 export const createAccessKeyReaper = ({ port, accessKeys, keys }: AccessKeyReaperOptions): Controller =>
   createSweeper<AccessKeyRecord>(port, {
     intervalMs: INTERVAL_MS,
+    begin: keys.whenRead(),
     items: () => keys.all(),
     isOver: (record) => keys.hasEnded(record, record.countsFromActivity ? ACTIVITY_GRACE_MS : 0),
     remove({ name, uid, writtenRevision }, signal) {

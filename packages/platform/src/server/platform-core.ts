@@ -85,7 +85,7 @@ export type PlatformCoreOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-/** Knows nobody, and lets nobody do anything, until the cache is ready. */
+/** The cache must be ready. */
 export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
   const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onError } = options;
   const { clock, scheduler, random } = runtime;
@@ -106,7 +106,6 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
   const usage = createKeyUsage({ names, keys: { byId: (id) => keys.byId(id) }, records: usageRecords }, clock.now());
   const keys: LiveAccessKeyIndex = createAccessKeyIndex({
     ...keyRecords,
-    readAhead: (reader) => cache.readAhead(keyRecords.prefix, reader),
     directory,
     secrets,
     restrictionNames: restrictionNames(names.name),

@@ -15,7 +15,7 @@ export type RbacViews = {
   readonly clusterRoleBindings: ViewPrefix;
 };
 
-/** Reads the cache as it is now, and every change of it from then on, until disposed. Knows none until the cache is ready. */
+/** Reads the cache as it is now, and every change of it from then on, until disposed. The cache must be ready. */
 export function createCachedRbacSource(views: RbacViews, scheduler: Scheduler): RbacSource & Disposable {
   const index = new RbacIndex();
 

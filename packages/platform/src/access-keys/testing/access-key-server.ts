@@ -67,6 +67,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const runtime: Runtime = { clock: time.clock, random: systemRuntime.random, scheduler: time.scheduler };
   const { storage = createMemoryStorage() } = options;
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
+  await cache.ready();
   const names = createPlatformNames({ domain, name: domain.split(".")[0] ?? "", projectNamespacePrefix: "p-" });
   const viewOf = (resource: string): ViewPrefix => {
     const { prefix } = createResourceKeys("test", { group: names.managementGroup, resource, namespaced: false });
@@ -86,7 +87,6 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const keyRecords = viewOf("ownedaccesskeys");
   const keys = createAccessKeyIndex({
     ...keyRecords,
-    readAhead: (reader) => cache.readAhead(keyRecords.prefix, reader),
     rotationMarks,
     directory,
     secrets,
@@ -97,7 +97,6 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     clock: time.clock,
     scheduler: time.scheduler,
   });
-  await cache.ready();
   const authorizer: Authorizer = {
     authorize: (attributes) => ({
       verdict: attributes.user.groups.includes("system:masters") || allows(attributes) ? "allow" : "no-opinion",

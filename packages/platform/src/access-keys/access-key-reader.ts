@@ -1,0 +1,31 @@
+// Makes records of stored access keys.
+
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import { AccessKeyRecord, type Expiry } from "./access-key-record.ts";
+import type { RestrictionNames } from "./access-key-restrictions.ts";
+import type { RetiredValue } from "./sealed-access-key.ts";
+import { createStoredAccessKeyReader } from "./stored-access-key.ts";
+
+/** A key, and once more for each value that a rotation replaced. */
+export type ReadAccessKey = { readonly record: AccessKeyRecord; readonly retired: readonly AccessKeyRecord[] };
+
+/** `known` is what there was under the name before; `learned` is when a key that was not known was learned. */
+export type AccessKeyReader = (object: CachedObject, learned: ClockEpoch, known?: ReadAccessKey) => ReadAccessKey;
+
+/** For the records under `prefix`. */
+export function createAccessKeyReader(prefix: string, names: RestrictionNames, endOf: Expiry): AccessKeyReader {
+  const readStored = createStoredAccessKeyReader(prefix);
+  return (object, learned, known) => {
+    const stored = readStored(object);
+    const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
+      new AccessKeyRecord(stored, names, endOf, previous?.epoch ?? learned, known?.record, value);
+    const isSame = known !== undefined && stored.metadata.uid === known.record.uid;
+    const record = make(isSame ? known.record : undefined);
+    const previousOf = ({ id }: RetiredValue) => known?.retired.find((before) => before.id === id);
+    const retired = record.hasRetiredValues ? record.retired.map((value) => make(previousOf(value), value)) : NO_VALUES;
+    return { record, retired };
+  };
+}
+
+const NO_VALUES: readonly AccessKeyRecord[] = [];

@@ -1,0 +1,143 @@
+// All access keys that there are. After a start they are read one by one, as they are asked for or between requests: whoever asks sees no
+// difference.
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import type { AccessKeyReader, ReadAccessKey } from "./access-key-reader.ts";
+import type { AccessKeyRecord } from "./access-key-record.ts";
+import type { AccessKeyOwner } from "./access-key-state.ts";
+import { AccessKeyTable } from "./access-key-table.ts";
+import { UnreadAccessKeys } from "./unread-access-keys.ts";
+
+/** Takes some milliseconds. */
+const KEYS_PER_TURN = 100;
+/** Whoever asks for all of them before they have been read waits for about two seconds. */
+const MAX_UNREAD = 100_000;
+
+export class LoadedAccessKeys implements Disposable {
+  readonly #prefix: string;
+  readonly #read: AccessKeyReader;
+  readonly #table = new AccessKeyTable();
+  readonly #unread: UnreadAccessKeys;
+  /** When those that are not read yet were learned. */
+  #learned: ClockEpoch | undefined;
+  #reading: Promise<void> | undefined;
+
+  /** `prefix` is what the keys in the store have before the names. */
+  constructor(prefix: string, read: AccessKeyReader) {
+    this.#prefix = prefix;
+    this.#read = read;
+    this.#unread = new UnreadAccessKeys(prefix);
+  }
+
+  /** In place of all there are. */
+  replace(objects: readonly CachedObject[], learned: ClockEpoch): void {
+    this.#table.clear();
+    this.#unread.clear();
+    this.#learned = learned;
+    for (const object of objects) {
+      if (this.#unread.size < MAX_UNREAD && this.#unread.add(object)) continue;
+      // Of two with the same id the first one keeps it.
+      this.#readOne(this.#unread.takeLike(object));
+      this.#readOne(object);
+    }
+    void this.whenRead();
+  }
+
+  /** Resolves when nothing is left to be read, so that asking for all takes no time. */
+  async whenRead(): Promise<void> {
+    if (this.#unread.size === 0) return;
+    this.#reading ??= this.#readOn();
+    await this.#reading;
+  }
+
+  /** Returns the key as it is now, and as it was before. */
+  put(object: CachedObject, learned: ClockEpoch): ReadAccessKey & { readonly known: ReadAccessKey | undefined } {
+    const name = object.key.slice(this.#prefix.length);
+    const record = this.byName(name);
+    const known = record && { record, retired: this.retiredOf(name) };
+    const read = this.#read(object, learned, known);
+    this.#table.set(read.record, read.retired);
+    return { ...read, known };
+  }
+
+  /** Returns the key as it was. */
+  remove(name: string): ReadAccessKey | undefined {
+    this.#readOne(this.#unread.takeByName(name));
+    const retired = this.#table.retiredOf(name);
+    const record = this.#table.remove(name);
+    return record && { record, retired };
+  }
+
+  byName(name: string): AccessKeyRecord | undefined {
+    this.#readOne(this.#unread.takeByName(name));
+    return this.#table.byName(name);
+  }
+
+  retiredOf(name: string): readonly AccessKeyRecord[] {
+    this.#readOne(this.#unread.takeByName(name));
+    return this.#table.retiredOf(name);
+  }
+
+  byId(id: string): AccessKeyRecord | undefined {
+    const read = this.#table.byId(id);
+    if (read !== undefined || this.#unread.size === 0) return read;
+    this.#readOne(this.#unread.takeById(id));
+    // Otherwise it may be that of a value that a rotation replaced.
+    return this.#table.byId(id) ?? this.#readAll().byId(id);
+  }
+
+  byUid(uid: string): AccessKeyRecord | undefined {
+    return this.#table.byUid(uid) ?? this.#readAll().byUid(uid);
+  }
+
+  /** Whether any key is found by its digest. */
+  get hasDigests(): boolean {
+    return this.#readAll().hasDigests;
+  }
+
+  byDigest(digest: Uint8Array): AccessKeyRecord | undefined {
+    return this.#readAll().byDigest(digest);
+  }
+
+  ownedBy(owner: AccessKeyOwner): readonly AccessKeyRecord[] {
+    return this.#readAll().ownedBy(owner);
+  }
+
+  childrenOf(uid: string): readonly AccessKeyRecord[] {
+    return this.#readAll().childrenOf(uid);
+  }
+
+  /** Safe while keys come and go. */
+  all(): IterableIterator<AccessKeyRecord> {
+    return this.#readAll().all();
+  }
+
+  [Symbol.dispose](): void {
+    this.#unread.clear();
+  }
+
+  #readAll(): AccessKeyTable {
+    this.#readSome(this.#unread.size);
+    return this.#table;
+  }
+
+  async #readOn(): Promise<void> {
+    while (this.#unread.size > 0) {
+      await nextTurn();
+      this.#readSome(KEYS_PER_TURN);
+    }
+    this.#reading = undefined;
+  }
+
+  #readSome(count: number): void {
+    if (count > 0) for (const object of this.#unread.take(count)) this.#readOne(object);
+  }
+
+  #readOne(object: CachedObject | undefined): void {
+    if (object === undefined || this.#learned === undefined) return;
+    const { record, retired } = this.#read(object, this.#learned);
+    this.#table.set(record, retired);
+  }
+}
