@@ -10,15 +10,18 @@ const FIRST_PORT = 10_000;
 const RANGE = 4_000;
 const RANGES = 5;
 
+/** Where to look next: what was given out a moment ago may not be in use yet. */
+let next = randomInt(RANGE);
+
 /** Free at the moment, and not given out again by the system while its server is gone. */
 export async function lastingPorts(count: number): Promise<number[]> {
   const first = FIRST_PORT + RANGE * (Number(process.env["VITEST_POOL_ID"] ?? 0) % RANGES);
-  const ports = new Set<number>();
-  while (ports.size < count) {
-    const port = first + randomInt(RANGE);
-    if (await isFree(port)) ports.add(port);
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = first + (next++ % RANGE);
+    if (await isFree(port)) ports.push(port);
   }
-  return [...ports];
+  return ports;
 }
 
 /** What `postern serve` is told to be found where it was when it is started again. */
