@@ -16,9 +16,11 @@ export type ViewFollower = {
   put(object: CachedObject, previous: CachedObject | undefined): void;
   /** `object` is the last state. */
   delete(object: CachedObject): void;
+  /** After all that came at once. */
+  settled?(): void;
 };
 
-const RETRY_DELAY_MS = 100;
+const RETRY_DELAY_MS = 50;
 
 /** Has called `replace` once when it returns. A subscription that breaks is begun anew until the handle is disposed. */
 export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, follower: ViewFollower): Disposable {
@@ -29,12 +31,14 @@ export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, f
     if (disposed) return;
     const from = view.revision;
     follower.replace(view.list(prefix));
+    follower.settled?.();
     current = view.subscribe(prefix, from, {
       events(events) {
         for (const event of events) {
           if (event.type === "put") follower.put(event.object, event.previous);
           else follower.delete(event.object);
         }
+        follower.settled?.();
       },
       error(error) {
         // The content of the view has been replaced already, so that nothing has to be waited for.

@@ -77,7 +77,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const FIRST_BEYOND_ASCII = 0x80;
-const LITERALS = [true, false, null].map((value) => ({ value, word: `${value}`, length: `${value}`.length }));
+const LITERALS = new Map([true, false, null].map((value) => [`${value}`, value]));
 /** Numbers of more digits may need more than a double. */
 const MAX_PLAIN_DIGITS = 15;
 
@@ -142,8 +142,8 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
       return member.last;
     }
   } else if (end - at <= MAX_PLAIN_DIGITS) {
-    const literal = LITERALS.find(({ length, word }) => length === end - at && text.startsWith(word, at));
-    const plain = literal === undefined ? plainNumber(text, at, end) : literal.value;
+    const literal = LITERALS.get(text.slice(at, end));
+    const plain = literal === undefined ? plainNumber(text, at, end) : literal;
     if (plain !== undefined) return plain;
   }
   return parseJson(cursor.memory.subarray(cursor.start + at, cursor.start + end));

@@ -3,10 +3,8 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
-import type { CacheObserver } from "@postern/apiserver/cache/watch-cache";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory, DirectoryTeam, DirectoryUser } from "./directory.ts";
 
 export type DirectoryOptions = {
@@ -16,8 +14,6 @@ export type DirectoryOptions = {
 };
 
 type Team = DirectoryTeam & { readonly users: readonly string[] };
-
-const RETRY_DELAY_MS = 50;
 
 /** Begins to follow both views at once; a change is in it before the write that made it is answered. */
 export function createDirectory({ users, teams, scheduler }: DirectoryOptions): Directory & Disposable {
@@ -96,43 +92,21 @@ function follow<T>(
   read: (object: CachedObject) => T | undefined,
   changed: () => void,
 ): Disposable {
-  let disposed = false;
-  let current: Disposable | undefined;
   const nameOf = ({ key }: CachedObject): string => key.slice(prefix.length);
   const put = (object: CachedObject): void => {
     const entry = read(object);
     if (entry === undefined) map.delete(nameOf(object));
     else map.set(nameOf(object), entry);
   };
-  const observer: CacheObserver = {
-    events(events) {
-      for (const { type, object } of events) {
-        if (type === "put") put(object);
-        else map.delete(nameOf(object));
-      }
-      changed();
+  return followView({ view, prefix }, scheduler, {
+    replace(objects) {
+      map.clear();
+      for (const object of objects) put(object);
     },
-    error(error) {
-      // The content of the view has been replaced already.
-      if (error instanceof RevisionCompactedError) start();
-      else current = scheduler.schedule(RETRY_DELAY_MS, start);
-    },
-  };
-  const start = (): void => {
-    if (disposed) return;
-    const from = view.revision;
-    map.clear();
-    for (const object of view.list(prefix)) put(object);
-    changed();
-    current = view.subscribe(prefix, from, observer);
-  };
-  start();
-  return {
-    [Symbol.dispose]() {
-      disposed = true;
-      current?.[Symbol.dispose]();
-    },
-  };
+    put,
+    delete: (object) => void map.delete(nameOf(object)),
+    settled: changed,
+  });
 }
 
 /** Undefined for who has been deleted, even where finalizers still hold the record. */

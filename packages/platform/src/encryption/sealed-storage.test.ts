@@ -19,6 +19,21 @@ async function rotatedElsewhere() {
   return { theirs, other: sealedOver(disk, theirs).storage };
 }
 
+/** A sealed store whose disk answers nobody any more once it is taken down; others still see what is on it. */
+async function sealedOverBreakable() {
+  let isDown = false;
+  const breakable = withMethods(disk, {
+    get: (key) => (isDown ? Promise.reject(new StorageUnavailableError("down")) : disk.get(key)),
+  });
+  const { storage } = sealedOver(breakable, await openRing(breakable));
+  return {
+    storage,
+    takeDown() {
+      isDown = true;
+    },
+  };
+}
+
 /** What a watch is told: the texts of values, those of what they replace behind a slash. */
 function follow(storage: Storage, prefix: string, from: number) {
   const seen: string[] = [];
@@ -87,12 +102,8 @@ describe("a value under a key that came meanwhile", () => {
   });
 
   it("ends the watch where the ring cannot be read", async () => {
-    let isDown = false;
-    const failing = withMethods(disk, {
-      get: (key) => (isDown ? Promise.reject(new StorageUnavailableError("down")) : disk.get(key)),
-    });
-    const { storage } = sealedOver(failing, await openRing(failing));
-    isDown = true;
+    const { storage, takeDown } = await sealedOverBreakable();
+    takeDown();
     const { seen, ended } = follow(storage, MANY, await disk.currentRevision());
     const { other } = await rotatedElsewhere();
     await other.create(SECRET, Buffer.from("text"));
@@ -101,12 +112,8 @@ describe("a value under a key that came meanwhile", () => {
   });
 
   it("is opened without a read for whoever has been told of the ring before", async () => {
-    let isDown = false;
-    const failing = withMethods(disk, {
-      get: (key) => (isDown ? Promise.reject(new StorageUnavailableError("down")) : disk.get(key)),
-    });
-    const { storage } = sealedOver(failing, await openRing(failing));
-    isDown = true;
+    const { storage, takeDown } = await sealedOverBreakable();
+    takeDown();
     const { seen, ended } = follow(storage, "/registry/", await disk.currentRevision());
     const { other } = await rotatedElsewhere();
     await other.create(SECRET, Buffer.from("text"));
