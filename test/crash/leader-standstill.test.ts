@@ -27,7 +27,7 @@ function startLeader(endpoint: string) {
   const exited = once(child, "exit");
   return {
     said,
-    /** Everything that it says after `at` passed by. */
+    /** Everything that it set out to do after `at`. */
     after: (at: bigint) => said.filter((one) => one.at > at),
     signal: (name: NodeJS.Signals) => void child.kill(name),
     async [Symbol.asyncDispose]() {
