@@ -5,6 +5,11 @@ import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 export type AccessKeyIndex = {
   /** The live record of a presented key, whether or not it may be used now; undefined when there is none. O(1). */
   find(presentedKey: string): AccessKeyState | undefined;
+  /**
+   * Resolves when looking for the presented key, and saying whether it is refused, holds nobody else up; undefined when it does not
+   * now. Soon after a start it may: see whenRead.
+   */
+  whenFound(presentedKey: string): Promise<void> | undefined;
   /** By public handle, as credentials carry it. */
   byId(id: string): AccessKeyState | undefined;
   byName(name: string): AccessKeyState | undefined;
@@ -16,6 +21,8 @@ export type AccessKeyIndex = {
    * For the audit log only.
    */
   refusalOf(key: AccessKeyState): string | undefined;
+  /** Resolves when every record has been read, after a start: before that, whoever needs more than one key reads them all at once. */
+  whenRead(): Promise<void>;
   /** Calls back once when the key stops being good, or its restrictions change, until disposed. */
   onRevoked(id: string, listener: () => void): Disposable;
 };

@@ -41,8 +41,6 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
   Disposable & {
     /** Every record, whether or not it is good; safe while records come and go. Reads those at once that have not been read yet. */
     all(): IterableIterator<AccessKeyRecord>;
-    /** Resolves when every record has been read: for what wants all of them, and has time. */
-    whenRead(): Promise<void>;
     /** As byName, with what only the parts that look after keys need. */
     recordOf(name: string): AccessKeyRecord | undefined;
   };
@@ -76,7 +74,9 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
 
   const put = (object: CachedObject): void => {
     const { record, known } = keys.put(object, epochs.current());
-    if (known !== undefined) for (const { id } of [known.record, ...known.retired]) watches.recheck(id);
+    // Nothing was good that hangs on a key that there was not.
+    if (known === undefined) return;
+    for (const { id } of [known.record, ...known.retired]) watches.recheck(id);
     recheckDescendants(record.uid);
   };
 
@@ -149,6 +149,12 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
         if (record !== undefined) return record;
       }
       return undefined;
+    },
+    whenFound(presented) {
+      if (keys.isRead || presented.length > MAX_PRESENTED_LENGTH) return undefined;
+      const known = keys.byIdAtHand(secrets.format.idOf(presented) ?? "");
+      const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);
+      return isFound ? undefined : keys.whenRead();
     },
     byId: (id) => keys.byId(id),
     byName: (name) => keys.byName(name),

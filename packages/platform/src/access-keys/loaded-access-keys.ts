@@ -45,9 +45,14 @@ export class LoadedAccessKeys implements Disposable {
     void this.whenRead();
   }
 
-  /** Resolves when nothing is left to be read, so that asking for all takes no time. */
+  /** Whether nothing is left to be read, so that asking for all takes no time. */
+  get isRead(): boolean {
+    return this.#unread.size === 0;
+  }
+
+  /** Resolves when it is. */
   async whenRead(): Promise<void> {
-    if (this.#unread.size === 0) return;
+    if (this.isRead) return;
     this.#reading ??= this.#readOn();
     await this.#reading;
   }
@@ -81,11 +86,16 @@ export class LoadedAccessKeys implements Disposable {
   }
 
   byId(id: string): AccessKeyRecord | undefined {
-    const read = this.#table.byId(id);
-    if (read !== undefined || this.#unread.size === 0) return read;
-    this.#readOne(this.#unread.takeById(id));
     // Otherwise it may be that of a value that a rotation replaced.
-    return this.#table.byId(id) ?? this.#readAll().byId(id);
+    return this.byIdAtHand(id) ?? this.#readAll().byId(id);
+  }
+
+  /** As byId, for as much as can be told without reading all others. */
+  byIdAtHand(id: string): AccessKeyRecord | undefined {
+    const read = this.#table.byId(id);
+    if (read !== undefined) return read;
+    this.#readOne(this.#unread.takeById(id));
+    return this.#table.byId(id);
   }
 
   byUid(uid: string): AccessKeyRecord | undefined {

@@ -126,6 +126,37 @@ describe("security book 19: what is no key", () => {
     );
 });
 
+describe("soon after a start", () => {
+  it("whoever has a key of its own is answered at once, and all others when all keys have been read", async () => {
+    const key = await newKey();
+    const ownerReferences = [keyReferenceTo("k")];
+    const child = await newKey({ user: "jane" }, "child", { ownerReferences });
+    for (let number = 0; number < 200; number++) await newKey({ user: "jane" }, `other-${number}`);
+
+    await using again = await createAccessKeyServer({ storage: server.storage });
+    const ask = (value: string) => {
+      const headers = { authorization: `Bearer ${value}` };
+      return again.authenticator.authenticate(createRequestContext({ url: "/", headers }).request);
+    };
+    const unknown = [ask("pst_aaaaaaaaaa_x"), ask(`${key}x`), ask("of another product")].map(async (asked) => {
+      expect(asked).toBeInstanceOf(Promise);
+      await expect(asked).rejects.toThrow(ACCESS_KEY_NOT_FOUND);
+    });
+    const inherited = ask(child);
+    expect(inherited).toBeInstanceOf(Promise);
+    expect(ask(key)).toMatchObject({ user: { name: "jane@example.test" } });
+    expect(again.keys.whenFound(key)).toBe(undefined);
+    await Promise.all(unknown);
+    expect(await inherited).toMatchObject({ user: { name: "jane@example.test" } });
+    expect([ask(child), ask(key)]).not.toContainEqual(expect.any(Promise));
+  });
+
+  const keyReferenceTo = (name: string) => {
+    const uid = server.keys.byName(name)?.uid;
+    return { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", name, uid };
+  };
+});
+
 describe("security book 13, 15: a key stops being good", () => {
   const ways: readonly [string, () => Promise<unknown> | undefined, string][] = [
     ["disabled", () => patch("ownedaccesskeys/k", { spec: { disabled: true } }), "disabled"],

@@ -77,16 +77,26 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     return authentication;
   };
 
+  /** At once, but for the first seconds after a start. */
+  const whenFound = <T>(token: string, authenticate: (token: string) => T): T | Promise<T> => {
+    const found = keys.whenFound(token);
+    return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
+  };
+
+  const authenticateKnown = (token: string): Authentication => {
+    const authentication = authenticateToken(token);
+    if (authentication === undefined) throw keyNotFoundError("unknown", undefined);
+    return authentication;
+  };
+
   return {
     identityOf: (key) => authenticationOf(key).user,
-    authenticateToken,
+    authenticateToken: (token) => whenFound(token, authenticateToken),
     authenticate(request) {
       if (bearerTokenOf(request).type === "invalid") throw keyNotFoundError("malformed", undefined);
       const token = presentedToken(request);
       if (token === undefined) return undefined;
-      const authentication = authenticateToken(token);
-      if (authentication === undefined) throw keyNotFoundError("unknown", undefined);
-      return authentication;
+      return whenFound(token, authenticateKnown);
     },
   };
 }

@@ -43,6 +43,7 @@ export function accessKeysSubresource({
     async get({ info: { name } }) {
       const holder = owner === "user" ? directory.user(name) : directory.team(name);
       if (holder === undefined) throw notFoundError({ group: names.managementGroup, resource: `${owner}s` }, name);
+      await keys.whenRead();
       const found = keys
         .ownedBy({ kind: owner, name })
         .map((key) => accessKeys.view.get(accessKeys.keys.of("", key.name)))

@@ -37,6 +37,7 @@ export function credentialsSubresource(
 
   /** With everything that was made with it. */
   async function liveOf(context: RequestContext): Promise<CredentialSubject> {
+    await keys.whenRead();
     const subject = await subjectOf(context);
     const foundKeys = new Map<string, AccessKeyState>();
     const foundCertificates = new Map<string, IssuedCertificate>();

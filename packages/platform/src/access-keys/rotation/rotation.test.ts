@@ -81,7 +81,7 @@ describe("ownedaccesskeys/rotate", () => {
     /** By a server whose clock is right, and which knows nothing but what is written. */
     const worksElsewhere = async (key: string): Promise<boolean> => {
       await using other = await createAccessKeyServer({ storage: server.storage });
-      return other.login(key).then(
+      return await other.login(key).then(
         () => true,
         () => false,
       );

@@ -21,7 +21,7 @@ export type KeyQuota = {
 };
 
 export type KeyQuotaOptions = {
-  readonly keys: Pick<AccessKeyIndex, "ownedBy">;
+  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "whenRead">;
   /** 0: no limit. */
   readonly maxPerOwner: number;
   /** Makes everything that the store has acknowledged known to `keys`. */
@@ -84,6 +84,7 @@ export function createKeyQuota({ keys, maxPerOwner, refresh }: KeyQuotaOptions):
       if (maxPerOwner === 0) return undefined;
       const owner = ownerOf(spec ?? {});
       if (owner === undefined || (old !== undefined && sameOwner(owner, ownerOf(old.spec ?? {})))) return undefined;
+      await keys.whenRead();
       await awaitTurn(owner, context);
       const count = keys.ownedBy(owner).length;
       if (count < maxPerOwner) return undefined;
