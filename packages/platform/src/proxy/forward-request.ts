@@ -7,7 +7,8 @@ import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
 import { relayResponse } from "./relay-response.ts";
 import { bodyOf, pipeBody } from "./request-body.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
-import type { UpstreamConnections, UpstreamRequest } from "./upstream-connections.ts";
+import type { UpstreamConnections } from "./upstream-connections.ts";
+import type { UpstreamRequest } from "./upstream-exchange.ts";
 import { credentialRefusedError, unaskedUpgradeError } from "./upstream-failure.ts";
 
 /** A request as the target is to get it. */

@@ -1,0 +1,142 @@
+// One request to a target and what comes of it: how long each part may take, what ends it, and how it failed.
+
+import type { EventEmitter } from "node:events";
+import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
+import { timeoutError } from "@postern/apimachinery/meta/api-error";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { ConnectTimeoutError, codeOf } from "./upstream-failure.ts";
+
+export type ExchangeLimits = {
+  /** Name resolution, TCP and TLS together. */
+  readonly connectTimeoutMs: number;
+  /** From the request to the end of the response, for requests that do not last; for upgrades and watches, to its head. */
+  readonly responseTimeoutMs: number;
+};
+
+export type UpstreamRequest = {
+  readonly method: string;
+  /** Below the base URL of the target, encoded, with the query. */
+  readonly path: string;
+  /** Complete, but for Host. */
+  readonly headers: OutgoingHttpHeaders;
+  /** Whether the request asks to leave HTTP. */
+  readonly upgrade?: boolean;
+  /** Whether it may take as long as it likes. */
+  readonly lasts?: boolean;
+  /** Of what lasts: whether at least the head of the response is due as soon as any other. */
+  readonly answersAtOnce?: boolean;
+  readonly signal: AbortSignal;
+  /** Writes the body and ends the request. Absent: there is none, and a request on a stale connection may be sent again. */
+  readonly writeBody?: (request: ClientRequest) => void;
+};
+
+export type UpstreamAnswer =
+  | { readonly type: "response"; readonly response: IncomingMessage }
+  | { readonly type: "upgraded"; readonly response: IncomingMessage; readonly socket: Socket; readonly head: Buffer };
+
+export type ExchangeOptions = {
+  readonly scheduler: Scheduler;
+  readonly limits: ExchangeLimits;
+  /** Takes a connection that has left HTTP, which goes on without its request. */
+  readonly onUpgraded: (socket: Socket) => void;
+  /** Request and response are over, and the connection is not upgraded. */
+  readonly onClosed: () => void;
+};
+
+const TCP_KEEP_ALIVE_MS = 30_000;
+
+/**
+ * Resolves with the head of the response. Rejects with FailedRequestError, or with the reason of the signal, which goes on to cut the
+ * response or the upgraded connection after that.
+ */
+export function exchange(
+  request: ClientRequest,
+  asked: UpstreamRequest,
+  { scheduler, limits, onUpgraded, onClosed }: ExchangeOptions,
+): Promise<UpstreamAnswer> {
+  const { signal, upgrade = false, lasts = false, answersAtOnce = upgrade, writeBody } = asked;
+  return new Promise<UpstreamAnswer>((resolve, reject) => {
+    onAbortWhileOpen(request, signal, () => request.destroy(asError(signal.reason)));
+    const deadline =
+      lasts && !answersAtOnce
+        ? undefined
+        : scheduler.schedule(limits.responseTimeoutMs, () => request.destroy(noResponse()));
+    const endDeadline = (): void => deadline?.[Symbol.dispose]();
+    const connected = watchConnect(request, scheduler, limits.connectTimeoutMs);
+    let isUpgraded = false;
+
+    request.on("error", (error) => {
+      endDeadline();
+      reject(signal.aborted ? signal.reason : new FailedRequestError(error, connected(), isStale(request, error)));
+    });
+    request.once("response", (response) => {
+      if (lasts) endDeadline();
+      // A body that nobody reads to its end any more would keep the connection for ever.
+      response.once("end", () => {
+        if (!request.writableFinished) request.destroy();
+      });
+      resolve({ type: "response", response });
+    });
+    request.once("upgrade", (response, socket, head) => {
+      endDeadline();
+      isUpgraded = true;
+      onAbortWhileOpen(socket, signal, () => socket.destroy());
+      onUpgraded(socket);
+      resolve({ type: "upgraded", response, socket, head });
+    });
+    request.once("close", () => {
+      endDeadline();
+      if (!isUpgraded) onClosed();
+    });
+    if (writeBody === undefined) request.end();
+    else writeBody(request);
+  });
+}
+
+function onAbortWhileOpen(stream: EventEmitter, signal: AbortSignal, act: () => void): void {
+  signal.addEventListener("abort", act);
+  stream.once("close", () => signal.removeEventListener("abort", act));
+}
+
+/** Destroys a request that does not get a connection in time. The result tells whether it has one. */
+function watchConnect(request: ClientRequest, scheduler: Scheduler, timeoutMs: number): () => boolean {
+  let connected = false;
+  const timer = scheduler.schedule(timeoutMs, () => request.destroy(new ConnectTimeoutError()));
+  const done = (): void => timer[Symbol.dispose]();
+  const onConnected = (): void => {
+    connected = true;
+    done();
+  };
+  request.once("socket", (socket) => {
+    if (request.reusedSocket) return onConnected();
+    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+    socket.once(request.protocol === "https:" ? "secureConnect" : "connect", onConnected);
+  });
+  request.once("close", done);
+  return () => connected;
+}
+
+/** The server closed a kept connection just when we took it. */
+const isStale = (request: ClientRequest, error: Error): boolean =>
+  request.reusedSocket && ["ECONNRESET", "EPIPE"].includes(codeOf(error));
+
+/** The request broke off, or there was no answer in time; `cause` is what Node says. */
+export class FailedRequestError extends Error {
+  override readonly name = "FailedRequestError";
+  /** Whether the target may have got to see the request. */
+  readonly sent: boolean;
+  /** Whether another connection may do better. */
+  readonly stale: boolean;
+
+  constructor(cause: Error, sent: boolean, stale: boolean) {
+    super(cause.message, { cause });
+    this.sent = sent;
+    this.stale = stale;
+  }
+}
+
+const noResponse = () => timeoutError("the cluster did not answer within the allotted time");
+
+const asError = (reason: unknown): Error =>
+  reason instanceof Error ? reason : new Error("aborted", { cause: reason });
