@@ -135,6 +135,11 @@ export class CachedObject {
     return this.#like(revision, this.#memory, this.#start, this.#end);
   }
 
+  /** The object as it was stored, whatever else has been made of it for clients. */
+  get record(): CachedObject {
+    return this.#stored;
+  }
+
   /** The same object as another kind: `head` stands in place of the first `length` bytes, which end before its metadata. */
   withHead(head: Uint8Array, length: number): CachedObject {
     const memory = Buffer.concat([head, this.#memory.subarray(this.#start + length, this.#end)]);

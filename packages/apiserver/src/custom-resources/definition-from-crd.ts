@@ -3,34 +3,61 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { readCrdSchema } from "@postern/apimachinery/schema/from-crd";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { compareVersionPriority } from "../endpoints/discovery/api-groups.ts";
 import type { PrinterColumn, ResourceDefinition, ScaleSubresource } from "../registry/resource-definition.ts";
-import { compileValidationRules } from "./validation-rules.ts";
+import { compileValidationRules, type ValidationRules } from "./validation-rules.ts";
 
 const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" };
 
 const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"]);
 
-/** Throws 422 that names the faulty fields of a schema that is not structural, and of rules that do not compile. */
+/** Throws 422 that names the faulty fields of schemas that are not structural, and of rules that do not compile, in all versions. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
   const spec = objectAt(crd, "spec");
-  return listAt(spec, "versions")
+  const faults: FieldError[] = [];
+  const versions = listAt(spec, "versions")
     .filter(isJsonObject)
-    .filter((version) => version["served"] !== false)
-    .map((version) => definitionOf(crd, spec, version));
+    .map((version) =>
+      compileVersion(crd, version, `spec.versions[${listAt(spec, "versions").indexOf(version)}]`, faults),
+    );
+  if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
+  const group = textAt(spec, "group");
+  const schemas = new Map(
+    versions.map(({ name, schema }) => [formatApiVersion({ group, version: name }), schema] as const),
+  );
+  return versions
+    .filter(({ version }) => version["served"] !== false)
+    .map((version) => definitionOf(spec, version, schemas));
 }
 
-function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): ResourceDefinition {
+type CompiledVersion = {
+  readonly name: string;
+  readonly version: JsonObject;
+  readonly schema: StructuralSchema;
+  readonly rules: ValidationRules | undefined;
+};
+
+function compileVersion(crd: JsonObject, version: JsonObject, path: string, faults: FieldError[]): CompiledVersion {
+  const name = textAt(version, "name");
+  const { schema, errors } = readCrdSchema(crd, name);
+  faults.push(...errors);
+  const at = `${path}.schema.openAPIV3Schema`;
+  // Rules get their types from the schema: those of a faulty one would only be named along with it.
+  const rules = errors.length > 0 ? undefined : compileValidationRules(schema, at, faults);
+  return { name, version, schema: kindSchema(schema), rules };
+}
+
+function definitionOf(
+  spec: JsonObject,
+  { name: versionName, version, schema, rules }: CompiledVersion,
+  storedSchemas: ReadonlyMap<string, StructuralSchema>,
+): ResourceDefinition {
   const names = objectAt(spec, "names");
-  const versionName = textAt(version, "name");
-  const { schema, errors } = readCrdSchema(crd, versionName);
-  const faults = [...errors];
-  const path = `spec.versions[${listAt(spec, "versions").indexOf(version)}].schema.openAPIV3Schema`;
-  const rules = faults.length > 0 ? undefined : compileValidationRules(schema, path, faults);
-  if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
   const subresources = objectAt(version, "subresources");
   const columns = listAt(version, "additionalPrinterColumns").filter(isJsonObject).map(columnOf);
   const selectableFields = listAt(version, "selectableFields")
@@ -55,24 +82,19 @@ function definitionOf(crd: JsonObject, spec: JsonObject, version: JsonObject): R
     shortNames: listAt(names, "shortNames").filter(isText),
     categories: listAt(names, "categories").filter(isText),
     namespaced: textAt(spec, "scope") === "Namespaced",
-    schema: kindSchema(schema),
+    schema,
     hasStatus: subresources["status"] !== undefined,
     ...(isJsonObject(scale) ? { scale: scaleOf(scale) } : {}),
     ...(rules === undefined ? {} : { rules }),
     ...(columns.length === 0 ? {} : { columns }),
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
     // The only conversion there is, None: versions differ in what they know of, and what they have defaults for.
-    ...(storedVersion === versionName
-      ? {}
-      : { storedAs: { group, version: storedVersion, kind, plural, schema: storedSchema(crd, storedVersion) } }),
+    ...(storedVersion === versionName ? {} : { storedAs: { group, version: storedVersion, kind, plural } }),
+    storedSchemas,
     ...(otherVersions.length === 0 ? {} : { otherVersions }),
     ...(version["deprecated"] === true ? { deprecationWarning: deprecationWarning(spec, version) } : {}),
   };
 }
-
-/** A schema with faults is refused along with its own version, if that is served. */
-const storedSchema = (crd: JsonObject, version: string): StructuralSchema =>
-  kindSchema(readCrdSchema(crd, version).schema);
 
 /** Names the newest version that is not deprecated, if there is a newer one. */
 function deprecationWarning(spec: JsonObject, version: JsonObject): string {

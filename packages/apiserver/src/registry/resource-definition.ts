@@ -91,6 +91,11 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly strategicMergePatch?: boolean;
   /** The resource whose records this one is another view of. Default: its own. */
   readonly storedAs?: StoredKind;
+  /**
+   * By apiVersion, where schemas may have changed since objects were written, or are not the same in all versions: what is read is pruned,
+   * and gets its defaults, by the schema of the version that it was written in. Absent: objects are read as they were written.
+   */
+  readonly storedSchemas?: ReadonlyMap<string, StructuralSchema>;
   /** The other versions in which the same objects are served, such as `v1beta1`. */
   readonly otherVersions?: readonly string[];
   /** What every request to the resource is warned of, such as that its version is old. */
@@ -103,11 +108,7 @@ export type ResourceDefinition = GroupVersionKind & {
   warnings?(object: KubeObject): readonly string[];
 };
 
-export type StoredKind = GroupVersionKind & {
-  readonly plural: string;
-  /** The schema of the kind as it is stored, where it is not that of the view: fields that either does not have are lost on the way. */
-  readonly schema?: StructuralSchema;
-};
+export type StoredKind = GroupVersionKind & { readonly plural: string };
 
 /** The kind of a list of the resource. */
 export const listKindOf = ({ kind, listKind = `${kind}List` }: ResourceDefinition): string => listKind;

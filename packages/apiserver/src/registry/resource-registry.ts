@@ -13,7 +13,7 @@ import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
-import { plainCodec, presentView, viewCodec } from "./store/object-codec.ts";
+import { codecOf, presentView } from "./store/object-codec.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
@@ -92,12 +92,12 @@ const resourceId = (group: string, version: string, plural: string): string => `
 
 function installResource(definition: ResourceDefinition, options: ResourceRegistryOptions): InstalledResource {
   const { composition, storage, cache, admission, continueTokens, runtime, onHookError } = options;
-  const { storedAs } = definition;
-  const { group, plural } = storedAs ?? definition;
+  const { group, plural } = definition.storedAs ?? definition;
   const keys = createResourceKeys(composition, { group, resource: plural, namespaced: definition.namespaced });
   const { validator, fieldManager } = compiledSchemaOf(definition);
   const records = cache.view(keys.prefix);
-  const view = storedAs === undefined ? records : presentView(records, definition, storedAs);
+  const codec = codecOf(definition);
+  const view = codec.show === undefined ? records : presentView(records, codec.show);
   const store = createGenericStore({
     definition,
     strategy: definition.strategy ?? {},
@@ -106,7 +106,7 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     storage,
     cache,
     view,
-    codec: storedAs === undefined ? plainCodec : viewCodec(definition, storedAs),
+    codec,
     admission,
     continueTokens,
     runtime,

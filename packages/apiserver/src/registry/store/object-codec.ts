@@ -1,41 +1,120 @@
-// Between an object and its stored value, also where a resource is a view of another one's records.
+// Between an object and its stored value, also where a resource is a view of another one's records, or its schema has changed since.
+// Source: k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go (crdConversionRESTOptionsGetter)
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion, type GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { applyDefaults } from "@postern/apimachinery/schema/default";
+import { applyDefaults, pruneNulls } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheView } from "../../cache/watch-cache.ts";
 import type { StoredEntry } from "../../storage/storage.ts";
-import type { StoredKind } from "../resource-definition.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
 
 export type ObjectCodec = {
   encode(object: KubeObject, sealed: JsonObject | undefined): Uint8Array;
   decode(entry: StoredEntry): CachedObject;
+  /** Undefined where records are shown as they are. */
+  readonly show?: (record: CachedObject) => CachedObject;
+  /** Whether the store has `object` already: `current`, which decodes to `old`, is what clients see of what it has. */
+  isStored(object: KubeObject, old: KubeObject, current: CachedObject): boolean;
 };
+
+export function codecOf(definition: ResourceDefinition): ObjectCodec {
+  const { storedAs, storedSchemas } = definition;
+  if (storedSchemas !== undefined) return convertingCodec(definition, storedAs ?? definition, storedSchemas);
+  return storedAs === undefined ? plainCodec : viewCodec(definition, storedAs);
+}
 
 /** Objects are stored as they are served. */
-export const plainCodec: ObjectCodec = {
+const plainCodec: ObjectCodec = {
   encode: encodeStoredValue,
   decode: (entry) => CachedObject.fromEntry(entry),
+  isStored: equalButForVersion,
 };
 
-type ServedKind = GroupVersionKind & { readonly schema: StructuralSchema };
-
-/** Objects are served as one kind and stored as another. */
-export function viewCodec(served: ServedKind, stored: StoredKind): ObjectCodec {
-  const show = presentAs(served, stored);
+/** Objects are served as one kind and stored as another of the same shape: the kind stands at the very front, the rest of the bytes is copied. */
+function viewCodec(served: GroupVersionKind, stored: GroupVersionKind): ObjectCodec {
+  const head = Buffer.from(headOf(served));
+  const storedHead = headOf(stored).length;
+  const show = (record: CachedObject): CachedObject => record.withHead(head, storedHead);
   return {
-    encode: (object, sealed) => encodeStoredValue(toStored(object, stored), sealed),
+    encode: (object, sealed) => encodeStoredValue(asKind(object, stored), sealed),
     decode: (entry) => show(CachedObject.fromEntry(entry)),
+    show,
+    isStored: equalButForVersion,
   };
 }
 
-/** A view of the same records under the served kind. */
-export function presentView(view: CacheView, served: ServedKind, stored: StoredKind): CacheView {
-  const show = presentAs(served, stored);
+type ServedKind = GroupVersionKind & { readonly schema: StructuralSchema };
+
+/**
+ * Objects have been written in any version, when its schema may have been another: they are read by the schema that it has now, which
+ * prunes them and fills in defaults, and then go without conversion to the version that is served, which prunes them once more.
+ */
+function convertingCodec(
+  served: ServedKind,
+  stored: GroupVersionKind,
+  schemas: ReadonlyMap<string, StructuralSchema>,
+): ObjectCodec {
+  const [servedVersion, storedVersion] = [served, stored].map(formatApiVersion);
+  const storedSchema = schemas.get(storedVersion ?? "");
+  /** What has been read, by its record: lists and watches come to the same ones again and again. */
+  const shown = new WeakMap<CachedObject, CachedObject>();
+
+  function toServed(record: KubeObject): KubeObject {
+    const schema = schemas.get(record.apiVersion);
+    const read = schema === undefined ? record : asObject(applyDefaults(pruned(record, schema), schema));
+    return record.apiVersion === servedVersion ? read : coerced(asKind(read, served), served.schema);
+  }
+  function toStored(object: KubeObject): KubeObject {
+    if (servedVersion === storedVersion || storedSchema === undefined) return asKind(object, stored);
+    return coerced(asKind(object, stored), storedSchema);
+  }
+  function show(record: CachedObject): CachedObject {
+    const known = shown.get(record);
+    if (known !== undefined) return known;
+    const object = record.decode();
+    const seen = toServed(object);
+    const result = seen === object ? record : record.withContent(seen);
+    shown.set(record, result);
+    return result;
+  }
+
+  return {
+    encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
+    decode: (entry) => show(CachedObject.fromEntry(entry)),
+    show,
+    // As upstream, which compares what would be written: a write that changes nothing else still brings the record up to its schema.
+    isStored: (object, _, current) => equalButForVersion(toStored(object), current.record.decode()),
+  };
+}
+
+const coerced = (object: KubeObject, schema: StructuralSchema): KubeObject =>
+  asObject(pruneNulls(pruned(object, schema), schema));
+
+const pruned = (object: KubeObject, schema: StructuralSchema) =>
+  pruneUnknownFields(object, schema, { isResourceRoot: true }).value;
+
+/** Neither pruning nor defaults take away what every object has, or make it into something else. */
+const asObject = (value: unknown): KubeObject => value as KubeObject;
+
+const asKind = (object: KubeObject, kind: GroupVersionKind): KubeObject => ({
+  ...object,
+  apiVersion: formatApiVersion(kind),
+  kind: kind.kind,
+});
+
+function equalButForVersion(a: KubeObject, b: KubeObject): boolean {
+  const { resourceVersion: _a, ...metaA } = a.metadata;
+  const { resourceVersion: _b, ...metaB } = b.metadata;
+  return equalJson({ ...a, metadata: metaA }, { ...b, metadata: metaB });
+}
+
+/** The records of a view as a codec shows them. */
+export function presentView(view: CacheView, show: (record: CachedObject) => CachedObject): CacheView {
   const present = (event: CacheEvent): CacheEvent =>
     event.type === "put"
       ? {
@@ -63,29 +142,6 @@ export function presentView(view: CacheView, served: ServedKind, stored: StoredK
     subscribe: (prefix, fromRevision, observer) =>
       view.subscribe(prefix, fromRevision, { ...observer, events: (events) => observer.events(events.map(present)) }),
   };
-}
-
-/** Upstream fills in the defaults of the stored version when it reads an object; here it never gets into the store without them. */
-function toStored(object: KubeObject, { schema, ...stored }: StoredKind): KubeObject {
-  const renamed: KubeObject = { ...object, apiVersion: formatApiVersion(stored), kind: stored.kind };
-  if (schema === undefined) return renamed;
-  const { value } = pruneUnknownFields(renamed, schema, { isResourceRoot: true });
-  // Neither takes away what every object has, or makes it into something else.
-  return applyDefaults(value, schema) as KubeObject;
-}
-
-/** Where both have one shape, only the kind differs, which stands at the very front of the bytes: the rest is copied as it is. */
-function presentAs(served: ServedKind, stored: StoredKind): (object: CachedObject) => CachedObject {
-  if (stored.schema !== undefined) return (object) => object.withContent(toServed(object.decode(), served));
-  const head = Buffer.from(headOf(served));
-  const storedHead = headOf(stored).length;
-  return (object) => object.withHead(head, storedHead);
-}
-
-function toServed(object: KubeObject, { schema, ...served }: ServedKind): KubeObject {
-  const renamed: KubeObject = { ...object, apiVersion: formatApiVersion(served), kind: served.kind };
-  // Nothing that every object has is taken away.
-  return pruneUnknownFields(renamed, schema, { isResourceRoot: true }).value as KubeObject;
 }
 
 const headOf = (kind: GroupVersionKind): string =>

@@ -113,7 +113,9 @@ async function replace(
     object: next,
     sealed: previousSealed,
   };
-  if (sameStoredState(object, old) && equalJson(sealed, previousSealed)) return { object: current, created: false };
+  if (store.codec.isStored(object, old, current) && equalJson(sealed, previousSealed)) {
+    return { object: current, created: false };
+  }
   if (options.dryRun) {
     return { object: CachedObject.fromObject(target.key, withRevision(object, current.revision)), created: false };
   }
@@ -233,12 +235,6 @@ function desiredState({ metadata: _, ...rest }: KubeObject, hasStatus: boolean):
   if (!hasStatus) return rest;
   const { status: _status, ...desired } = rest;
   return desired;
-}
-
-function sameStoredState(a: KubeObject, b: KubeObject): boolean {
-  const { resourceVersion: _a, ...metaA } = a.metadata;
-  const { resourceVersion: _b, ...metaB } = b.metadata;
-  return equalJson({ ...a, metadata: metaA }, { ...b, metadata: metaB });
 }
 
 /** The object under the version it replaces: its own, or where that may be left out, the current one. */
