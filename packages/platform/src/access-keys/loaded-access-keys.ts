@@ -20,14 +20,16 @@ export class LoadedAccessKeys implements Disposable {
   readonly #read: AccessKeyReader;
   readonly #table = new AccessKeyTable();
   readonly #unread: UnreadAccessKeys;
+  readonly #maxUnread: number;
   /** When those that are not read yet were learned. */
   #learned: ClockEpoch | undefined;
   #reading: Promise<void> | undefined;
 
-  /** `prefix` is what the keys in the store have before the names. */
-  constructor(prefix: string, read: AccessKeyReader) {
+  /** `prefix` is what the keys in the store have before the names. Of more than `maxUnread` keys the rest is read at once. */
+  constructor(prefix: string, read: AccessKeyReader, maxUnread = MAX_UNREAD) {
     this.#prefix = prefix;
     this.#read = read;
+    this.#maxUnread = maxUnread;
     this.#unread = new UnreadAccessKeys(prefix);
   }
 
@@ -37,7 +39,7 @@ export class LoadedAccessKeys implements Disposable {
     this.#unread.clear();
     this.#learned = learned;
     for (const object of objects) {
-      if (this.#unread.size < MAX_UNREAD && this.#unread.add(object)) continue;
+      if (this.#unread.size < this.#maxUnread && this.#unread.add(object)) continue;
       // Of two with the same id the first one keeps it.
       this.#readOne(this.#unread.takeLike(object));
       this.#readOne(object);
