@@ -182,7 +182,6 @@ export class CachedObject {
   peekSealed(before: Uint8Array): string | undefined {
     const memory = this.#stored.#memory;
     const { start, end } = this.#sealed;
-    if (start + before.length > end) return undefined;
     for (let index = 0; index < before.length; index++) if (memory[start + index] !== before[index]) return undefined;
     const from = start + before.length;
     for (let to = from; to < end; to++) {

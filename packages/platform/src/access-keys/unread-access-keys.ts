@@ -24,7 +24,7 @@ export class UnreadAccessKeys {
   /** False for one that has to be read at once, since it could not be found here: it is not taken. */
   add(object: CachedObject): boolean {
     const id = object.peekSealed(BEFORE_ID);
-    if (id === undefined || id === "" || this.#byId.has(id)) return false;
+    if (id === undefined || this.#byId.has(id)) return false;
     const name = object.key.slice(this.#prefix.length);
     this.#byId.set(id, name);
     this.#byName.set(name, object);

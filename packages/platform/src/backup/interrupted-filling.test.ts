@@ -79,22 +79,23 @@ describe.skipIf(whyNoEtcd() !== undefined)("a store whose filling was interrupte
 
   it("is refused by another restore, and by one that does other things with the keys; the same one goes on", async () => {
     const other = await configure("sqlite:other.db");
-    for (const name of ["backup", "later"])
-      await backupStore(other, { out: at(name), revocationsOut: at(`${name}.keys`) }, signal);
+    // Lists are newer than both backups.
+    for (const name of ["backup", "later"]) await backupStore(other, { out: at(name) }, signal);
+    for (const name of ["keys", "later-keys"]) await backupStore(other, { revocationsOut: at(name) }, signal);
     const target = await inEtcd("/restored");
-    const restore = (name: string, choice: KeyChoice) =>
-      restoreStore({ configuration: target, file: at(name), choice });
-    const first: KeyChoice = { type: "revocations", file: at("backup.keys") };
+    const restore = (file: string, choice: KeyChoice) =>
+      restoreStore({ configuration: target, file: at(file), choice });
+    const first: KeyChoice = { type: "revocations", file: at("keys") };
     await expect(restore("backup", first)).rejects.toThrow(TOO_LARGE);
     for (const choice of [
       { type: "keep" },
       { type: "disable" },
-      { type: "revocations", file: at("later.keys") },
+      { type: "revocations", file: at("later-keys") },
       { type: "newer-store", configuration: other },
     ] as const) {
       await expect(restore("backup", choice), choice.type).rejects.toThrow(ANOTHER);
     }
-    await expect(restore("later", { type: "revocations", file: at("later.keys") })).rejects.toThrow(ANOTHER);
+    await expect(restore("later", first)).rejects.toThrow(ANOTHER);
     await expect(restore("backup", first)).rejects.toThrow(TOO_LARGE);
     await using storage = await openEtcdStorage({ endpoints: etcd.endpoints, prefix: "/restored" });
     expect((await storage.list("/registry/")).entries.length).toBeGreaterThan(10);

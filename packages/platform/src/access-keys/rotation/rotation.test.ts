@@ -75,6 +75,31 @@ describe("ownedaccesskeys/rotate", () => {
     expect(server.time.waiting).toBe(0);
   });
 
+  it.each([
+    [
+      "disabled",
+      () => send("PUT", "ownedaccesskeys/k", { metadata: { name: "k" }, spec: { user: "jane", disabled: true } }),
+    ],
+    ["deleted", () => send("DELETE", "ownedaccesskeys/k")],
+  ])("cuts at once what the old value has open in its grace when the key is %s", async (_how, end) => {
+    await rotate({ nonce: "a", gracePeriodSeconds: 60 });
+    const { credential } = await server.login(v1);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    expect((await end()).status).toBe(200);
+    expect(cut).toBe(1);
+  });
+
+  it("leaves nothing of a key behind that is deleted", async () => {
+    const { uid = "" } = server.keys.byName("k") ?? {};
+    const { status } = (await rotate({ nonce: "a", gracePeriodSeconds: 60 })).body;
+    expect(await works(status.key)).toBe(true);
+    const known = () => [server.activity.of(uid) !== undefined, server.rotationMarks.isConfirmed(uid, status.keyID)];
+    expect(known()).toEqual([true, true]);
+    await send("DELETE", "ownedaccesskeys/k");
+    expect(known()).toEqual([false, false]);
+  });
+
   describe("at a server whose clock is hours ahead", () => {
     beforeEach(() => server.time.advance(36_000_000));
 

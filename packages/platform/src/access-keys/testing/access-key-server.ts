@@ -215,6 +215,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     directory,
     secrets,
     activity,
+    rotationMarks,
     keys,
     authenticator,
     events,

@@ -1,0 +1,103 @@
+// A server that has lost sight of etcd believes no credential, whichever way and wherever it comes in. One that is alone on its store
+// has nothing to lose sight of.
+
+import { readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { join } from "node:path";
+import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
+import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { startWay } from "@postern/stores/etcd/testing/start-way";
+import { expect, it } from "vitest";
+import { adminKey, httpClient, openResponse } from "../e2e/testing/http-client.ts";
+import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { clusterPath, INSTANCES, KEYS, MANAGEMENT } from "../e2e/testing/two-posterns.ts";
+
+const WAIT = { timeout: 60_000, interval: 100 };
+const MAPS = `${clusterPath("demo")}/api/v1/namespaces/default/configmaps`;
+
+/** What the server says to whoever shows this certificate. */
+async function statusByCertificate(server: PosternProcess, kubeConfig: string, path: string): Promise<number> {
+  const pem = (name: string) => Buffer.from(new RegExp(`${name}-data: (\\S+)`).exec(kubeConfig)?.[1] ?? "", "base64");
+  const [cert, key] = [pem("client-certificate"), pem("client-key")];
+  const ca = await readFile(server.caFile);
+  return await new Promise((resolve, reject) => {
+    const sent = request(`${server.url}${path}`, { ca, cert, key, agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+it.skipIf(whyNoEtcd() !== undefined)(
+  "security book 15: a server that is cut off from etcd lets nobody in by any credential, and ends what it has let in",
+  async () => {
+    await using etcd = await startEtcd();
+    const [endpoint = ""] = etcd.endpoints;
+    using way = await startWay(endpoint);
+    await using directory = await temporaryDirectory();
+    await using server = await startPostern(join(directory.path, "data"), ["--store", `etcd://${way.endpoint}`]);
+    const [http, admin] = [await httpClient(server), await adminKey(server)];
+    const made = async (path: string, body: object) => {
+      const answer = await http(path, { key: admin, body });
+      expect(answer.status, answer.text).toBe(201);
+      return answer.body;
+    };
+    const kubeConfig = async (spec: object): Promise<string> =>
+      (await made(`${INSTANCES}/demo/kubeconfig`, { spec })).status.kubeConfig;
+    const token = /token: (\S+)/.exec(await kubeConfig({}))?.[1] ?? "";
+    const certificate = await kubeConfig({ clientCert: true });
+    const accounts = `${clusterPath("demo")}/api/v1/namespaces/default/serviceaccounts`;
+    const serviceAccount = (await made(`${accounts}/default/token`, { spec: {} })).status.token;
+    const statusOf = async (path: string, key: string, body?: object) =>
+      (await http(path, { key, ...(body === undefined ? {} : { body }) })).status;
+
+    const whoAmI = `${clusterPath("demo")}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    /** By name: what is asked, and what is answered as long as the server sees its store. */
+    const asked: Readonly<Record<string, readonly [number, () => Promise<number>]>> = {
+      "a key": [200, () => statusOf(KEYS, admin)],
+      "a key for a kube config": [201, () => statusOf(`${INSTANCES}/demo/kubeconfig`, admin, { spec: {} })],
+      "a key at the proxy": [200, () => statusOf(MAPS, admin)],
+      "the key of a kube config": [200, () => statusOf(MAPS, token)],
+      "the certificate of a kube config": [200, () => statusByCertificate(server, certificate, MAPS)],
+      "a ServiceAccount's token": [201, () => statusOf(whoAmI, serviceAccount, review)],
+      "a key that it does not know": [401, () => statusOf(MAPS, `${admin}x`)],
+    };
+    const answers = async () =>
+      Object.fromEntries(
+        await Promise.all(Object.entries(asked).map(async ([name, [, ask]]) => [name, await ask()] as const)),
+      );
+    const sound = Object.fromEntries(Object.entries(asked).map(([name, [status]]) => [name, status]));
+    expect(await answers()).toEqual(sound);
+    const watches = await Promise.all(
+      [MAPS, `${MANAGEMENT}/projects`].map((path) => openResponse(server, `${path}?watch=true`, admin)),
+    );
+    expect(watches.map(({ status }) => status)).toEqual([200, 200]);
+
+    way.break();
+    const refused = Object.fromEntries(Object.keys(asked).map((name) => [name, 503]));
+    await expect.poll(answers, WAIT).toEqual(refused);
+    expect((await http(MAPS, { key: token })).body.message).toMatch(/lost sight of its store/);
+    expect((await http("/readyz")).status).not.toBe(200);
+    await Promise.all(watches.map(({ ended }) => ended));
+
+    way.mend(endpoint);
+    await expect.poll(answers, WAIT).toEqual(sound);
+    await expect.poll(async () => (await http("/readyz")).status, WAIT).toBe(200);
+  },
+);
+
+it("a server on a database file of its own has missed nothing while it stood still", async () => {
+  await using directory = await temporaryDirectory();
+  await using server = await startPostern(join(directory.path, "data"), ["--store", "sqlite"]);
+  const [http, key] = [await httpClient(server), await adminKey(server)];
+  const watch = await openResponse(server, `${MANAGEMENT}/projects?watch=true`, key);
+  process.kill(server.pid, "SIGSTOP");
+  await new Promise((resolve) => setTimeout(resolve, FRESHNESS_BOUND_MS + 1_000));
+  process.kill(server.pid, "SIGCONT");
+  const project = { apiVersion: "management.postern/v1", kind: "Project", metadata: { name: "after" }, spec: {} };
+  expect((await http(`${MANAGEMENT}/projects`, { key, body: project })).status).toBe(201);
+  await expect.poll(watch.text, WAIT).toContain('"name":"after"');
+});
