@@ -23,40 +23,9 @@ const DURATION_BUCKETS = [
 ];
 const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
-type Series = {
-  readonly labels: RequestLabels & { readonly code: string };
-  count: number;
-  readonly duration: HistogramSeries;
-  readonly size: HistogramSeries;
-};
-
 export function createRequestCounters(registry: Registry): RequestCounters {
   const registers = [registry];
-  const series = new Map<string, Series>();
-  new Counter({
-    name: "apiserver_request_total",
-    help: "Requests answered",
-    labelNames: [...REQUEST_LABELS, "code"],
-    registers,
-    collect() {
-      this.reset();
-      for (const { labels, count } of series.values()) this.inc(labels, count);
-    },
-  });
-  const durations = new SeriesHistogram({
-    name: "apiserver_request_duration_seconds",
-    help: "How long requests took that do not last",
-    labelNames: REQUEST_LABELS,
-    buckets: DURATION_BUCKETS,
-    registers,
-  });
-  const sizes = new SeriesHistogram({
-    name: "apiserver_response_sizes",
-    help: "Bytes of response bodies",
-    labelNames: NO_DRY_RUN,
-    buckets: SIZE_BUCKETS,
-    registers,
-  });
+  const series = new RequestSeries(registers);
   const longRunning = new Gauge({
     name: "apiserver_longrunning_requests",
     help: "Watches, proxied and upgraded connections that are open now",
@@ -76,32 +45,9 @@ export function createRequestCounters(registry: Registry): RequestCounters {
     registers,
   });
 
-  // Codes share these.
-  const durationOf = oncePer((labels: RequestLabels) => durations.series(labels));
-  const sizeOf = oncePer((labels: RequestLabels) => sizes.series(withoutDryRun(labels)));
-
-  const seriesOf = (labels: RequestLabels, code: number): Series => {
-    const { verb, dry_run, group, version, resource, subresource, scope } = labels;
-    const where = `${group} ${version} ${resource} ${subresource} ${scope}`;
-    const key = `${code} ${verb} ${dry_run} ${where}`;
-    let found = series.get(key);
-    if (found === undefined) {
-      // An entry for the overflow itself must fit as well.
-      if (series.size >= MAX_SERIES && resource !== OTHER) return seriesOf(inOther(labels), code);
-      found = {
-        labels: { ...labels, code: String(code) },
-        count: 0,
-        duration: durationOf(`${verb} ${dry_run} ${where}`, labels),
-        size: sizeOf(`${verb} ${where}`, labels),
-      };
-      series.set(key, found);
-    }
-    return found;
-  };
-
   return {
     finished(labels, code, seconds, bytes) {
-      const found = seriesOf(labels, code);
+      const found = series.of(labels, code);
       found.count += 1;
       if (seconds >= 0) found.duration.observe(seconds);
       if (bytes !== undefined) found.size.observe(bytes);
@@ -118,7 +64,70 @@ export function createRequestCounters(registry: Registry): RequestCounters {
   };
 }
 
+type Series = {
+  readonly labels: RequestLabels & { readonly code: string };
+  count: number;
+  readonly duration: HistogramSeries;
+  readonly size: HistogramSeries;
+};
+
 const OTHER = "other";
+
+/** What is counted of requests by all of their labels and the code of the answer; bounded, since clients choose some of these. */
+class RequestSeries {
+  readonly #byKey = new Map<string, Series>();
+  // Codes share these.
+  readonly #durationOf: (key: string, labels: RequestLabels) => HistogramSeries;
+  readonly #sizeOf: (key: string, labels: RequestLabels) => HistogramSeries;
+
+  constructor(registers: Registry[]) {
+    const byKey = this.#byKey;
+    new Counter({
+      name: "apiserver_request_total",
+      help: "Requests answered",
+      labelNames: [...REQUEST_LABELS, "code"],
+      registers,
+      collect() {
+        this.reset();
+        for (const { labels, count } of byKey.values()) this.inc(labels, count);
+      },
+    });
+    const durations = new SeriesHistogram({
+      name: "apiserver_request_duration_seconds",
+      help: "How long requests took that do not last",
+      labelNames: REQUEST_LABELS,
+      buckets: DURATION_BUCKETS,
+      registers,
+    });
+    const sizes = new SeriesHistogram({
+      name: "apiserver_response_sizes",
+      help: "Bytes of response bodies",
+      labelNames: NO_DRY_RUN,
+      buckets: SIZE_BUCKETS,
+      registers,
+    });
+    this.#durationOf = oncePer((labels) => durations.series(labels));
+    this.#sizeOf = oncePer((labels) => sizes.series(withoutDryRun(labels)));
+  }
+
+  of(labels: RequestLabels, code: number): Series {
+    const { verb, dry_run, group, version, resource, subresource, scope } = labels;
+    const where = `${group} ${version} ${resource} ${subresource} ${scope}`;
+    const key = `${code} ${verb} ${dry_run} ${where}`;
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    // An entry for the overflow itself must fit as well.
+    if (this.#byKey.size >= MAX_SERIES && resource !== OTHER) return this.of(inOther(labels), code);
+    const series = {
+      labels: { ...labels, code: String(code) },
+      count: 0,
+      duration: this.#durationOf(`${verb} ${dry_run} ${where}`, labels),
+      size: this.#sizeOf(`${verb} ${where}`, labels),
+    };
+    this.#byKey.set(key, series);
+    return series;
+  }
+}
 
 /** The value of a key, made from the labels it is first asked for with. */
 function oncePer<T>(make: (labels: RequestLabels) => T): (key: string, labels: RequestLabels) => T {

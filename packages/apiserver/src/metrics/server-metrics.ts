@@ -37,7 +37,34 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
   const registry = new Registry();
   const registers = [registry];
   if (withProcessMetrics) collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    setInFlight: gaugeInFlight(registers),
+    watchEvent: countWatchEvents(registers),
+    authentication: observeAttempts<AuthenticationResult>(registers, {
+      durations: {
+        name: "authentication_duration_seconds",
+        help: "How long it took to tell who makes a request",
+      },
+      attempts: { name: "authentication_attempts", help: "Requests that were authenticated, by result" },
+    }),
+    authorization: observeAttempts<AuthorizationResult>(registers, {
+      durations: {
+        name: "authorization_duration_seconds",
+        help: "How long it took to decide whether a request may proceed",
+      },
+      attempts: { name: "authorization_attempts_total", help: "Requests that were authorized, by result" },
+    }),
+    ...countAudit(registers),
+    tlsHandshakeError: countHandshakeErrors(registers),
+    requests: createRequestCounters(registry),
+    workQueues: createWorkQueueMetrics(registry),
+  };
+}
 
+type Registers = Registry[];
+
+function gaugeInFlight(registers: Registers): ServerMetrics["setInFlight"] {
   const inFlight: { [kind in RequestKind]: number } = { readOnly: 0, mutating: 0 };
   new Gauge({
     name: "apiserver_current_inflight_requests",
@@ -49,98 +76,79 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
       this.set({ request_kind: "mutating" }, inFlight.mutating);
     },
   });
+  return (kind, count) => {
+    inFlight[kind] = count;
+  };
+}
+
+function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
   const watchEvents = createSeriesCounter({
     name: "apiserver_watch_events_total",
     help: "Events sent to watching clients",
     labelNames: ["group", "version", "resource"],
     registers,
   });
-  const authentications = new SeriesHistogram({
-    name: "authentication_duration_seconds",
-    help: "How long it took to tell who makes a request",
-    labelNames: ["result"],
-    buckets: LATENCY_BUCKETS,
-    registers,
-  });
-  const authenticationAttempts = createSeriesCounter({
-    name: "authentication_attempts",
-    help: "Requests that were authenticated, by result",
-    labelNames: ["result"],
-    registers,
-  });
-  const authorizations = new SeriesHistogram({
-    name: "authorization_duration_seconds",
-    help: "How long it took to decide whether a request may proceed",
-    labelNames: ["result"],
-    buckets: LATENCY_BUCKETS,
-    registers,
-  });
-  const authorizationAttempts = createSeriesCounter({
-    name: "authorization_attempts_total",
-    help: "Requests that were authorized, by result",
-    labelNames: ["result"],
-    registers,
-  });
-  const auditEvents = new Counter({ name: "apiserver_audit_event_total", help: "Audit events made", registers });
-  const auditLevels = createSeriesCounter({
+  const byResource = new Map<string, CounterSeries>();
+  return (group, version, resource, count = 1) => {
+    const key = `${group} ${version} ${resource}`;
+    const series = byResource.get(key) ?? watchEvents.series({ group, version, resource });
+    byResource.set(key, series);
+    series.inc(count);
+  };
+}
+
+type Description = { readonly name: string; readonly help: string };
+
+/** Of something that is done once for each request: how often it came out how, and how long it took. */
+function observeAttempts<Result extends string>(
+  registers: Registers,
+  { durations, attempts }: { readonly durations: Description; readonly attempts: Description },
+): (result: Result, seconds: number) => void {
+  const labelNames = ["result"] as const;
+  const histogram = new SeriesHistogram({ ...durations, labelNames, buckets: LATENCY_BUCKETS, registers });
+  const counter = createSeriesCounter({ ...attempts, labelNames, registers });
+  const seriesOf = perLabel((result: Result) => ({
+    attempts: counter.series({ result }),
+    durations: histogram.series({ result }),
+  }));
+  return (result, seconds) => {
+    const series = seriesOf(result);
+    series.attempts.inc();
+    series.durations.observe(seconds);
+  };
+}
+
+function countAudit(registers: Registers): Pick<ServerMetrics, "auditEvent" | "auditError"> {
+  const events = new Counter({ name: "apiserver_audit_event_total", help: "Audit events made", registers });
+  const levels = createSeriesCounter({
     name: "apiserver_audit_level_total",
     help: "Audit events made, by level",
     labelNames: ["level"],
     registers,
   });
-  const auditErrors = new Counter({
+  const errors = new Counter({
     name: "apiserver_audit_error_total",
     help: "Audit events that could not be written",
     labelNames: ["plugin"],
     registers,
   });
-  const handshakeErrors = new Counter({
+  const atLevel = perLabel((level: AuditEvent["level"]) => levels.series({ level }));
+  return {
+    auditEvent(level) {
+      events.inc();
+      atLevel(level).inc();
+    },
+    auditError: () => errors.inc({ plugin: "log" }),
+  };
+}
+
+function countHandshakeErrors(registers: Registers): ServerMetrics["tlsHandshakeError"] {
+  const errors = new Counter({
     name: "apiserver_tls_handshake_errors_total",
     help: "TLS handshakes that failed",
     registers,
   });
-
-  const authenticationBy = perLabel((result: AuthenticationResult) => ({
-    attempts: authenticationAttempts.series({ result }),
-    durations: authentications.series({ result }),
-  }));
-  const authorizationBy = perLabel((result: AuthorizationResult) => ({
-    attempts: authorizationAttempts.series({ result }),
-    durations: authorizations.series({ result }),
-  }));
-  const auditBy = perLabel((level: AuditEvent["level"]) => auditLevels.series({ level }));
-  const watchEventsBy = new Map<string, CounterSeries>();
-
-  return {
-    registry,
-    requests: createRequestCounters(registry),
-    workQueues: createWorkQueueMetrics(registry),
-    setInFlight(kind, count) {
-      inFlight[kind] = count;
-    },
-    watchEvent(group, version, resource, count = 1) {
-      const key = `${group} ${version} ${resource}`;
-      const series = watchEventsBy.get(key) ?? watchEvents.series({ group, version, resource });
-      watchEventsBy.set(key, series);
-      series.inc(count);
-    },
-    authentication(result, seconds) {
-      const { attempts, durations } = authenticationBy(result);
-      attempts.inc();
-      durations.observe(seconds);
-    },
-    authorization(result, seconds) {
-      const { attempts, durations } = authorizationBy(result);
-      attempts.inc();
-      durations.observe(seconds);
-    },
-    auditEvent(level) {
-      auditEvents.inc();
-      auditBy(level).inc();
-    },
-    auditError: () => auditErrors.inc({ plugin: "log" }),
-    tlsHandshakeError: () => handshakeErrors.inc(),
-  };
+  return () => errors.inc();
 }
 
 /** What belongs to each value of a label, made when the value is first met. */
