@@ -34,6 +34,7 @@ function recorder() {
     replace: (objects) => void log.push(`replace ${objects.map(({ key }) => key).join(" ")}`),
     put: ({ key }) => void log.push(`put ${key}`),
     delete: ({ key }) => void log.push(`delete ${key}`),
+    lost: () => void log.push("lost"),
   };
   return { log, follower };
 }
@@ -57,13 +58,14 @@ describe("followView", () => {
     content.splice(0, 1, b);
     observers[0]!.error(new Error("history is gone"));
     expect(tasks).toHaveLength(1);
+    expect(log.at(-1)).toBe("lost");
     tasks[0]!();
-    expect(log).toEqual(["replace /things/a", "put /things/b", "delete /things/a", "replace /things/b"]);
+    expect(log).toEqual(["replace /things/a", "put /things/b", "delete /things/a", "lost", "replace /things/b"]);
     following[Symbol.dispose]();
     expect(disposed).toEqual([observers[1]]);
     observers[1]!.error(new Error("late"));
     for (const task of tasks) task();
-    expect(log).toHaveLength(4);
+    expect(log.filter((line) => line.startsWith("replace"))).toHaveLength(2);
   });
 
   it("reads the content anew at once where it has been replaced", () => {
@@ -73,7 +75,7 @@ describe("followView", () => {
     using _ = followView({ view, prefix: "/things/" }, scheduler, follower);
     content.push(object("a", 8));
     observers[0]!.error(new RevisionCompactedError(8, 8));
-    expect(log).toEqual(["replace ", "replace /things/a"]);
+    expect(log).toEqual(["replace ", "lost", "replace /things/a"]);
     expect(observers).toHaveLength(2);
   });
 });

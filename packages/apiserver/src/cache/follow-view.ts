@@ -18,6 +18,8 @@ export type ViewFollower = {
   delete(object: CachedObject): void;
   /** After all that came at once. */
   settled?(): void;
+  /** Events may be missing from here on, until `replace` tells all anew. */
+  lost?(): void;
 };
 
 const RETRY_DELAY_MS = 50;
@@ -41,6 +43,7 @@ export function followView({ view, prefix }: ViewPrefix, scheduler: Scheduler, f
         follower.settled?.();
       },
       error(error) {
+        follower.lost?.();
         // The content of the view has been replaced already, so that nothing has to be waited for.
         if (error instanceof RevisionCompactedError) follow();
         else current = scheduler.schedule(RETRY_DELAY_MS, follow);

@@ -1,10 +1,9 @@
 // The access keys in memory: found by what a request carries in constant time, and watched for the moment they stop being good.
 
-import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { CacheEvent, CacheView } from "@postern/apiserver/cache/watch-cache";
+import { followView } from "@postern/apiserver/cache/follow-view";
+import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
-import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import { createAccessKeyReader } from "./access-key-reader.ts";
@@ -47,13 +46,13 @@ export type LiveAccessKeyIndex = AccessKeyIndex &
 
 /** Longer ones are nobody's, and are not hashed. */
 const MAX_PRESENTED_LENGTH = 4096;
-const RETRY_DELAY_MS = 50;
 
 /** Begins to follow the view at once; the index is empty until the cache is ready. */
 export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccessKeyIndex {
   const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
     options;
   const { rotationMarks = createRotationMarks() } = options;
+  /** Until the view is followed again nothing is known to be good, so everything is refused. */
   let isCurrent = false;
 
   const ends = createKeyEnds({ byUid: (uid) => keys.byUid(uid), activity, epochs, maxTTLSeconds });
@@ -72,32 +71,6 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     scheduler,
   });
 
-  const put = (object: CachedObject): void => {
-    const { record, known } = keys.put(object, epochs.current());
-    // Nothing was good that hangs on a key that there was not.
-    if (known === undefined) return;
-    for (const { id } of [known.record, ...known.retired]) watches.recheck(id);
-    recheckDescendants(record.uid);
-  };
-
-  /** Looks again after what is known of a key's rotations, and is not in its record yet, has changed. */
-  const recheckRotated = (uid: string): void => {
-    const record = keys.byUid(uid);
-    if (record === undefined) return;
-    for (const { id } of [record, ...keys.retiredOf(record.name)]) watches.recheck(id);
-    recheckDescendants(uid);
-  };
-
-  const remove = (object: CachedObject): void => {
-    const removed = keys.remove(object.key.slice(prefix.length));
-    if (removed === undefined) return;
-    const { uid } = removed.record;
-    activity.forget(uid);
-    rotationMarks.forget(uid);
-    for (const { id } of [removed.record, ...removed.retired]) watches.recheck(id);
-    recheckDescendants(uid);
-  };
-
   const recheckDescendants = (uid: string, depth = 0): void => {
     if (watches.size === 0 || depth > MAX_ANCESTORS) return;
     for (const child of keys.childrenOf(uid)) {
@@ -106,50 +79,43 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     }
   };
 
-  let subscription: Disposable | undefined;
-  let disposed = false;
-  /** Until the view is followed again nothing is known to be good, so everything is refused. */
-  const follow = (): void => {
-    if (disposed) return;
-    const from = view.revision;
-    keys.replace(view.list(prefix), epochs.current());
-    isCurrent = true;
-    watches.recheckAll();
-    subscription = view.subscribe(prefix, from, {
-      events: (events) => applyEvents(events),
-      error(error) {
-        isCurrent = false;
-        // The content of the view has been replaced already, so that nothing has to be waited for.
-        if (error instanceof RevisionCompactedError) follow();
-        else subscription = scheduler.schedule(RETRY_DELAY_MS, follow);
-      },
-    });
+  /** `values`: the ones that the key has and had. */
+  const recheck = (uid: string, values: readonly AccessKeyRecord[]): void => {
+    for (const { id } of values) watches.recheck(id);
+    recheckDescendants(uid);
   };
-  const applyEvents = (events: readonly CacheEvent[]): void => {
-    for (const event of events) {
-      if (event.type === "put") put(event.object);
-      else remove(event.object);
-    }
-  };
-  follow();
-  const markChanges = rotationMarks.onChange(recheckRotated);
+
+  const following = followView({ view, prefix }, scheduler, {
+    replace(objects) {
+      keys.replace(objects, epochs.current());
+      isCurrent = true;
+      watches.recheckAll();
+    },
+    put(object) {
+      const { record, known } = keys.put(object, epochs.current());
+      // Nothing was good that hangs on a key that there was not.
+      if (known !== undefined) recheck(record.uid, [known.record, ...known.retired]);
+    },
+    delete({ key }) {
+      const removed = keys.remove(key.slice(prefix.length));
+      if (removed === undefined) return;
+      const { uid } = removed.record;
+      activity.forget(uid);
+      rotationMarks.forget(uid);
+      recheck(uid, [removed.record, ...removed.retired]);
+    },
+    lost() {
+      isCurrent = false;
+    },
+  });
+  const markChanges = rotationMarks.onChange((uid) => {
+    const record = keys.byUid(uid);
+    if (record !== undefined) recheck(uid, [record, ...keys.retiredOf(record.name)]);
+  });
   const directoryChanges = directory.onChange(() => watches.recheckAll());
 
   return {
-    find(presented) {
-      if (presented.length > MAX_PRESENTED_LENGTH) return undefined;
-      const id = secrets.format.idOf(presented);
-      const known = id === undefined ? undefined : keys.byId(id);
-      if (known?.structured === true && secrets.matches(known, presented)) return known;
-      // A client may have brought a value that looks like one of ours.
-      // Hashed in any case: an unknown id takes as long as a wrong secret.
-      const digests = known?.structured === true && !keys.hasDigests ? [] : secrets.digestsOf(presented);
-      for (const digest of digests) {
-        const record = keys.byDigest(digest);
-        if (record !== undefined) return record;
-      }
-      return undefined;
-    },
+    find: (presented) => findPresented(presented, keys, secrets),
     whenFound(presented) {
       if (keys.isRead || presented.length > MAX_PRESENTED_LENGTH) return undefined;
       const known = keys.byIdAtHand(secrets.format.idOf(presented) ?? "");
@@ -169,15 +135,33 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     ownEnd: ends.ownEnd,
     hasEnded: ends.hasEnded,
     [Symbol.dispose]() {
-      disposed = true;
       isCurrent = false;
-      subscription?.[Symbol.dispose]();
+      following[Symbol.dispose]();
       directoryChanges[Symbol.dispose]();
       markChanges[Symbol.dispose]();
       watches[Symbol.dispose]();
       keys[Symbol.dispose]();
     },
   };
+}
+
+function findPresented(
+  presented: string,
+  keys: LoadedAccessKeys,
+  { format, matches, digestsOf }: AccessKeySecrets,
+): AccessKeyState | undefined {
+  if (presented.length > MAX_PRESENTED_LENGTH) return undefined;
+  const id = format.idOf(presented);
+  const known = id === undefined ? undefined : keys.byId(id);
+  if (known?.structured === true && matches(known, presented)) return known;
+  // A client may have brought a value that looks like one of ours.
+  // Hashed in any case: an unknown id takes as long as a wrong secret.
+  const digests = known?.structured === true && !keys.hasDigests ? [] : digestsOf(presented);
+  for (const digest of digests) {
+    const record = keys.byDigest(digest);
+    if (record !== undefined) return record;
+  }
+  return undefined;
 }
 
 /** Changes when what the directory gives the holder of a key does. */
