@@ -1,10 +1,10 @@
 // Why an access key is refused: by its own state, by its owner, or by a key it was made with.
 
 import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
-import type { Directory } from "../directory/directory.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./owner-refusal.ts";
 import type { RotationMarks } from "./rotation/rotation-marks.ts";
 
 /** What tells whether a record is good, beside its ancestors and its owner. */
@@ -25,7 +25,7 @@ export type KeyRefusalOptions = {
     retiredOf(name: string): readonly RefusableKey[];
   };
   readonly ends: Pick<KeyEnds, "hasEnded">;
-  readonly directory: Pick<Directory, "user" | "userBySubject" | "team">;
+  readonly directory: OwnerDirectory;
   readonly rotationMarks: Pick<RotationMarks, "isLocked" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
 };
@@ -42,7 +42,8 @@ export function createKeyRefusal(
     if (ends.hasEnded(record)) return "expired";
     if (record.isLocked || rotationMarks.isLocked(record.uid, currentIdOf(record))) return LOCKED;
     if (isOver(record)) return "replaced by a rotation";
-    const byOwner = refusalOfOwner(record, directory);
+    if (record.owner.name === "") return "belongs to nobody";
+    const byOwner = refusalOfOwner(record.owner, record.ownerUid, directory);
     if (byOwner !== undefined) return byOwner;
     if (depth > MAX_ANCESTORS) return "made through too many other keys";
     for (const uid of record.parentUids) {
@@ -80,24 +81,9 @@ export function remedyOfKeyRefusal(refusal: string): string {
       return "set spec.disabled of the key to false, unless it was disabled for having leaked: then rotate it before";
     case LOCKED:
       return "rotate the key with another credential: somebody else may have its values";
-    case "its user is locked":
+    case LOCKED_USER:
       return "an administrator has to unlock the user: set spec.disabled of the user to false";
     default:
       return `make another key: this one is refused for good (${refusal})`;
   }
-}
-
-function refusalOfOwner(
-  { owner, ownerUid }: RefusableKey,
-  directory: KeyRefusalOptions["directory"],
-): string | undefined {
-  if (owner.name === "") return "belongs to nobody";
-  if (owner.kind === "subject") {
-    return directory.userBySubject(owner.name)?.locked === true ? "its user is locked" : undefined;
-  }
-  const found = owner.kind === "user" ? directory.user(owner.name) : directory.team(owner.name);
-  if (found === undefined) return `its ${owner.kind} is gone`;
-  if (ownerUid !== undefined && found.uid !== ownerUid)
-    return `its ${owner.kind} is gone, there is another of its name`;
-  return "locked" in found && found.locked ? "its user is locked" : undefined;
 }

@@ -1,0 +1,59 @@
+// Who wants to know when a certificate stops being good: one entry for each lasting request that was made with it.
+
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { IssuedCertificate } from "./issued-certificate.ts";
+
+export type CertificateWatchesOptions = {
+  readonly find: (serial: string) => IssuedCertificate | undefined;
+  readonly isRefused: (certificate: IssuedCertificate) => boolean;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "onRevoked">;
+  readonly directory: Pick<Directory, "onChange">;
+};
+
+export class CertificateWatches {
+  readonly #options: CertificateWatchesOptions;
+  /** By serial: what looks again, for each who wants to know. */
+  readonly #checks = new Map<string, Set<() => void>>();
+
+  constructor(options: CertificateWatchesOptions) {
+    this.#options = options;
+  }
+
+  /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
+  add(serial: string, listener: () => void): Disposable {
+    const { find, isRefused, keys, directory } = this.#options;
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      listener();
+    };
+    const check = (): void => {
+      const now = find(serial);
+      if (now === undefined || isRefused(now)) end();
+    };
+    const checks = this.#checks.get(serial) ?? new Set();
+    this.#checks.set(serial, checks.add(check));
+    const parentUid = find(serial)?.issuedTo?.parentUid;
+    const parent = parentUid === undefined ? undefined : keys.byUid(parentUid);
+    const handles = [directory.onChange(check), ...(parent === undefined ? [] : [keys.onRevoked(parent.id, end)])];
+    return {
+      [Symbol.dispose]: () => {
+        isOver = true;
+        checks.delete(check);
+        if (checks.size === 0 && this.#checks.get(serial) === checks) this.#checks.delete(serial);
+        for (const handle of handles) handle[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** Looks at a certificate again after it changed. */
+  recheck(serial: string): void {
+    for (const check of [...(this.#checks.get(serial) ?? [])]) check();
+  }
+
+  recheckAll(): void {
+    for (const serial of [...this.#checks.keys()]) this.recheck(serial);
+  }
+}

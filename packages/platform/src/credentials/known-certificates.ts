@@ -1,0 +1,46 @@
+// The certificates that were written down, in memory, by their serials.
+
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { IssuedCertificate } from "./issued-certificate.ts";
+
+export class KnownCertificates {
+  readonly #bySerial = new Map<string, IssuedCertificate>();
+  /** When the ends of certificates were learned. */
+  readonly #learnedIn = new Map<string, ClockEpoch>();
+  readonly #epochs: ClockEpochs;
+
+  constructor(epochs: ClockEpochs) {
+    this.#epochs = epochs;
+  }
+
+  find(serial: string): IssuedCertificate | undefined {
+    return this.#bySerial.get(serial);
+  }
+
+  filter(wanted: (certificate: IssuedCertificate) => boolean): readonly IssuedCertificate[] {
+    return [...this.#bySerial.values()].filter(wanted);
+  }
+
+  /** What has ended does not begin again because the clock is set back. */
+  hasEnded({ serial, notAfter }: IssuedCertificate): boolean {
+    return notAfter <= this.#epochs.latest(this.#learnedIn.get(serial) ?? this.#epochs.current());
+  }
+
+  put(certificate: IssuedCertificate): void {
+    const { serial } = certificate;
+    this.#bySerial.set(serial, certificate);
+    if (!this.#learnedIn.has(serial)) this.#learnedIn.set(serial, this.#epochs.current());
+  }
+
+  delete(serial: string): void {
+    this.#bySerial.delete(serial);
+    this.#learnedIn.delete(serial);
+  }
+
+  /** Of those that are still there it stays known since when. */
+  replace(certificates: readonly IssuedCertificate[]): void {
+    this.#bySerial.clear();
+    for (const certificate of certificates) this.put(certificate);
+    for (const serial of this.#learnedIn.keys()) if (!this.#bySerial.has(serial)) this.#learnedIn.delete(serial);
+  }
+}
