@@ -240,6 +240,37 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       if (namespace === undefined) expect(await kubectl(john)).toMatchObject({ code: 1, stdout: "no\n" });
     });
 
+    it("says what one may do: one thing, with its exit code, and all of it", async () => {
+      const canI = (line: string) => kubectl(["auth", "can-i", ...line.split(" ")]);
+      for (const line of [
+        `get ${resource}`,
+        `delete ${resource}/some`,
+        `create ${resource} -A`,
+        `update ${resource} --subresource=status`,
+        "get /metrics",
+        "* *",
+      ]) {
+        expect([line, await canI(line)]).toEqual([line, expect.objectContaining({ code: 0, stdout: "yes\n" })]);
+      }
+      expect(await canI(`list ${resource} -q`)).toMatchObject({ code: 0, stdout: "" });
+      // What nobody serves may be allowed all the same; kubectl warns of it.
+      const unknown = await canI("get gizmos");
+      expect(unknown.stdout).toBe("yes\n");
+      expect(unknown.stderr).toContain("the server doesn't have a resource type 'gizmos'");
+      expect(await run("auth can-i --list")).toMatch(
+        /^Resources +Non-Resource URLs +Resource Names +Verbs *\n[\s\S]*\*\.\* +/,
+      );
+      // With an access key, acting as another is for the management API alone.
+      if (namespace !== undefined) return;
+      const asNobody = (line: string) => canI(`${line} --as=nobody-${tag} --as-group=strangers`);
+      expect(await asNobody(`delete ${resource}`)).toMatchObject({ code: 1, stdout: "no\n" });
+      expect(await asNobody(`delete ${resource} -q`)).toMatchObject({ code: 1, stdout: "" });
+      expect(await asNobody("get /metrics")).toMatchObject({ code: 1, stdout: "no\n" });
+      const listed = await asNobody("--list");
+      expect(listed.stdout).toMatch(/^selfsubjectaccessreviews\.authorization\.k8s\.io .*\[create\]$/m);
+      expect(listed.stdout).not.toContain("[*]");
+    });
+
     since(27, "says who it is", "auth whoami", async () => {
       expect(await run("auth whoami")).toMatch(/^ATTRIBUTE +VALUE\nUsername +admin\n/);
       const { status } = await json("auth whoami");

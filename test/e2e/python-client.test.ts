@@ -1,7 +1,9 @@
 // The Python client of Kubernetes against the server: discovery, objects, patches, apply and watches.
 
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { startServer } from "../conformance/testing/start-server.ts";
 import { startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { PYTHON, pythonScript, whyNoPythonClient } from "./testing/python.ts";
 
@@ -58,4 +60,45 @@ it.skipIf(missing !== undefined)(`M-05 the Python client finds everything as in 
     gone: [404, "NotFound"],
   });
   expect(await server.stop()).toBe(0);
+});
+
+it.skipIf(missing !== undefined)(`the Python client finds custom objects as in Kubernetes${reason}`, async () => {
+  await using directory = await temporaryDirectory();
+  await using server = await startServer();
+  const kubeConfig = join(directory.path, "kube-config.json");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "here",
+    contexts: [{ name: "here", context: { cluster: "here", user: "admin" } }],
+    clusters: [{ name: "here", cluster: { server: server.url, "certificate-authority": server.caFile } }],
+    users: [{ name: "admin", user: { token: "admin-token" } }],
+  };
+  await writeFile(kubeConfig, JSON.stringify(config), { mode: 0o600 });
+  const seen = JSON.parse(await succeed(tool(PYTHON, [pythonScript("python-custom-objects.py"), kubeConfig])));
+  expect(seen).toEqual({
+    resources: ["ownedaccesskeys", "ownedaccesskeys/status", "widgets", "widgets/scale", "widgets/status"],
+    created: ["one", 1, 1],
+    exists: [409, "AlreadyExists"],
+    invalid: [422, "Invalid"],
+    listed: [["one", "two"], ["two"], ["one", "two"]],
+    pages: [["one"], ["two"]],
+    merged: 2,
+    generation: 2,
+    replaced: 4,
+    stale: [409, "Conflict"],
+    status: [5, 4],
+    scaled: [7, 7, "Scale"],
+    watched: [
+      ["ADDED", "watched", 1],
+      ["MODIFIED", "watched", 2],
+      ["DELETED", "watched", 2],
+    ],
+    dryRun: [404, "NotFound"],
+    deleted: "Success",
+    gone: [404, "NotFound"],
+    emptied: [],
+    cluster: ["key", ["key"]],
+    definitions: 404,
+  });
 });

@@ -25,8 +25,10 @@ export type AccessKeySecrets = SealedValues & {
   digestOf(value: string, ringKey: string | undefined): Uint8Array | undefined;
   /** Under every key of the ring, that of the primary one first. */
   digestsOf(value: string): readonly Uint8Array[];
-  /** Whether a value is the one that was kept. */
-  matches(kept: KeptDigest, value: string): boolean;
+  /** Whether a value is the one that was kept. Takes as long where nothing was. */
+  matches(kept: KeptDigest | undefined, value: string): boolean;
+  /** Whether what was kept is among what `digestsOf` gives. */
+  isAmong(kept: KeptDigest, digests: readonly Uint8Array[]): boolean;
   /** What to store of a value. One without a handle in it, or with one that is taken, gets another. */
   keep(value: string, isTaken: (id: string) => boolean): KeptAccessKey;
   /** What to store in place of `kept` so that it is under the primary key; undefined where it is. */
@@ -34,6 +36,11 @@ export type AccessKeySecrets = SealedValues & {
   /** Whether a digest is under the primary key; `ringKey` as it is kept. */
   isCurrent(ringKey: string | undefined): boolean;
 };
+
+/** Of nobody's value. */
+const NO_DIGEST = new Uint8Array(32);
+
+const bytesOf = ({ digest }: KeptDigest): Uint8Array => Buffer.from(digest, "base64url");
 
 export type AccessKeySecretsOptions = {
   readonly platformName: string;
@@ -65,9 +72,15 @@ export function createAccessKeySecrets({ platformName, keyRing, random }: Access
     format,
     digestOf,
     digestsOf: (value) => keyRing.keys.map(({ accessKeys }) => accessKeyDigest(accessKeys, value)),
-    matches({ digest, ringKey }, value) {
-      const found = digestOf(value, ringKey);
-      return found !== undefined && sameDigest(found, Buffer.from(digest, "base64url"));
+    matches(kept, value) {
+      const [primary] = keyRing.keys;
+      const found = kept === undefined ? accessKeyDigest(primary.accessKeys, value) : digestOf(value, kept.ringKey);
+      const expected = kept === undefined ? NO_DIGEST : bytesOf(kept);
+      return found !== undefined && sameDigest(found, expected) && kept !== undefined;
+    },
+    isAmong(kept, digests) {
+      const expected = bytesOf(kept);
+      return digests.filter((digest) => sameDigest(digest, expected)).length > 0;
     },
     generate: () => format.generate(random).value,
     keep(value, isTaken) {

@@ -131,3 +131,30 @@ describe("security book 16: what was ended", () => {
     }
   });
 });
+
+describe("security book 26: who guesses", () => {
+  const flags = { "failed-logins-per-minute": "1" };
+
+  it("is held back from the first burst after a start on, whatever address a header claims, and nobody else is", async () => {
+    await using directory = await temporaryDirectory();
+    const stored = { ...flags, store: "sqlite", "data-dir": directory.path };
+    for (const start of ["first", "second"]) {
+      await using platform = await startPlatform(stored);
+      const guess = async (at: number) => {
+        const begin = performance.now();
+        const headers = {
+          "x-forwarded-for": `192.0.2.${at}`,
+          "x-real-ip": `192.0.2.${at}`,
+          forwarded: `for=192.0.2.${at}`,
+        };
+        const { status } = await platform.send({ path: "/api/v1/secrets", key: `guess-${at}`, headers });
+        return { status, isHeld: performance.now() - begin >= 990 };
+      };
+      const guesses = await Promise.all([1, 2, 3, 4].map(guess));
+      expect(guesses.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+      // One is free. That others are answered late needs no quick machine: they cannot come early.
+      expect([start, guesses.filter(({ isHeld }) => isHeld).length]).toEqual([start, expect.toSatisfy((n) => n >= 3)]);
+      expect((await platform.send({ path: "/api/v1/secrets" })).status).toBe(200);
+    }
+  });
+});

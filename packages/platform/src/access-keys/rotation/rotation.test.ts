@@ -1,3 +1,4 @@
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AccessKeyServer, createAccessKeyServer } from "../testing/access-key-server.ts";
@@ -167,6 +168,33 @@ describe("ownedaccesskeys/rotate", () => {
     expect(later.body.status).toMatchObject({ repeated: true, keyID: answers[0]?.body.status.keyID });
     expect(await works(values[0])).toBe(true);
     expect(server.events.filter(({ reason }) => reason === "Rotated")).toHaveLength(1);
+  });
+
+  it("security book 18: shows one value for one nonce, through whichever replica they ask", async () => {
+    const storage = createMemoryStorage();
+    const allows = ({ resource }: { readonly resource: string }): boolean => resource !== "accesskeys";
+    await using first = await createAccessKeyServer({ storage, allows });
+    await using second = await createAccessKeyServer({ storage, allows });
+    const replicas = [first, second];
+    const post = (replica: AccessKeyServer, url: string, body: unknown) =>
+      replica.send({ method: "POST", url, user: master, headers: { "content-type": "application/json" }, body });
+    await post(first, "users", { metadata: { name: "jane" }, spec: {} });
+    await post(first, "ownedaccesskeys", { metadata: { name: "k" }, spec: { user: "jane" } });
+    await second.cache.refresh();
+    for (const nonce of ["a", "b", "c"]) {
+      const asked = Array.from({ length: 20 }, (_, at) =>
+        post(replicas[at % 2] ?? first, "ownedaccesskeys/k/rotate", { spec: { nonce } }),
+      );
+      const answers = await Promise.all(asked);
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+      const values = answers.flatMap(({ body }) => body.status.key ?? []);
+      expect(values).toHaveLength(1);
+      expect(new Set(answers.map(({ body }) => body.status.keyID)).size).toBe(1);
+      for (const replica of replicas) {
+        await replica.cache.refresh();
+        expect((await replica.login(values[0])).user.name).toBe("jane");
+      }
+    }
   });
 
   it("takes the same nonce of another caller for another rotation", async () => {
