@@ -263,8 +263,8 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       // With an access key, acting as another is for the management API alone.
       if (namespace !== undefined) return;
       const asNobody = (line: string) => canI(`${line} --as=nobody-${tag} --as-group=strangers`);
-      expect(await asNobody(`delete ${resource}`)).toMatchObject({ code: 1, stdout: "no\n" });
-      expect(await asNobody(`delete ${resource} -q`)).toMatchObject({ code: 1, stdout: "" });
+      expect(await asNobody("delete secrets")).toMatchObject({ code: 1, stdout: "no\n" });
+      expect(await asNobody("delete secrets -q")).toMatchObject({ code: 1, stdout: "" });
       expect(await asNobody("get /metrics")).toMatchObject({ code: 1, stdout: "no\n" });
       const listed = await asNobody("--list");
       expect(listed.stdout).toMatch(/^selfsubjectaccessreviews\.authorization\.k8s\.io .*\[create\]$/m);
