@@ -12,7 +12,7 @@ const { hash, timingSafeEqual } = crypto;
 beforeAll(() => {
   Object.assign(crypto, {
     hash: (...call: Parameters<typeof hash>) => {
-      calls.hashed.push(call[1].length);
+      calls.hashed.push(Buffer.byteLength(call[1]));
       return hash(...call);
     },
     timingSafeEqual: (a: Buffer, b: Buffer) => {

@@ -74,10 +74,10 @@ describe("security book 42: a refusal does not tell whether something exists", {
     ["a space", (project, cluster) => `/kubernetes/project/${project}/space/${cluster}/api/v1/secrets`],
   ])("nor of %s", async (_, path) => {
     const there = ["default", "demo"] as const;
-    const others = [
+    const others: readonly (readonly [string, string])[] = [
       ["default", absent("demo")],
       [absent("default"), "demo"],
-    ] as const;
+    ];
     for (const key of keys) {
       const answer = await answerOf({ path: path(...there) }, key, ...there);
       expect(answer).toMatch(/^40[34] /);
