@@ -41,83 +41,54 @@ const comparison = (a: CelValue | undefined, b: CelValue | undefined): number =>
 const search = (text: CelValue | undefined, pattern: CelValue | undefined): number =>
   Math.ceil((1 + sizeOf(text)) * TRAVERSAL) * Math.ceil(sizeOf(pattern) * PATTERN);
 
+/** Lists are copied here when they are joined, which upstream does not do. */
+const copied = (a: CelValue | undefined, b: CelValue | undefined): number =>
+  a instanceof CelList ? Math.floor((sizeOf(a) + sizeOf(b)) / 100) : 0;
+
+const setCost = (a: CelValue | undefined, b: CelValue | undefined, passes = 1): number =>
+  Math.ceil(passes * sizeOf(a) * sizeOf(b) * weightOf(a));
+
+/** Of the first two arguments and the result. */
+type Cost = (first: CelValue | undefined, second: CelValue | undefined, result: CelValue) => number;
+
+const ordering: Cost = (first, second) => (isText(first) ? comparison(first, second) : 1);
+const throughFirst: Cost = (first) => Math.max(1, traversal(first));
+const throughSecond: Cost = (_first, second) => traversal(second);
+const throughList: Cost = listTraversal;
+
 /**
  * Upstream counts the outermost values alone. Here whoever compares lists and maps also pays for what is in them, and whoever
  * counts the characters of a long text for going through it: others wait for that meanwhile.
  */
-export function costOfCall(name: string, args: readonly CelValue[], result: CelValue): number {
-  const [first, second] = args;
-  switch (name) {
-    case "_==_":
-    case "_!=_":
-      return comparison(first, second);
-    case "_<_":
-    case "_<=_":
-    case "_>_":
-    case "_>=_":
-      return isText(first) ? comparison(first, second) : 1;
-    case "@in":
-      return second instanceof CelList ? Math.ceil(second.size * weightOf(first)) : 1;
-    case "_+_":
-      return isText(first) ? Math.ceil((sizeOf(first) + sizeOf(second)) * TRAVERSAL) : 1 + copied(first, second);
-    case "startsWith":
-    case "endsWith":
-      return traversal(second);
-    case "contains":
-      return traversal(first) * traversal(second);
-    case "matches":
-    case "find":
-    case "findAll":
-      return search(first, second);
-    case "size":
-      return typeof first === "string" ? Math.max(1, Math.ceil(first.length / 1_000)) : 1;
-    case "isSorted":
-    case "sum":
-    case "min":
-    case "max":
-      return listTraversal(first);
-    case "indexOf":
-    case "lastIndexOf":
-      return Math.ceil(listTraversal(first) * weightOf(second));
-    case "url":
-    case "lowerAscii":
-    case "upperAscii":
-    case "substring":
-    case "trim":
-    case "cidr":
-    case "isIP":
-    case "isCIDR":
-    case "ip":
-    case "quantity":
-    case "isQuantity":
-    case "bytes":
-    case "string":
-    case "charAt":
-    case "isURL":
-    case "strings.quote":
-      return Math.max(1, traversal(first));
-    case "replace":
-    case "split":
-    case "ip.isCanonical":
-      return traversal(first, 2);
-    case "join":
-    case "format":
-      return traversal(result, 2);
-    case "containsIP":
-    case "containsCIDR":
-      return 1 + traversal(second);
-    case "validate":
-      return search(second, "x".repeat(60));
-    case "sets.contains":
-    case "sets.intersects":
-      return Math.ceil(sizeOf(first) * sizeOf(second) * Math.max(1, deepSizeOf(first) * TRAVERSAL));
-    case "sets.equivalent":
-      return Math.ceil(2 * sizeOf(first) * sizeOf(second) * Math.max(1, deepSizeOf(first) * TRAVERSAL));
-    default:
-      return 1;
-  }
-}
+const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = [
+  [["_==_", "_!=_"], comparison],
+  [["_<_", "_<=_", "_>_", "_>=_"], ordering],
+  [["@in"], (first, second) => (second instanceof CelList ? Math.ceil(second.size * weightOf(first)) : 1)],
+  [
+    ["_+_"],
+    (first, second) =>
+      isText(first) ? Math.ceil((sizeOf(first) + sizeOf(second)) * TRAVERSAL) : 1 + copied(first, second),
+  ],
+  [["startsWith", "endsWith"], throughSecond],
+  [["contains"], (first, second) => traversal(first) * traversal(second)],
+  [["matches", "find", "findAll"], search],
+  [["size"], (first) => (typeof first === "string" ? Math.max(1, Math.ceil(first.length / 1_000)) : 1)],
+  [["isSorted", "sum", "min", "max"], throughList],
+  [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(listTraversal(first) * weightOf(second))],
+  [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "quantity", "isQuantity", "bytes", "string"], throughFirst],
+  [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote"], throughFirst],
+  [["replace", "split", "ip.isCanonical"], (first) => traversal(first, 2)],
+  [["join", "format"], (_first, _second, result) => traversal(result, 2)],
+  [["containsIP", "containsCIDR"], (_first, second) => 1 + traversal(second)],
+  [["validate"], (_first, second) => search(second, "x".repeat(60))],
+  [["sets.contains", "sets.intersects"], (first, second) => setCost(first, second)],
+  [["sets.equivalent"], (first, second) => setCost(first, second, 2)],
+];
 
-/** Lists are copied here when they are joined, which upstream does not do. */
-const copied = (a: CelValue | undefined, b: CelValue | undefined): number =>
-  a instanceof CelList ? Math.floor((sizeOf(a) + sizeOf(b)) / 100) : 0;
+const COST_OF: ReadonlyMap<string, Cost> = new Map(
+  COSTS.flatMap(([functions, cost]) => functions.map((name) => [name, cost] as const)),
+);
+
+/** 1 for a function that looks at no more than its scalars. */
+export const costOfCall = (name: string, args: readonly CelValue[], result: CelValue): number =>
+  COST_OF.get(name)?.(args[0], args[1], result) ?? 1;
