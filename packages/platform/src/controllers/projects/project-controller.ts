@@ -1,9 +1,7 @@
 // Keeps the namespace of every project, and removes it with the project.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
-  createControlled,
   deleteControlled,
   passingOverRaces,
   updateControlled,
@@ -16,7 +14,8 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { hasFinalizer, withoutFinalizer } from "../../resources/finalizers.ts";
 import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
 import { projectFinalizer } from "../../resources/projects/strategy.ts";
-import { type NamespaceState, projectStatus } from "./project-status.ts";
+import { createProjectNamespaces } from "./project-namespaces.ts";
+import { projectStatus } from "./project-status.ts";
 
 export type ProjectControllerOptions = {
   readonly names: PlatformNames;
@@ -30,7 +29,7 @@ export function createProjectController(
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const finalizer = projectFinalizer(names);
-  const uidAnnotation = names.key("project-uid");
+  const projectNamespaces = createProjectNamespaces(port, { names, namespaces });
   const queue = new WorkQueue(port, { name: "project", process });
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
@@ -41,44 +40,16 @@ export function createProjectController(
   }
 
   async function keep(project: Project, signal: AbortSignal): Promise<void> {
-    const name = names.projectNamespace(project.metadata.name ?? "");
-    const state = stateOf(project, namespaceOf(name)) ?? (await createNamespace(project, name, signal));
-    await writeStatus(project, projectStatus(project, name, state, clock.now()), signal);
-  }
-
-  /** Undefined when there is none. A namespace that belongs to nobody, or to an earlier project, is not taken over. */
-  function stateOf(project: Project, namespace: KubeObject | undefined): NamespaceState | undefined {
-    if (namespace === undefined) return undefined;
-    if (!belongsTo(namespace, project)) return "taken";
-    return isBeingDeleted(namespace) ? "terminating" : "ready";
-  }
-
-  const belongsTo = ({ metadata }: KubeObject, project: Project): boolean =>
-    metadata.annotations?.[uidAnnotation] === project.metadata.uid;
-
-  async function createNamespace(project: Project, name: string, signal: AbortSignal): Promise<NamespaceState> {
-    const { name: projectName = "", uid = "" } = project.metadata;
-    const namespace = {
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name, labels: { [names.key("project")]: projectName }, annotations: { [uidAnnotation]: uid } },
-    };
-    try {
-      await createControlled(port, namespaces, namespace, signal);
-      return "ready";
-    } catch (error) {
-      if (isApiError(error, "AlreadyExists")) return stateOf(project, namespaceOf(name)) ?? "terminating";
-      throw error;
-    }
+    const state = projectNamespaces.find(project)?.state ?? (await projectNamespaces.create(project, signal));
+    await writeStatus(project, projectStatus(project, projectNamespaces.nameOf(project), state, clock.now()), signal);
   }
 
   async function remove(project: Project, signal: AbortSignal): Promise<void> {
     if (!hasFinalizer(project, finalizer)) return;
-    const name = names.projectNamespace(project.metadata.name ?? "");
-    const namespace = namespaceOf(name);
-    if (namespace !== undefined && belongsTo(namespace, project)) {
+    const found = projectNamespaces.find(project);
+    if (found !== undefined && found.state !== "taken") {
       await writeStatus(project, { ...project.status, phase: "Terminating" }, signal);
-      if (!isBeingDeleted(namespace)) await deleteControlled(port, namespaces, namespace, signal);
+      if (found.state === "ready") await deleteControlled(port, namespaces, found.object, signal);
       return;
     }
     await update(project, "", (current) => withoutFinalizer(current, finalizer), signal);
@@ -93,9 +64,6 @@ export function createProjectController(
     transform: (current: KubeObject) => KubeObject,
     signal: AbortSignal,
   ): Promise<void> => updateControlled(port, projects, project, { subresource, transform }, signal);
-
-  const namespaceOf = (name: string): KubeObject | undefined =>
-    namespaces.view.get(namespaces.keys.of("", name))?.decode();
 
   const requeueProjectOf = (key: string): void => {
     const project = names.projectOf(namespaces.keys.parse(key).name);

@@ -1,0 +1,60 @@
+// The namespaces of projects: which one belongs to which project, and how it is made.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { PlatformNames } from "../../platform-names.ts";
+import type { Project } from "../../resources/projects/project.ts";
+import type { NamespaceState } from "./project-status.ts";
+
+export type ProjectNamespaces = {
+  nameOf(project: Project): string;
+  /** Undefined when there is none. A namespace that belongs to nobody, or to an earlier project, is not taken over. */
+  find(project: Project): { readonly object: KubeObject; readonly state: NamespaceState } | undefined;
+  create(project: Project, signal: AbortSignal): Promise<NamespaceState>;
+};
+
+export function createProjectNamespaces(
+  port: Pick<ControllerPort, "runtime">,
+  { names, namespaces }: { readonly names: PlatformNames; readonly namespaces: ControlledResource },
+): ProjectNamespaces {
+  const uidAnnotation = names.key("project-uid");
+
+  const nameOf = ({ metadata: { name = "" } }: Project): string => names.projectNamespace(name);
+
+  const stateOf = (namespace: KubeObject, { metadata: { uid } }: Project): NamespaceState => {
+    if (namespace.metadata.annotations?.[uidAnnotation] !== uid) return "taken";
+    return isBeingDeleted(namespace) ? "terminating" : "ready";
+  };
+
+  const find: ProjectNamespaces["find"] = (project) => {
+    const object = namespaces.view.get(namespaces.keys.of("", nameOf(project)))?.decode();
+    return object && { object, state: stateOf(object, project) };
+  };
+
+  return {
+    nameOf,
+    find,
+    async create(project, signal) {
+      const { name: projectName = "", uid = "" } = project.metadata;
+      const namespace = {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: {
+          name: nameOf(project),
+          labels: { [names.key("project")]: projectName },
+          annotations: { [uidAnnotation]: uid },
+        },
+      };
+      try {
+        await createControlled(port, namespaces, namespace, signal);
+        return "ready";
+      } catch (error) {
+        // What the store holds and memory does not show yet has only just come, or only just gone.
+        if (isApiError(error, "AlreadyExists")) return find(project)?.state ?? "terminating";
+        throw error;
+      }
+    },
+  };
+}
