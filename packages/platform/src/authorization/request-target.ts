@@ -35,6 +35,21 @@ export type RequestTarget<Request extends PlatformRequest = PlatformRequest> = R
 
 export const managementRequest = (inner: TargetedRequest): ManagementRequest => ({ target: "Management", inner });
 
+/** What asks for one object; of all in a namespace, with an empty name. */
+export const getRequest = (
+  apiGroup: string,
+  { resource, namespace, name }: Pick<TargetedRequest, "resource" | "namespace" | "name">,
+): TargetedRequest => ({
+  isResourceRequest: true,
+  verb: "get",
+  apiGroup,
+  resource,
+  subresource: "",
+  namespace,
+  name,
+  path: "",
+});
+
 export const isManagement = (request: PlatformRequest): request is ManagementRequest => request.target === "Management";
 
 /** `virtualclusterinstances/kubeconfig`, or the plain resource without a subresource. */

@@ -4,23 +4,13 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
-import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
-import {
-  clusterRoleRules,
-  identityRight,
-  instanceRight,
-  ownRight,
-  projectRight,
-  projectRolesOf,
-  type Right,
-} from "./owner-rights.ts";
-import { managementRequest, type TargetedRequest } from "./request-target.ts";
+import { createOpenNames, KnownOpenNames } from "./open-names.ts";
+import { identityRight, instanceRight, ownRight, projectRight, type Right } from "./owner-rights.ts";
+import { getRequest, managementRequest, type TargetedRequest } from "./request-target.ts";
 import { inScope } from "./scope.ts";
 
 export type VisibleObjects = "all" | ((object: CachedObject) => boolean);
@@ -38,36 +28,13 @@ export type Visibility = {
   follow(subject: Subject, resource: FilteredResource): FollowedVisibility;
 };
 
-type Names = { readonly all: boolean; readonly some: ReadonlySet<string> };
-const ALL_NAMES: Names = { all: true, some: new Set() };
-
 const EVERYTHING: FollowedVisibility = { visible: "all", isOutdated: () => false };
 const NOTHING: FollowedVisibility = { visible: () => false, isOutdated: () => true };
 
 export function createVisibility(sources: DecisionSources): Visibility {
   const { names, keys, rbac, projects, instances } = sources;
-  const roles = createRbacAuthorizer({ source: rbac });
+  const openNames = createOpenNames(sources);
   const ownership = { names, roles: rbac };
-
-  const getRequest = (resource: FilteredResource, namespace: string, name: string): TargetedRequest => ({
-    isResourceRequest: true,
-    verb: "get",
-    apiGroup: names.managementGroup,
-    resource,
-    subresource: "",
-    namespace,
-    name,
-    path: "",
-  });
-
-  /** Names that roles and memberships open in a namespace; "" for the whole cluster. */
-  const openNames = (user: UserInfo, resource: FilteredResource, namespace: string): Names => {
-    const rules = policyRulesOf(roles.rulesFor(user, namespace));
-    // There is no project without a name.
-    const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
-    const memberRules = memberRoles.flatMap((role) => clusterRoleRules(role, rbac));
-    return namesOpenedBy([...rules, ...memberRules], getRequest(resource, namespace, ""));
-  };
 
   /** What opens one object alone: as it says of itself, so that an event is judged by the state that it shows. */
   const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Right | undefined => {
@@ -86,31 +53,16 @@ export function createVisibility(sources: DecisionSources): Visibility {
     const seesAll = (): boolean => openNames(user, resource, "").all;
     const sawAll = seesAll();
     const isUnscoped = key?.restrictions === undefined;
-    const byNamespace = new Map<string, Names>();
+    const opened = new KnownOpenNames((namespace) => openNames(user, resource, namespace), projects);
     const { version: rolesVersion } = rbac;
-    let projectsVersion = projects.version;
-
-    const openedIn = (namespace: string): Names => {
-      const known = byNamespace.get(namespace);
-      if (known !== undefined) return known;
-      const opened = openNames(user, resource, namespace);
-      byNamespace.set(namespace, opened);
-      return opened;
-    };
 
     const isVisible = (object: CachedObject): boolean => {
       const { namespace, name } = placeOf(object.key, isInstanceResource(resource));
-      const request = getRequest(resource, namespace, name);
+      const request = getRequest(names.managementGroup, { resource, namespace, name });
       if (!isOpenTo(key, request, user)) return false;
-      const opened = openedIn(namespace);
-      if (opened.all || opened.some.has(name)) return true;
+      const { all, some } = opened.in(namespace);
+      if (all || some.has(name)) return true;
       return (identityRight(user, request, sources) ?? rightTo(object, request, user)) !== undefined;
-    };
-
-    const membershipsChanged = (): boolean => {
-      if (projects.version === projectsVersion) return false;
-      projectsVersion = projects.version;
-      return [...byNamespace].some(([namespace, opened]) => !sameNames(opened, openNames(user, resource, namespace)));
     };
 
     return {
@@ -118,7 +70,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
       isOutdated() {
         const now = keyStanding(subject, keys);
         if (!now.good || !opensTheSame(now.key, key)) return true;
-        if (rbac.version === rolesVersion) return membershipsChanged();
+        if (rbac.version === rolesVersion) return opened.membershipsChanged();
         // Roles change seldom; only who saw everything, and still does, need not look again.
         return !sawAll || !seesAll();
       },
@@ -141,16 +93,6 @@ const opensTheSame = (now: AccessKeyState | undefined, then: AccessKeyState | un
 const asJson = (value: AccessKeyState["restrictions"] | AccessKeyState["owner"]): JsonValue | undefined =>
   // Plain data, of which only undefined is not JSON.
   value as unknown as JsonValue | undefined;
-
-/** The names that rules open to a request which leaves its name open. */
-function namesOpenedBy(rules: readonly PolicyRule[], request: TargetedRequest): Names {
-  const opened = rules.filter((rule) => ruleAllows({ ...rule, resourceNames: [] }, request));
-  if (opened.some(({ resourceNames }) => resourceNames.length === 0)) return ALL_NAMES;
-  return { all: false, some: new Set(opened.flatMap(({ resourceNames }) => resourceNames)) };
-}
-
-const sameNames = (left: Names, right: Names): boolean =>
-  left.all === right.all && left.some.size === right.some.size && [...left.some].every((name) => right.some.has(name));
 
 /** Keys end in `/<name>`, below `/<namespace>` for namespaced kinds; neither holds a slash. */
 function placeOf(key: string, namespaced: boolean): { readonly namespace: string; readonly name: string } {

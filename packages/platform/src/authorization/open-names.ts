@@ -1,0 +1,73 @@
+// Which names of a filtered kind roles and memberships open to a user: what all objects of a namespace have in common.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
+import type { DecisionSources } from "./decision.ts";
+import type { FilteredResource } from "./filtered-resources.ts";
+import { clusterRoleRules, projectRolesOf } from "./owner-rights.ts";
+import type { ProjectFacts } from "./project-facts.ts";
+import { getRequest, type TargetedRequest } from "./request-target.ts";
+
+export type OpenNames = { readonly all: boolean; readonly some: ReadonlySet<string> };
+
+/** In a namespace; "" for the whole cluster. */
+export type FindOpenNames = (user: UserInfo, resource: FilteredResource, namespace: string) => OpenNames;
+
+const ALL_NAMES: OpenNames = { all: true, some: new Set() };
+
+export function createOpenNames({
+  names,
+  rbac,
+  projects,
+}: Pick<DecisionSources, "names" | "rbac" | "projects">): FindOpenNames {
+  const roles = createRbacAuthorizer({ source: rbac });
+  return (user, resource, namespace) => {
+    const rules = policyRulesOf(roles.rulesFor(user, namespace));
+    // There is no project without a name.
+    const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
+    const memberRules = memberRoles.flatMap((role) => clusterRoleRules(role, rbac));
+    const request = getRequest(names.managementGroup, { resource, namespace, name: "" });
+    return namesOpenedBy([...rules, ...memberRules], request);
+  };
+}
+
+/** What is open in each namespace that was asked for, found out once. */
+export class KnownOpenNames {
+  readonly #find: (namespace: string) => OpenNames;
+  readonly #projects: Pick<ProjectFacts, "version">;
+  readonly #byNamespace = new Map<string, OpenNames>();
+  #projectsVersion: number;
+
+  constructor(find: (namespace: string) => OpenNames, projects: Pick<ProjectFacts, "version">) {
+    this.#find = find;
+    this.#projects = projects;
+    this.#projectsVersion = projects.version;
+  }
+
+  in(namespace: string): OpenNames {
+    const known = this.#byNamespace.get(namespace);
+    if (known !== undefined) return known;
+    const found = this.#find(namespace);
+    this.#byNamespace.set(namespace, found);
+    return found;
+  }
+
+  /** Whether a change of memberships, since this was last asked, opens other names than are known. */
+  membershipsChanged(): boolean {
+    if (this.#projects.version === this.#projectsVersion) return false;
+    this.#projectsVersion = this.#projects.version;
+    return [...this.#byNamespace].some(([namespace, known]) => !sameNames(known, this.#find(namespace)));
+  }
+}
+
+/** The names that rules open to a request which leaves its name open. */
+function namesOpenedBy(rules: readonly PolicyRule[], request: TargetedRequest): OpenNames {
+  const opened = rules.filter((rule) => ruleAllows({ ...rule, resourceNames: [] }, request));
+  if (opened.some(({ resourceNames }) => resourceNames.length === 0)) return ALL_NAMES;
+  return { all: false, some: new Set(opened.flatMap(({ resourceNames }) => resourceNames)) };
+}
+
+const sameNames = (left: OpenNames, right: OpenNames): boolean =>
+  left.all === right.all && left.some.size === right.some.size && [...left.some].every((name) => right.some.has(name));
