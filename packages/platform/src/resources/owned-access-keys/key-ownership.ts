@@ -1,0 +1,79 @@
+// Which access keys are a caller's own, and which it may touch besides, since it administers all.
+
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Selection } from "@postern/apiserver/registry/resource-storage";
+import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
+import type { PlatformContext } from "../../platform-context.ts";
+import { specOf } from "./secret-fields.ts";
+
+export type KeyOwnershipDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
+
+export type KeyOwnership = {
+  /** Undefined where the key belongs to nobody. */
+  ownerOf(object: CachedObject): AccessKeyOwner | undefined;
+  /** Whether the caller may do what it asks for with the key of this name and owner. */
+  mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Promise<boolean>;
+  /** The part of a selection that the caller may see. */
+  select<Query extends Selection>(context: RequestContext, query: Query): Promise<Query>;
+  /** Differs when the caller is in other teams. */
+  teamsOf(context: RequestContext): string;
+};
+
+export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyOwnership {
+  const { names, keys, directory } = dependencies;
+
+  const isOwn = ({ user }: RequestContext): ((owner: AccessKeyOwner | undefined) => boolean) => {
+    const caller = ownerOfCaller(user, directory, names);
+    return (owner) =>
+      owner !== undefined &&
+      (sameOwner(owner, caller) || (owner.kind === "team" && user.groups.includes(names.teamGroup(owner.name))));
+  };
+
+  const ownerOfObject = (object: CachedObject): AccessKeyOwner | undefined => {
+    const known = keys.byName(object.key.slice(object.key.lastIndexOf("/") + 1));
+    // The owner is one of the things whose change changes the revision of the known state.
+    const isKnown = known !== undefined && known.revision <= object.revision;
+    return isKnown ? known.owner : ownerOf(specOf(object.decode()));
+  };
+
+  return {
+    ownerOf: ownerOfObject,
+    mayTouch: async (context, name, owner) =>
+      isOwn(context)(owner) || (await isAdministrator(context, name, dependencies)),
+    async select(context, query) {
+      if (await isAdministrator(context, "", dependencies)) return query;
+      const own = isOwn(context);
+      const { visible } = query;
+      return { ...query, visible: (object) => own(ownerOfObject(object)) && visible?.(object) !== false };
+    },
+    teamsOf({ user }) {
+      const known = directory.userBySubject(user.name);
+      const teams = known === undefined ? [] : directory.teamsOf(known.name);
+      return teams.map(({ name }) => name).join("\n");
+    },
+  };
+}
+
+/** Whether the caller has a right to the same verb on `accesskeys` of the storage group. */
+async function isAdministrator(
+  { user, credential, info }: RequestContext,
+  name: string,
+  { authorizer, names }: KeyOwnershipDependencies,
+): Promise<boolean> {
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb: info.verb,
+    isResourceRequest: true,
+    apiGroup: names.storageGroup,
+    apiVersion: "v1",
+    resource: "accesskeys",
+    subresource: "",
+    namespace: "",
+    name,
+    path: "",
+  });
+  return verdict === "allow";
+}
