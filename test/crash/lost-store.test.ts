@@ -1,10 +1,8 @@
-// A server that has lost sight of etcd believes no credential, whichever way and wherever it comes in. One that is alone on its store
-// has nothing to lose sight of.
+// A server that has lost sight of etcd believes no credential, whichever way and wherever it comes in.
 
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
-import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { startWay } from "@postern/stores/etcd/testing/start-way";
 import { expect, it } from "vitest";
@@ -88,16 +86,3 @@ it.skipIf(whyNoEtcd() !== undefined)(
     await expect.poll(async () => (await http("/readyz")).status, WAIT).toBe(200);
   },
 );
-
-it("a server on a database file of its own has missed nothing while it stood still", async () => {
-  await using directory = await temporaryDirectory();
-  await using server = await startPostern(join(directory.path, "data"), ["--store", "sqlite"]);
-  const [http, key] = [await httpClient(server), await adminKey(server)];
-  const watch = await openResponse(server, `${MANAGEMENT}/projects?watch=true`, key);
-  process.kill(server.pid, "SIGSTOP");
-  await new Promise((resolve) => setTimeout(resolve, FRESHNESS_BOUND_MS + 1_000));
-  process.kill(server.pid, "SIGCONT");
-  const project = { apiVersion: "management.postern/v1", kind: "Project", metadata: { name: "after" }, spec: {} };
-  expect((await http(`${MANAGEMENT}/projects`, { key, body: project })).status).toBe(201);
-  await expect.poll(watch.text, WAIT).toContain('"name":"after"');
-});

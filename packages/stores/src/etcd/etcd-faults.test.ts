@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { connectivityState } from "@grpc/grpc-js";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
-import { KeyExistsError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import { KeyExistsError, StorageUnavailableError, ValueTooLargeError } from "@postern/apiserver/storage/storage-errors";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
 import { keyOf } from "@postern/apiserver/storage/watcher-set";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -201,6 +201,21 @@ describe.skipIf(missing)("one member", () => {
     using again = WatchRecorder.start(storage, "/", await storage.currentRevision());
     await again.reached(await insistOnCreating(storage, "/a"));
     expect(again.events).toHaveLength(1);
+  });
+
+  test("the largest value is one that etcd takes, under the longest key; where it was told to take less, the refusal is the same", async () => {
+    const key = `/${"k".repeat(1_000)}`;
+    const largest = Buffer.alloc((3 << 19) - (8 << 10), "x");
+    await using storage = await open("/sizes");
+    const created = await storage.create(key, largest);
+    await storage.update(key, largest, created);
+    expect((await storage.get(key))?.value).toHaveLength(largest.length);
+    await expect(storage.create("/a", Buffer.alloc(largest.length + 1))).rejects.toBeInstanceOf(ValueTooLargeError);
+
+    await using strict = await startEtcd({ flags: ["--max-request-bytes", "65536"] });
+    await using small = await openEtcdStorage({ endpoints: strict.endpoints });
+    await expect(small.create("/a", Buffer.alloc(100_000))).rejects.toBeInstanceOf(ValueTooLargeError);
+    await small.create("/a", Buffer.alloc(50_000));
   });
 
   test("keys that do not begin with a slash are a mistake of the caller", async () => {

@@ -1,10 +1,34 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EtcdConnection } from "./etcd-connection.ts";
 import { createEtcdLeaderElection } from "./etcd-leader-election.ts";
 import { EtcdLease } from "./etcd-lease.ts";
 import { type EtcdStorage, openEtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
 import { startWay } from "./testing/start-way.ts";
+
+type Way = Awaited<ReturnType<typeof startWay>>;
+
+/** No timer of this scheduler ends anything, and none asks before it is told to. */
+function timersByHand() {
+  const tasks: (() => void)[] = [];
+  let planned = (_delayMs: number): void => {};
+  const scheduler: Scheduler = {
+    schedule(delayMs, task) {
+      tasks.push(task);
+      planned(delayMs);
+      return { [Symbol.dispose]: () => {} };
+    },
+  };
+  return {
+    scheduler,
+    /** What was planned last: of a lease, its next renewal. */
+    runLast: () => tasks.at(-1)!(),
+    onPlanned(listener: (delayMs: number) => void) {
+      planned = listener;
+    },
+  };
+}
 
 describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
   let etcd: EtcdCluster;
@@ -70,12 +94,27 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     const election = createEtcdLeaderElection({ storage: one });
     const leadership = await election.campaign("aborted", "one", never);
     const abort = new AbortController();
-    const waiting = createEtcdLeaderElection({ storage: two }).campaign("aborted", "two", abort.signal);
+    // It waits for the leader to go, and no timer wakes it.
+    const timers = timersByHand();
+    const waits = new Promise<void>((resolve) => timers.onPlanned(() => resolve()));
+    const { scheduler } = timers;
+    const waiting = createEtcdLeaderElection({ storage: two, scheduler }).campaign("aborted", "two", abort.signal);
+    await waits;
     const reason = new Error("the server stops");
     abort.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await leadership[Symbol.asyncDispose]();
     expect(await election.leader("aborted")).toBeUndefined();
+  });
+
+  test("a campaign that is aborted on its way to being won rejects all the same, and another one wins", async () => {
+    const abort = new AbortController();
+    const reason = new Error("the server stops");
+    const winning = createEtcdLeaderElection({ storage: one }).campaign("late", "one", abort.signal);
+    abort.abort(reason);
+    await expect(winning).rejects.toBe(reason);
+    await using next = await createEtcdLeaderElection({ storage: two }).campaign("late", "two", never);
+    expect(next.signal.aborted).toBe(false);
   });
 
   test("a leader that is cut off stops before its lease runs out, and another one follows", async () => {
@@ -111,21 +150,12 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     await using far = await openEtcdStorage({ endpoints: [way.endpoint] });
     const { connection } = far;
     const ttlSeconds = 1;
-    // No timer ends anything here, and none asks before it is told to.
-    const tasks: (() => void)[] = [];
-    let planned = (): void => {};
-    const scheduler: Scheduler = {
-      schedule(_delayMs, task) {
-        tasks.push(task);
-        planned();
-        return { [Symbol.dispose]: () => {} };
-      },
-    };
-    const renewed = await EtcdLease.grant({ connection, scheduler, ttlSeconds });
+    const timers = timersByHand();
+    const renewed = await EtcdLease.grant({ connection, scheduler: timers.scheduler, ttlSeconds });
     way.holdAnswers();
-    tasks.at(-1)!();
+    timers.runLast();
     const answered = new Promise<void>((resolve) => {
-      planned = resolve;
+      timers.onPlanned(() => resolve());
       renewed.signal.addEventListener("abort", () => resolve());
     });
     const granting = EtcdLease.grant({ connection, scheduler: systemScheduler, ttlSeconds });
@@ -136,6 +166,46 @@ describe.skipIf(whyNoEtcd() !== undefined)("leader election on etcd", () => {
     const granted = await granting;
     expect(granted.isHeld()).toBe(false);
     for (const lease of [renewed, granted]) await lease[Symbol.asyncDispose]();
+  });
+
+  /** What renews a lease has left an endpoint by this many renewals, and has its answer from the next one. */
+  test.each([
+    ["has gone", 1, (way: Way) => way.break()],
+    ["says nothing", 2, (way: Way) => way.holdAnswers()],
+  ])("a lease is renewed at another endpoint when the one in use %s", async (_how, renewals, fail) => {
+    using first = await startWay(etcd.endpoints[0]!);
+    using other = await startWay(etcd.endpoints[0]!);
+    const endpoints = [first.endpoint, other.endpoint];
+    using connection = new EtcdConnection({ endpoints, requestTimeoutMs: 5_000, scheduler: systemScheduler });
+    const timers = timersByHand();
+    const ttlSeconds = 600;
+    const lease = await EtcdLease.grant({ connection, scheduler: timers.scheduler, ttlSeconds });
+    fail(first);
+    const answered = new Promise<void>((resolve) => {
+      // The end is planned anew with each answer, and is further off than the next renewal.
+      timers.onPlanned((delayMs) => delayMs > ttlSeconds * 500 && resolve());
+    });
+    for (let renewal = 0; renewal < renewals; renewal++) timers.runLast();
+    await expect.poll(() => connection.endpoint.address).toBe(other.endpoint);
+    if (renewals === 1) timers.runLast();
+    await answered;
+    await lease[Symbol.asyncDispose]();
+  });
+
+  test("of many who campaign at the same moment one wins", async () => {
+    const abort = new AbortController();
+    const campaigns = Array.from({ length: 10 }, (_, at) =>
+      createEtcdLeaderElection({ storage: at % 2 === 0 ? one : two }).campaign("many", `${at}`, abort.signal),
+    );
+    await Promise.race(campaigns);
+    // As many steps as the others need to win, too.
+    const passing = await createEtcdLeaderElection({ storage: two }).campaign("passing", "two", never);
+    await passing[Symbol.asyncDispose]();
+    abort.abort();
+    const outcomes = await Promise.allSettled(campaigns);
+    const won = outcomes.filter((outcome) => outcome.status === "fulfilled");
+    expect(won).toHaveLength(1);
+    for (const { value } of won) await value[Symbol.asyncDispose]();
   });
 
   test("a leader stays leader for longer than its lease", async () => {

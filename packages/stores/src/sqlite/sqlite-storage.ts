@@ -20,8 +20,6 @@ export type SqliteStorageOptions = {
   readonly path: string;
   /** Beyond this size of the file writes are refused with StorageFullError; absent means as much as the disk holds. */
   readonly maxBytes?: number;
-  /** In bytes; 8 MiB when absent. */
-  readonly maxValueBytes?: number;
   /** A file of up to so many bytes is checked before it is opened, a larger one while it serves; 64 MiB when absent. */
   readonly maxQuickCheckBytes?: number;
   /** Told once when a larger file has been checked; `fault` is undefined where nothing was found. */
@@ -39,11 +37,12 @@ export type SqliteStorage = Storage & {
   readonly health: { readonly name: "store-integrity"; check(): Promise<void> };
 };
 
-const DEFAULT_MAX_VALUE_BYTES = 8 << 20;
+/** More than any object that a request can bring, with what is added to it. */
+const MAX_VALUE_BYTES = 8 << 20;
 
 /** Rejects with StoreLockedError, StoreCorruptError, StoreVersionError or StorageUnavailableError. */
 export async function openSqliteStorage(options: SqliteStorageOptions): Promise<SqliteStorage> {
-  const { path, maxBytes, maxQuickCheckBytes, maxValueBytes = DEFAULT_MAX_VALUE_BYTES, onChecked } = options;
+  const { path, maxBytes, maxQuickCheckBytes, onChecked } = options;
   const worker = startWorker({
     path,
     ...(maxBytes !== undefined && { maxBytes }),
@@ -56,7 +55,7 @@ export async function openSqliteStorage(options: SqliteStorageOptions): Promise<
       if (fault !== "") damage = new StoreCorruptError(damageText(path, fault));
       onChecked?.(damage?.message);
     });
-    return new StorageInSqlite(client, maxValueBytes, () => damage);
+    return new StorageInSqlite(client, () => damage);
   }
   await worker.terminate();
   throw first.type === "openFailed"
@@ -89,11 +88,10 @@ function firstMessage(worker: Worker): Promise<FromWorker> {
 
 class StorageInSqlite implements SqliteStorage {
   readonly #client: StoreClient;
-  readonly #maxValueBytes: number;
   readonly health: SqliteStorage["health"];
   #oldestRevision: Revision = 0;
 
-  constructor(client: StoreClient, maxValueBytes: number, damage: () => Error | undefined) {
+  constructor(client: StoreClient, damage: () => Error | undefined) {
     this.#client = client;
     this.health = {
       name: "store-integrity",
@@ -102,7 +100,6 @@ class StorageInSqlite implements SqliteStorage {
         if (found !== undefined) throw found;
       },
     };
-    this.#maxValueBytes = maxValueBytes;
   }
 
   async get(key: string, options?: { readonly signal?: AbortSignal }): Promise<StoredEntry | undefined> {
@@ -114,12 +111,12 @@ class StorageInSqlite implements SqliteStorage {
   }
 
   async create(key: string, value: Uint8Array): Promise<Revision> {
-    this.#assertSize(value);
+    assertSize(value);
     return this.#client.write({ key, value });
   }
 
   async update(key: string, value: Uint8Array, expected: Revision): Promise<Revision> {
-    this.#assertSize(value);
+    assertSize(value);
     return this.#client.write({ key, value, expected });
   }
 
@@ -151,9 +148,9 @@ class StorageInSqlite implements SqliteStorage {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#client.close();
   }
+}
 
-  #assertSize(value: Uint8Array): void {
-    if (value.byteLength <= this.#maxValueBytes) return;
-    throw new ValueTooLargeError(`the value has ${value.byteLength} bytes, more than ${this.#maxValueBytes}`);
-  }
+function assertSize({ byteLength }: Uint8Array): void {
+  if (byteLength <= MAX_VALUE_BYTES) return;
+  throw new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);
 }

@@ -91,6 +91,15 @@ describe("ownedaccesskeys/rotate", () => {
     expect(cut).toBe(1);
   });
 
+  it("cuts what the old value has open before it is written that it is over", async () => {
+    const { status } = (await rotate({ nonce: "a", gracePeriodSeconds: 60 })).body;
+    const { credential } = await server.login(v1);
+    let cut = 0;
+    credential?.onRevoked?.(() => cut++);
+    server.rotationMarks.confirm(server.keys.byName("k")?.uid ?? "", status.keyID);
+    expect(cut).toBe(1);
+  });
+
   it("leaves nothing of a key behind that is deleted", async () => {
     const { uid = "" } = server.keys.byName("k") ?? {};
     const { status } = (await rotate({ nonce: "a", gracePeriodSeconds: 60 })).body;
