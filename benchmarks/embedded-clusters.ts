@@ -54,6 +54,7 @@ using clusters = createEmbeddedClusters({
   runtime: systemRuntime,
   continueTokens: createContinueTokens(),
   sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32)), systemRuntime.random),
+  firstBindings: [],
   servingAuthority: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
   version: SERVED_VERSION,
   onError: (error) => {

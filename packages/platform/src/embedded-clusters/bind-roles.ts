@@ -8,6 +8,7 @@ import { deleteControlled, passingOverRaces } from "@postern/apiserver/controlle
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import type { PlatformNames } from "../platform-names.ts";
+import { STANDARD_ROLES } from "../virtual-clusters/inside-roles.ts";
 import type { EmbeddedCluster } from "./embedded-cluster.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
@@ -58,6 +59,10 @@ function isAsWanted(
     isManaged && equalJson(binding["subjects"], same["subjects"]) && equalJson(binding["roleRef"], same["roleRef"])
   );
 }
+
+/** What lets the standard roles in, for a cluster to begin with. */
+export const standardBindings = (names: BindingNames): readonly KubeObject[] =>
+  STANDARD_ROLES.map((role) => bindingOf(role, names));
 
 const bindingsByName = (clusterRoles: readonly string[], names: BindingNames): ReadonlyMap<string, KubeObject> =>
   new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), bindingOf(role, names)]));

@@ -1,6 +1,7 @@
 // One embedded virtual cluster that is running: an API surface of its own, its authority, and the controllers of both.
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
 import {
   type ClientCertificate,
@@ -14,6 +15,7 @@ import {
 import type { ServiceAccountKey } from "@postern/apiserver/authentication/service-account-tokens/service-account-key";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { afterResponse } from "@postern/apiserver/chain/after-response";
@@ -56,6 +58,8 @@ export type EmbeddedClusterOptions = {
   readonly onCertificateSigned?: ((certificatePem: string) => Promise<void>) | undefined;
   /** Signs the tokens of its ServiceAccounts. */
   readonly serviceAccountKey: ServiceAccountKey;
+  /** ClusterRoleBindings that it has before anybody is let in, beside those of every cluster. */
+  readonly firstBindings: readonly KubeObject[];
   /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
   readonly servingAuthority?: string | undefined;
   readonly version: VersionInfo;
@@ -112,6 +116,8 @@ export async function startEmbeddedCluster(
   };
   try {
     await surface.bootstrap(signal);
+    const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
+    for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
     await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
   } catch (error) {
     dispose();

@@ -28,6 +28,13 @@ describe("the life of embedded virtual clusters", () => {
     expect((await host.clusters.open("one")).authority.certificatePem).toBe(authority);
   });
 
+  it("lets in whom the platform sends from the first request on", async () => {
+    await using host = await createEmbeddedHost();
+    await host.clusters.provision("one", signal);
+    const user = { name: "alice", groups: ["example:role:edit"] };
+    expect((await host.request("one", { method: "POST", url: MAPS, body: configMap("first"), user })).status).toBe(201);
+  });
+
   it("starts a cluster once, however many ask for it at the same time", async () => {
     await using host = await createEmbeddedHost();
     await host.setUp("one");

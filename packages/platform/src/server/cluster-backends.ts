@@ -7,6 +7,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";
 import { describeCertificate } from "../credentials/describe-certificate.ts";
+import { standardBindings } from "../embedded-clusters/bind-roles.ts";
 import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../embedded-clusters/embedded-clusters.ts";
@@ -59,6 +60,7 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
     runtime,
     continueTokens: options.continueTokens,
     sealedValues,
+    firstBindings: standardBindings(names),
     servingAuthority: endpoint.certificateAuthorityPem,
     version: SERVED_VERSION,
     onError: options.onError,

@@ -65,6 +65,29 @@ describe("bindings inside a virtual cluster", () => {
     expect(body.roleRef.name).toBe("view");
   });
 
+  it("are all there before the instance is said to be ready", async () => {
+    const from = tenancy.cache.revision;
+    const written: string[] = [];
+    using _ = tenancy.storage.watch("/registry/", from, {
+      events: (events) => {
+        for (const event of events) {
+          if (event.type !== "put") continue;
+          const { key, value } = event.entry;
+          const isReady = Buffer.from(value).includes('"phase":"Ready"');
+          if (key.includes("/clusterrolebindings/example:") || isReady) written.push(key.split("/").at(-1) ?? "");
+        }
+      },
+      error: () => written.push("error"),
+    });
+    await tenancy.create("namespaces/p-default/virtualclusterinstances", {
+      metadata: { name: "other" },
+      spec: { owner: { user: "alice" }, extraAccessRules: [{ users: ["bob"], clusterRole: "auditor" }] },
+    });
+    await tenancy.settled();
+    expect(written.slice(0, 4).sort()).toEqual(["example:role:auditor", ...STANDARD]);
+    expect(written.at(4)).toBe("other");
+  });
+
   it("follow the access rules of the instance", async () => {
     await setRules([{ users: ["bob"], clusterRole: "auditor" }]);
     expect(await names()).toEqual(["example:role:auditor", ...STANDARD]);

@@ -6,18 +6,15 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
+import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
 import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
 
 export type InsideBindingsOptions = {
   readonly instances: ControlledResource;
   readonly backends: BackendRegistry;
 };
-
-/** For owners and administrators, users and viewers of the project. */
-const STANDARD_ROLES = ["cluster-admin", "edit", "view"];
 
 /** Bindings inside clusters that do not tell of changes are looked at again after this. */
 const LOOK_AGAIN_MS = 5 * 60_000;
@@ -94,12 +91,4 @@ export function createInsideBindingsController(
     },
   };
   return createQueueController(queue, [following, keeping]);
-}
-
-/** The ClusterRoles that anybody can have inside, each once. */
-export function insideRoles({ spec }: VirtualClusterInstance | SpaceInstance): readonly string[] {
-  const extra = (spec?.extraAccessRules ?? []).flatMap(({ clusterRole = "" }) =>
-    clusterRole === "" ? [] : [clusterRole],
-  );
-  return [...new Set([...STANDARD_ROLES, ...extra])];
 }

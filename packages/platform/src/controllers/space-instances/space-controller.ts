@@ -7,8 +7,8 @@ import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
 import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
 import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
+import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
 import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
-import { insideRoles } from "../inside-bindings/inside-bindings-controller.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { spaceStatus } from "./space-status.ts";
 

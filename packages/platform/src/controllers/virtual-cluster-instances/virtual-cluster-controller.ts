@@ -6,6 +6,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instances/strategy.ts";
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import { type BackendRegistry, reasonOf } from "../../virtual-clusters/backend-registry.ts";
+import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { instanceStatus } from "./instance-status.ts";
 
@@ -38,9 +39,10 @@ export const createVirtualClusterController = (
           const backend = backends.backendOf(instance);
           const { isRemote } = backend;
           const before = await backend.health(signal);
-          if (before.ready) return { isRemote, health: before };
-          await backend.provision(signal);
-          return { isRemote, health: await backend.health(signal) };
+          if (!before.ready) await backend.provision(signal);
+          // Whoever finds it ready gets in. Others may not let us bind, and are ready all the same.
+          if (!isRemote && instance.status?.phase !== "Ready") await backend.bindRoles(insideRoles(instance), signal);
+          return { isRemote, health: before.ready ? before : await backend.health(signal) };
         } catch (error) {
           if (!isRefusal(error)) throw error;
           return { isRemote: true, health: { ready: false, ...reasonOf(error) } };

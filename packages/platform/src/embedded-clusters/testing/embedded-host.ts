@@ -9,6 +9,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
 import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { TEST_VERSION } from "../../resources/testing/tenancy.ts";
+import { standardBindings } from "../bind-roles.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
 import { createEmbeddedClusters } from "../embedded-clusters.ts";
 import { createInternalValues } from "../internal-records.ts";
@@ -39,6 +40,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     storage,
     cache,
     runtime,
+    firstBindings: standardBindings(names),
     servingAuthority: "the authority\n",
     continueTokens: createContinueTokens(),
     sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(serverKey)), systemRuntime.random),

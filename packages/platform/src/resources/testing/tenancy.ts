@@ -24,6 +24,7 @@ import { createProjectController } from "../../controllers/projects/project-cont
 import { createSpaceController } from "../../controllers/space-instances/space-controller.ts";
 import { createVirtualClusterController } from "../../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import type { Directory, DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
+import { standardBindings } from "../../embedded-clusters/bind-roles.ts";
 import { createEmbeddedBackend } from "../../embedded-clusters/embedded-backend.ts";
 import { createEmbeddedClusters } from "../../embedded-clusters/embedded-clusters.ts";
 import { createEmbeddedSpace } from "../../embedded-clusters/embedded-space.ts";
@@ -90,6 +91,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     runtime,
     continueTokens,
     sealedValues,
+    firstBindings: standardBindings(names),
     version: TEST_VERSION,
     onError,
   });

@@ -1,0 +1,15 @@
+// The ClusterRoles that the platform gives inside virtual clusters and spaces.
+
+import type { SpaceInstance } from "../resources/space-instances/space-instance.ts";
+import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+
+/** For owners and administrators, users and viewers of the project. */
+export const STANDARD_ROLES: readonly string[] = ["cluster-admin", "edit", "view"];
+
+/** Those that anybody can have inside, each once. */
+export function insideRoles({ spec }: VirtualClusterInstance | SpaceInstance): readonly string[] {
+  const extra = (spec?.extraAccessRules ?? []).flatMap(({ clusterRole = "" }) =>
+    clusterRole === "" ? [] : [clusterRole],
+  );
+  return [...new Set([...STANDARD_ROLES, ...extra])];
+}
