@@ -212,8 +212,8 @@ export const tooLargeResourceVersionError = (requested: number | bigint, current
     },
   });
 
-export const serviceUnavailableError = (message: string, retryAfterSeconds = 1): ApiError =>
-  new ApiError({ code: 503, reason: "ServiceUnavailable", message, details: { retryAfterSeconds } });
+export const serviceUnavailableError = (message: string, retryAfterSeconds = 1, cause?: unknown): ApiError =>
+  new ApiError({ code: 503, reason: "ServiceUnavailable", message, details: { retryAfterSeconds }, cause });
 
 /** `message` is shown to the client: it must not carry inner detail. The real fault goes into `cause`, for the log. */
 export const internalError = (message: string, cause?: unknown): ApiError =>

@@ -8,7 +8,12 @@ import {
   resourceNotFoundError,
 } from "@postern/apimachinery/meta/api-error";
 import type { Handler, RequestContext } from "../chain/handler.ts";
-import { PART_VERBS, type ResourceDefinition, type ResourceVerb } from "../registry/resource-definition.ts";
+import {
+  groupResourceOf,
+  PART_VERBS,
+  type ResourceDefinition,
+  type ResourceVerb,
+} from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import type { EndpointContext, VerbHandler } from "./endpoint-context.ts";
 import { handleSubresource } from "./handlers/connect.ts";
@@ -109,5 +114,5 @@ async function routeSubresource(
     return await handleScale(context, resource, endpoint);
   // Of a custom resource without such a subresource it is the object that is said to be missing, also when it is there.
   if (isBuiltIn || subresource !== undefined) throw resourceNotFoundError();
-  throw notFoundError({ group: definition.group, resource: definition.plural }, objectName);
+  throw notFoundError(groupResourceOf(definition), objectName);
 }

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 
 import { type ApiError, methodNotAllowedError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
-import type { ResourceDefinition, ResourceVerb } from "../registry/resource-definition.ts";
+import { groupResourceOf, type ResourceDefinition, type ResourceVerb } from "../registry/resource-definition.ts";
 
 const VERBS: { readonly [verb in ResourceVerb]: true } = {
   create: true,
@@ -19,7 +19,7 @@ const VERBS: { readonly [verb in ResourceVerb]: true } = {
 export const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(VERBS, verb);
 
 /** 405. Built-in kinds have no route at all for what they do not serve; custom resources name the verb, which an unknown method has none of. */
-export function unservedVerbError({ group, plural, strategicMergePatch }: ResourceDefinition, verb: string): ApiError {
-  if (strategicMergePatch === true) return methodNotAllowedError();
-  return verbNotSupportedError({ group, resource: plural }, verb);
+export function unservedVerbError(definition: ResourceDefinition, verb: string): ApiError {
+  if (definition.strategicMergePatch === true) return methodNotAllowedError();
+  return verbNotSupportedError(groupResourceOf(definition), verb);
 }

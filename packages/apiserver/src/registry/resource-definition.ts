@@ -1,7 +1,7 @@
 // One definition from which a resource's routes, discovery, OpenAPI, Table, patches, apply and watches follow.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
+import type { GroupResource, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
@@ -118,3 +118,9 @@ export const defineResource = (definition: ResourceDefinition): ResourceDefiniti
 
 /** What a sealed part looks like to those who may read it. */
 export type SealedObject = { readonly object: KubeObject; readonly sealed: JsonObject | undefined };
+
+/** As refusals name a resource. */
+export const groupResourceOf = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): GroupResource => ({
+  group,
+  resource: plural,
+});

@@ -39,6 +39,9 @@ export const createOptionsOf = (query: URLSearchParams): CreateOptions =>
     fieldValidation: optionalQueryText(query, "fieldValidation"),
   });
 
+/** What the list holds is for the validators: whatever it is, nothing is written. */
+export const isDryRun = ({ dryRun = [] }: Pick<CreateOptions, "dryRun">): boolean => dryRun.length > 0;
+
 export const updateOptionsOf = (query: URLSearchParams): UpdateOptions => createOptionsOf(query);
 
 export const patchOptionsOf = (query: URLSearchParams): PatchOptions => ({

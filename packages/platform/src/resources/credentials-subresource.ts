@@ -6,7 +6,7 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { notFoundFieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { createOptionsOf } from "@postern/apiserver/request/query-options";
+import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
 import { certificateEntry, type EntrySources, idOfCertificate, keyEntry } from "./credential-entry.ts";
@@ -85,7 +85,7 @@ export function credentialsSubresource(
       }
       return { key, certificate };
     });
-    if (wanted.length === 0 || createOptionsOf(context.request.query).dryRun !== undefined) return;
+    if (wanted.length === 0 || isDryRun(createOptionsOf(context.request.query))) return;
     for (const { key, certificate } of found) {
       if (key !== undefined) await disableKey(key);
       if (certificate !== undefined) await certificates.revoke(certificate.serial);

@@ -25,6 +25,17 @@ export async function readBody(
   return { format, bytes: await request.body(limits.bodyBytes) };
 }
 
+/** The object of the body. Throws 400 for what is none of that kind, or holds what strict validation refuses. */
+export const decodeBody = (
+  context: RequestContext,
+  body: Body,
+  kind: BodyKind,
+  fieldValidation: string | undefined,
+): KubeObject =>
+  body.format === "protobuf"
+    ? decodeProtobufBody(body.bytes, kind)
+    : decodeObject(context, body, kind, fieldValidationOf(fieldValidation));
+
 /** The object of the body, of the resource's kind, in the namespace of the path. */
 export async function readObject(
   context: RequestContext,
@@ -35,10 +46,7 @@ export async function readObject(
   const body = await readBody(context, endpoint, {
     protobuf: isProtobufKind(formatApiVersion(definition), definition.kind),
   });
-  const object =
-    body.format === "protobuf"
-      ? decodeProtobufBody(body.bytes, definition)
-      : decodeObject(context, body, definition satisfies BodyKind, fieldValidationOf(fieldValidation));
+  const object = decodeBody(context, body, definition, fieldValidation);
   return tidyMetadata(inNamespaceOfPath(object, definition, context), context.warnings);
 }
 

@@ -9,6 +9,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { applyDefaults, setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
+import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
 import { type ParsedBody, parseBody } from "../decode/parse-body.ts";
@@ -25,7 +26,6 @@ export function applyRequest(
   endpoint: Pick<EndpointContext, "authorizer">,
 ): Omit<UpdateRequest, "subresource"> {
   const { context, resource } = input;
-  const { group, plural } = resource.definition;
   const { subresource, name } = context.info;
   // A status that is not there is missed before anybody looks at the configuration.
   let configuration: Configuration | undefined;
@@ -37,7 +37,7 @@ export function applyRequest(
     keepsManagedFields: true,
     transform: apply,
     async createWhenAbsent() {
-      const groupResource = { group, resource: plural };
+      const groupResource = groupResourceOf(resource.definition);
       if (subresource !== "") throw notFoundError(groupResource, name);
       await authorizeCreation(context, endpoint);
       const created = apply(undefined);

@@ -9,10 +9,8 @@ import type { RequestContext } from "../../chain/handler.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
-import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
-import { decodeProtobufBody } from "../decode/decode-protobuf-body.ts";
-import { fieldValidationOf } from "../decode/field-validation.ts";
-import { readBody } from "../decode/read-object.ts";
+import type { BodyKind } from "../decode/decode-object.ts";
+import { decodeBody, readBody } from "../decode/read-object.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateOutput, PLAIN_OUTPUT } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
@@ -53,10 +51,7 @@ async function readAction(
   const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING };
   // Only what Go clients know has a protobuf form.
   const body = await readBody(context, endpoint, { protobuf: isProtobufKind(formatApiVersion(kind), kind.kind) });
-  const object =
-    body.format === "protobuf"
-      ? decodeProtobufBody(body.bytes, kind)
-      : decodeObject(context, body, kind, fieldValidationOf(options.fieldValidation));
+  const object = decodeBody(context, body, kind, options.fieldValidation);
   context.audit.setRequestObject(object);
   const { name = "", namespace = "" } = object.metadata;
   if (namespace !== "" && namespace !== info.namespace) {

@@ -5,13 +5,11 @@ import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "../../chain/handler.ts";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
+import { isDryRun } from "../../request/query-options.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";
-import { decodeObject } from "../decode/decode-object.ts";
-import { decodeProtobufBody } from "../decode/decode-protobuf-body.ts";
-import { fieldValidationOf } from "../decode/field-validation.ts";
-import { inNamespaceOfPath, readBody, readObject } from "../decode/read-object.ts";
+import { decodeBody, inNamespaceOfPath, readBody, readObject } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
@@ -22,7 +20,7 @@ import { validCreateOptions } from "./valid-create-options.ts";
 export const handleCreate: VerbHandler = async (context, resource, endpoint) => {
   const { definition, storage, fieldManager } = resource;
   if (definition.submit !== undefined) return await handleSubmit(context, resource, definition.submit, endpoint);
-  if (storage.create === undefined) throw verbNotSupportedError(groupResource(definition), "create");
+  if (storage.create === undefined) throw verbNotSupportedError(groupResourceOf(definition), "create");
 
   const output = negotiateOutput(context.request);
   const options = validCreateOptions(context);
@@ -38,8 +36,7 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
     subresource: "",
     now: formatTimestamp(endpoint.runtime.clock.now()),
   });
-  const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
-  const created = await storage.create(context, context.info.namespace, owned, { dryRun });
+  const created = await storage.create(context, context.info.namespace, owned, { dryRun: isDryRun(options) });
   return await objectResponse(context, 201, created, definition, output);
 };
 
@@ -59,10 +56,7 @@ async function handleSubmit(
   const output = negotiateOutput(context.request);
   const options = validCreateOptions(context);
   const body = await readBody(context, endpoint, { protobuf: true });
-  const object =
-    body.format === "protobuf"
-      ? decodeProtobufBody(body.bytes, definition)
-      : decodeObject(context, body, definition, fieldValidationOf(options.fieldValidation));
+  const object = decodeBody(context, body, definition, options.fieldValidation);
   const owned = fieldManager.update({
     live: undefined,
     next: inNamespaceOfPath(object, definition, context),
@@ -73,5 +67,3 @@ async function handleSubmit(
   const answer = await submit(context, owned);
   return await objectResponse(context, 201, answer, definition, output);
 }
-
-const groupResource = ({ group, plural }: ResourceDefinition) => ({ group, resource: plural });

@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go (DeleteCollection)
 
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { listResponse } from "../negotiation/list-response.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -10,7 +11,7 @@ import { listQueryOf, readListOptions } from "./list-query.ts";
 
 export const handleDeleteCollection: VerbHandler = async (context, { definition, storage }, endpoint) => {
   if (storage.deleteCollection === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "deletecollection");
+    throw verbNotSupportedError(groupResourceOf(definition), "deletecollection");
   }
   const output = negotiateOutput(context.request);
   const query = listQueryOf(readListOptions(context), context);

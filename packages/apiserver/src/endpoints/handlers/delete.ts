@@ -4,7 +4,7 @@
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Status } from "@postern/apimachinery/meta/status";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse, statusResponse } from "../negotiation/object-response.ts";
@@ -12,7 +12,7 @@ import { readDeleteOptions } from "./delete-options.ts";
 
 export const handleDelete: VerbHandler = async (context, { definition, storage }, endpoint) => {
   if (storage.delete === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "delete");
+    throw verbNotSupportedError(groupResourceOf(definition), "delete");
   }
   const output = negotiateOutput(context.request);
   const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);

@@ -2,13 +2,14 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/get.go
 
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 
 export const handleGet: VerbHandler = async (context, { definition, storage }) => {
   if (storage.get === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "get");
+    throw verbNotSupportedError(groupResourceOf(definition), "get");
   }
   const output = negotiateOutput(context.request);
   const resourceVersion = context.request.query.get("resourceVersion") ?? "";

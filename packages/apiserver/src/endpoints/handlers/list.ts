@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/get.go (ListResource)
 
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { listResponse } from "../negotiation/list-response.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -9,7 +10,7 @@ import { listQueryOf, readListOptions } from "./list-query.ts";
 
 export const handleList: VerbHandler = async (context, { definition, storage }) => {
   if (storage.list === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "list");
+    throw verbNotSupportedError(groupResourceOf(definition), "list");
   }
   const output = negotiateOutput(context.request);
   const page = await storage.list(context, listQueryOf(readListOptions(context), context));

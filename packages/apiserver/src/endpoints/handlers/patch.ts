@@ -9,8 +9,8 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validatePatchOptions } from "@postern/apimachinery/validation/request-options";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
-import { patchOptionsOf } from "../../request/query-options.ts";
+import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
+import { isDryRun, patchOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { parseBody } from "../decode/parse-body.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
@@ -33,7 +33,7 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   const { definition, storage } = resource;
   const { namespace, name, subresource } = context.info;
   if (storage.update === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "patch");
+    throw verbNotSupportedError(groupResourceOf(definition), "patch");
   }
   const patchType = negotiatePatchType(headerOf(context.request, "content-type"), definition);
   const output = negotiateOutput(context.request);
@@ -53,8 +53,13 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   };
   context.audit.setRequestObject(() => auditedPatch(patchType, input.bytes));
   const request = patchType === APPLY_PATCH ? applyRequest(input, endpoint) : patchRequest(input);
-  const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
-  const outcome = await storage.update(context, namespace, name, { ...request, subresource }, { dryRun });
+  const outcome = await storage.update(
+    context,
+    namespace,
+    name,
+    { ...request, subresource },
+    { dryRun: isDryRun(options) },
+  );
   return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
 };
 

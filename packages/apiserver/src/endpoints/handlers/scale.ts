@@ -18,9 +18,9 @@ import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { validatePatchOptions, validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
 import type { RequestContext } from "../../chain/handler.ts";
 import { splitFieldPath, valueAtPath, withValueAtPath } from "../../registry/field-path.ts";
-import type { ScaleSubresource } from "../../registry/resource-definition.ts";
+import { groupResourceOf, type ScaleSubresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
-import { patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
+import { isDryRun, patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
 import { fieldValidationOf } from "../decode/field-validation.ts";
@@ -78,13 +78,18 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   const options = updateOptionsOf(context.request.query);
   const edit = { context, resource, endpoint, scale, now: formatTimestamp(endpoint.runtime.clock.now()) };
   const request = verb === "update" ? await readReplacement(edit) : { transform: await readPatchOfScale(edit) };
-  const dryRun = options.dryRun !== undefined && options.dryRun.length > 0;
-  const outcome = await storage.update(context, namespace, name, { subresource: "scale", ...request }, { dryRun });
+  const outcome = await storage.update(
+    context,
+    namespace,
+    name,
+    { subresource: "scale", ...request },
+    { dryRun: isDryRun(options) },
+  );
   return await objectResponse(context, 200, scaleOf(outcome.object.decode(), scale), scaleColumns, output);
 };
 
 const unsupported = ({ definition }: InstalledResource, verb: string) =>
-  verbNotSupportedError({ group: definition.group, resource: definition.plural }, verb);
+  verbNotSupportedError(groupResourceOf(definition), verb);
 
 type EditInput = {
   readonly context: RequestContext;
@@ -185,8 +190,7 @@ function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
 function checkVersion(current: KubeObject, wanted: KubeObject, { definition }: InstalledResource): void {
   const { resourceVersion = "" } = wanted.metadata;
   if (resourceVersion === "" || resourceVersion === current.metadata.resourceVersion) return;
-  const groupResource = { group: definition.group, resource: definition.plural };
-  throw conflictError(groupResource, current.metadata.name ?? "", STALE_RESOURCE_VERSION);
+  throw conflictError(groupResourceOf(definition), current.metadata.name ?? "", STALE_RESOURCE_VERSION);
 }
 
 function withReplicas(object: KubeObject, wanted: KubeObject, scale: ScaleSubresource): KubeObject {

@@ -4,7 +4,8 @@
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
-import { updateOptionsOf } from "../../request/query-options.ts";
+import { groupResourceOf } from "../../registry/resource-definition.ts";
+import { isDryRun, updateOptionsOf } from "../../request/query-options.ts";
 import { checkNameOfPath, readObject } from "../decode/read-object.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -19,7 +20,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
   const { definition, storage, fieldManager } = resource;
   const { namespace, name, subresource } = context.info;
   if (storage.update === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "update");
+    throw verbNotSupportedError(groupResourceOf(definition), "update");
   }
   const output = negotiateOutput(context.request);
   const options = updateOptionsOf(context.request.query);
@@ -50,7 +51,7 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
           }
         : {}),
     },
-    { dryRun: options.dryRun !== undefined && options.dryRun.length > 0 },
+    { dryRun: isDryRun(options) },
   );
   return await objectResponse(context, outcome.created ? 201 : 200, outcome.object, definition, output);
 };

@@ -3,6 +3,7 @@
 
 import { ApiError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { WatchEventObserver, WatchQuery } from "../../registry/resource-storage.ts";
 import type { Revision } from "../../storage/storage.ts";
@@ -24,7 +25,7 @@ const CHUNK_BYTES = 256 * 1024;
 export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   const { definition, storage } = resource;
   if (storage.watch === undefined) {
-    throw verbNotSupportedError({ group: definition.group, resource: definition.plural }, "watch");
+    throw verbNotSupportedError(groupResourceOf(definition), "watch");
   }
   const output = negotiateStream(context.request);
   const options = readListOptions(context);

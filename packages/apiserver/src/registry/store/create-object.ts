@@ -2,18 +2,19 @@
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Create), pkg/registry/rest/create.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
-import { KeyExistsError, ValueTooLargeError } from "../../storage/storage-errors.ts";
+import { KeyExistsError } from "../../storage/storage-errors.ts";
+import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
+import { committedObject, runHook, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
-import { groupResourceOf, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
 import { validateNewObject } from "./validate-object.ts";
 
 /** How many generated names are tried before the client is told to. */
@@ -120,12 +121,8 @@ async function insert(
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     return CachedObject.fromObject(key, object);
   }
-  const stored = await write(store, context, key, object, sealed).catch((error: unknown) => {
-    // What tells owners may be what makes an object too large: it is given up before the write is.
-    if (!(error instanceof ValueTooLargeError)) throw error;
-    return write(store, context, key, withoutManagedFields(object), sealed);
-  });
-  await runAfterCreate(store, stored, context);
+  const stored = await writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed));
+  await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
   const reveal = store.definition.sealed?.reveal;
   return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));
 }
@@ -139,29 +136,18 @@ async function write(
 ): Promise<CachedObject> {
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.create(key, value);
-  await store.cache.waitFor(revision, { signal });
-  const cached = store.view.get(key);
-  return cached?.revision === revision ? cached : store.codec.decode({ key, value, revision });
-}
-
-async function runAfterCreate(store: StoreContext, stored: CachedObject, context: RequestContext): Promise<void> {
-  if (store.strategy.afterCreate === undefined) return;
-  try {
-    await store.strategy.afterCreate(stored.decode(), context);
-  } catch (error) {
-    store.onHookError(error);
-  }
+  return await committedObject(store, { key, value, revision }, signal);
 }
 
 async function nameTakenError(store: StoreContext, namespace: string, name: string): Promise<ApiError> {
   const existing = store.view.get(store.keys.of(namespace, name));
-  const taken = alreadyExistsError(groupResourceOf(store), name);
+  const taken = alreadyExistsError(groupResourceOf(store.definition), name);
   if (existing === undefined || !isBeingDeleted(existing.decode())) return taken;
   return new ApiError({ ...statusOf(taken), message: `object is being deleted: ${taken.message}` });
 }
 
 function namesExhaustedError(store: StoreContext, name: string): ApiError {
-  const taken = alreadyExistsError(groupResourceOf(store), name);
+  const taken = alreadyExistsError(groupResourceOf(store.definition), name);
   return new ApiError({
     ...statusOf(taken),
     message: `${taken.message}, the server was not able to generate a unique name for the object`,

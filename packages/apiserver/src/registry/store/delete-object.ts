@@ -9,10 +9,12 @@ import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@poste
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
+import { groupResourceOf } from "../resource-definition.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
+import { committedObject, runHook } from "./commit.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
-import { groupKindOf, groupResourceOf, type StoreContext } from "./store-context.ts";
+import { groupKindOf, type StoreContext } from "./store-context.ts";
 
 export async function deleteObject(
   store: StoreContext,
@@ -26,14 +28,14 @@ export async function deleteObject(
   for (;;) {
     if (current === undefined) {
       const entry = await store.storage.get(key, { signal: context.signal }).catch(throwStorageFailure);
-      if (entry === undefined) throw notFoundError(groupResourceOf(store), name);
+      if (entry === undefined) throw notFoundError(groupResourceOf(store.definition), name);
       current = store.codec.decode(entry);
     }
     try {
       return await deleteCurrent(store, context, current, { namespace, name }, options);
     } catch (error) {
       if (!(error instanceof RevisionConflictError)) throwStorageFailure(error);
-      if (error.current === undefined) throw notFoundError(groupResourceOf(store), name);
+      if (error.current === undefined) throw notFoundError(groupResourceOf(store.definition), name);
       current = store.codec.decode(error.current);
     }
   }
@@ -60,7 +62,7 @@ async function deleteCurrent(
     if (dryRun) return { removed: true, object: current };
     const revision = await storage.delete(current.key, current.revision);
     await cache.waitFor(revision, { signal });
-    await runAfterDelete(store, object, context);
+    await runHook(store, () => strategy.afterDelete?.(object, context));
     return { removed: true, object: current };
   }
   if (equalJson(held, object)) return { removed: false, object: current };
@@ -68,8 +70,7 @@ async function deleteCurrent(
     return { removed: false, object: CachedObject.fromObject(current.key, withRevision(held, current.revision)) };
   const value = store.codec.encode(held, current.decodeSealed());
   const revision = await storage.update(current.key, value, current.revision);
-  await cache.waitFor(revision, { signal });
-  return { removed: false, object: store.codec.decode({ key: current.key, value, revision }) };
+  return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, signal) };
 }
 
 /** The object as it is while finalizers hold it; undefined when nothing does. */
@@ -126,12 +127,4 @@ function checkPreconditions(store: StoreContext, { metadata }: KubeObject, { pre
 function preconditionError(store: StoreContext, name: string, why: string): ApiError {
   const { group, kind } = groupKindOf(store);
   return conflictError({ group, resource: kind }, name, why);
-}
-
-async function runAfterDelete(store: StoreContext, object: KubeObject, context: RequestContext): Promise<void> {
-  try {
-    await store.strategy.afterDelete?.(object, context);
-  } catch (error) {
-    store.onHookError(error);
-  }
 }

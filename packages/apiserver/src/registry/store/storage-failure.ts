@@ -27,14 +27,7 @@ export function throwStorageFailure(error: unknown): never {
     throw new ApiError({ code: 507, reason: "InsufficientStorage", message: STORE_FULL, cause: error });
   }
   if (error instanceof StorageUnavailableError) {
-    throw new ApiError({ ...serviceUnavailable(), cause: error });
+    throw serviceUnavailableError("the store cannot serve this request now, try again", undefined, error);
   }
   throw error;
-}
-
-function serviceUnavailable() {
-  const { code, reason, message, details } = serviceUnavailableError(
-    "the store cannot serve this request now, try again",
-  );
-  return { code, reason, message, ...(details === undefined ? {} : { details }) };
 }

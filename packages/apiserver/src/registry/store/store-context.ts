@@ -1,6 +1,6 @@
 // What every operation of the generic store works with.
 
-import type { GroupKind, GroupResource } from "@postern/apimachinery/meta/group-version";
+import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
 import type { AdmissionPlugin } from "../../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
@@ -27,11 +27,6 @@ export type StoreContext = {
   /** Takes faults of hooks that run after a write, which cannot fail the request any more. */
   readonly onHookError: (error: unknown) => void;
 };
-
-export const groupResourceOf = ({ definition }: StoreContext): GroupResource => ({
-  group: definition.group,
-  resource: definition.plural,
-});
 
 export const groupKindOf = ({ definition }: StoreContext): GroupKind => ({
   group: definition.group,

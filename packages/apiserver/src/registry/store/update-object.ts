@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { keepTimesOfNoop, withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
+import { keepTimesOfNoop } from "@postern/apimachinery/managedfields/object-managed-fields";
 import {
   ApiError,
   conflictError,
@@ -15,15 +15,17 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
-import { RevisionConflictError, ValueTooLargeError } from "../../storage/storage-errors.ts";
-import type { ResourceDefinition } from "../resource-definition.ts";
+import { RevisionConflictError } from "../../storage/storage-errors.ts";
+import { groupResourceOf, type ResourceDefinition } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
+import { committedObject, runHook, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { parseResourceVersion } from "./resource-version.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
-import { groupResourceOf, type StoreContext } from "./store-context.ts";
+import type { StoreContext } from "./store-context.ts";
+import { uidPreconditionError } from "./uid-precondition-error.ts";
 import { validateChangedObject } from "./validate-object.ts";
 
 type Target = { readonly namespace: string; readonly name: string; readonly key: string };
@@ -83,8 +85,9 @@ async function createAbsent(
   request: UpdateRequest,
   options: WriteOptions,
 ): Promise<Outcome> {
-  if (request.uid !== undefined && request.uid !== "") throw uidConflict(store, target, request.uid, "");
-  if (request.createWhenAbsent === undefined) throw notFoundError(groupResourceOf(store), target.name);
+  if (request.uid !== undefined && request.uid !== "")
+    throw uidPreconditionError(store.definition, target, request.uid, "");
+  if (request.createWhenAbsent === undefined) throw notFoundError(groupResourceOf(store.definition), target.name);
   const object = await createObject(store, context, target.namespace, await request.createWhenAbsent(), options);
   return { object, created: true };
 }
@@ -100,7 +103,7 @@ async function replace(
   const old = current.decode();
   const uid = old.metadata.uid ?? "";
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
-    throw uidConflict(store, target, request.uid, uid);
+    throw uidPreconditionError(store.definition, target, request.uid, uid);
   }
   const submitted = withCheckedVersion(store, target, await request.transform(old), current);
   const next = keepTimesOfNoop(
@@ -121,12 +124,11 @@ async function replace(
   }
   if (isReleased(store, object))
     return { object: await remove(store, context, target, current, object), created: false };
-  const stored = await write(store, context, target, current, object, sealed).catch((error: unknown) => {
-    // What tells owners may be what makes an object too large: it is given up before the write is.
-    if (!(error instanceof ValueTooLargeError) || request.keepsManagedFields === true) throw error;
-    return write(store, context, target, current, withoutManagedFields(object), sealed);
-  });
-  await runAfterUpdate(store, stored, old, context);
+  const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);
+  const stored = await (request.keepsManagedFields === true
+    ? writeNext(object)
+    : writeWithoutOwnersAtNeed(object, writeNext));
+  await runHook(store, () => store.strategy.afterUpdate?.(stored.decode(), old, context));
   return { object: stored, created: false };
 }
 
@@ -140,9 +142,7 @@ async function write(
 ): Promise<CachedObject> {
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.update(key, value, current.revision);
-  await store.cache.waitFor(revision, { signal });
-  const cached = store.view.get(key);
-  return cached?.revision === revision ? cached : store.codec.decode({ key, value, revision });
+  return await committedObject(store, { key, value, revision }, signal);
 }
 
 /** The last finalizer went: the object goes with it, and the client is shown what it looked like. */
@@ -247,7 +247,7 @@ function withCheckedVersion(
   const revision = parseResourceVersion(submitted.metadata.resourceVersion ?? "");
   if (revision === 0) {
     if (store.strategy.allowUnconditionalUpdate === true) return withRevision(submitted, current.revision);
-    const { group, resource } = groupResourceOf(store);
+    const { group, resource } = groupResourceOf(store.definition);
     throw invalidObjectError({ group, kind: resource }, name, [
       {
         type: "FieldValueInvalid",
@@ -256,30 +256,7 @@ function withCheckedVersion(
       },
     ]);
   }
-  if (revision !== current.revision) throw conflictError(groupResourceOf(store), name, STALE_RESOURCE_VERSION);
+  if (revision !== current.revision)
+    throw conflictError(groupResourceOf(store.definition), name, STALE_RESOURCE_VERSION);
   return submitted;
-}
-
-function uidConflict(store: StoreContext, { namespace, name }: Target, wanted: string, actual: string): ApiError {
-  const { group, plural } = store.definition;
-  const key = ["/registry", group, plural, namespace, name].filter((part) => part !== "").join("/");
-  return conflictError(
-    groupResourceOf(store),
-    name,
-    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ` +
-      `UID in precondition: ${wanted}, UID in object meta: ${actual}`,
-  );
-}
-
-async function runAfterUpdate(store: StoreContext, stored: CachedObject, old: KubeObject, context: RequestContext) {
-  if (store.strategy.afterUpdate === undefined) return;
-  await runHook(store, () => store.strategy.afterUpdate?.(stored.decode(), old, context));
-}
-
-async function runHook(store: StoreContext, hook: () => void | Promise<void>): Promise<void> {
-  try {
-    await hook();
-  } catch (error) {
-    store.onHookError(error);
-  }
 }

@@ -1,11 +1,14 @@
 // Whose access keys a caller gets to see and touch: its own, those of its teams, and all where administrators say so.
 
-import { conflictError, expiredError, notFoundError } from "@postern/apimachinery/meta/api-error";
+import { expiredError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { uidPreconditionError } from "@postern/apiserver/registry/store/uid-precondition-error";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
 import { createKeyOwnership, type KeyOwnershipDependencies } from "./key-ownership.ts";
 import { specOf } from "./secret-fields.ts";
+
+const PLURAL = "ownedaccesskeys";
 
 /** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
 export function ownKeysOnly(
@@ -14,16 +17,8 @@ export function ownKeysOnly(
 ): Required<ResourceStorage> {
   const { names, keys, directory } = dependencies;
   const ownership = createKeyOwnership(dependencies);
-  const absent = (name: string) => notFoundError({ group: names.managementGroup, resource: "ownedaccesskeys" }, name);
-
-  /** As the generic store answers to a uid that an absent object must have. */
-  const absentUid = (name: string, uid: string) =>
-    conflictError(
-      { group: names.managementGroup, resource: "ownedaccesskeys" },
-      name,
-      `StorageError: invalid object, Code: 4, Key: /registry/${names.managementGroup}/ownedaccesskeys/${name}, ` +
-        `ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
-    );
+  const { managementGroup: group } = names;
+  const absent = (name: string) => notFoundError({ group, resource: PLURAL }, name);
 
   return {
     ...storage,
@@ -52,7 +47,9 @@ export function ownKeysOnly(
       // Before anything is said about a key that the caller must not know of, such as its uid.
       const known = keys.byName(name);
       if (known !== undefined && !(await ownership.mayTouch(context, name, known.owner))) {
-        throw request.uid === undefined || request.uid === "" ? absent(name) : absentUid(name, request.uid);
+        if (request.uid === undefined || request.uid === "") throw absent(name);
+        // As the generic store answers to a uid that an absent object must have.
+        throw uidPreconditionError({ group, plural: PLURAL }, { namespace, name }, request.uid, "");
       }
       const transform = async (current: KubeObject): Promise<KubeObject> => {
         if (!(await ownership.mayTouch(context, name, ownerOf(specOf(current))))) throw absent(name);

@@ -7,7 +7,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import { createOptionsOf } from "@postern/apiserver/request/query-options";
+import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import { isRepeated, rotateValue } from "../../../access-keys/rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../access-keys/rotation/sealed-record-writer.ts";
@@ -81,7 +81,7 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       // As for an update that sets spec.key: nobody gets hold of a value that they could not have set themselves.
       const wanted = withKey(object, secrets.generate());
       await checkCreator(context, wanted, object, dependencies);
-      if (createOptionsOf(context.request.query).dryRun !== undefined) return { ...body, status: {} };
+      if (isDryRun(createOptionsOf(context.request.query))) return { ...body, status: {} };
 
       const value = String(specOf(wanted)["key"]);
       const now = runtime.clock.now();

@@ -5,7 +5,7 @@ import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { createOptionsOf } from "@postern/apiserver/request/query-options";
+import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import { buildKubeConfig } from "../../../kube-config/kube-config.ts";
 import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
@@ -47,7 +47,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
       const backend = backends.backendOf(instance);
       const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
       const answer = { ...body, metadata: { name, namespace } };
-      if (createOptionsOf(context.request.query).dryRun !== undefined) return { ...answer, status: {} };
+      if (isDryRun(createOptionsOf(context.request.query))) return { ...answer, status: {} };
 
       const { credential, notAfter } = request.clientCert
         ? await grantCertificate(request, requester, instance, backend, context, deps)
