@@ -108,6 +108,12 @@ describe("group commit", () => {
     expect(ofType("committed")[0]!.outcomes).toHaveLength(10);
   });
 
+  test("a transaction takes so many of them that the first does not wait for too long", () => {
+    session.receive(requests(Array.from({ length: 2_500 }, (_, index) => ({ key: `/${index}`, value: "x" }))));
+    runToEnd();
+    expect(ofType("committed").map(({ outcomes }) => outcomes.length)).toEqual([1_024, 1_024, 452]);
+  });
+
   test("reads of the same turn see it", () => {
     session.receive(requests([{ key: "/a", value: "x" }], [{ id: 1, type: "get", key: "/a" }]));
     runToEnd();
@@ -161,6 +167,21 @@ describe("a disk that fails", () => {
     expect(ofType("committed")[0]!.outcomes).toEqual([{ type: "written", revision: 2 }]);
     expect(ofType("entries")[0]!.entries.keys).toEqual(["/a"]);
     expect(ofType("recovered")).toEqual([]);
+  });
+
+  test("after a commit that went well: nothing is told twice", () => {
+    session.receive(requests([{ key: "/a", value: "x" }]));
+    runToEnd();
+    beforeExec = (sql) => {
+      if (sql === "COMMIT") throw ioError();
+    };
+    session.receive(requests([{ key: "/b", value: "y" }]));
+    runToEnd();
+    beforeExec = () => {};
+    session.receive(requests([{ key: "/c", value: "z" }]));
+    runToEnd();
+    expect(ofType("recovered")).toEqual([]);
+    expect(ofType("committed").flatMap(({ outcomes }) => outcomes)).toMatchObject([{ revision: 2 }, { revision: 3 }]);
   });
 
   test("in such a way that the commit is on disk all the same: its events are told once it is found", () => {
