@@ -3,6 +3,9 @@
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningServer, startServer } from "./testing/start-server.ts";
@@ -29,7 +32,8 @@ const CRD = {
                 properties: {
                   items: {
                     type: "array",
-                    items: { type: "string" },
+                    maxItems: 70,
+                    items: { type: "string", maxLength: 8 },
                     "x-kubernetes-validations": [
                       { rule: "self.all(a, self.all(b, self.all(c, a != b || b != c || a == c)))" },
                     ],
@@ -81,6 +85,7 @@ const RULED = {
                   },
                   names: {
                     type: "array",
+                    maxItems: 10,
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["key"],
                     items: {
@@ -145,10 +150,37 @@ describe("expressions of users", () => {
   };
 
   it("security book 51: a rule that looks at every item for every item for every item is given up", async () => {
-    const { status, text } = await create({ items: Array.from({ length: 1_000 }, (_, at) => `item-${at}`) });
+    const { status, text } = await create({ items: Array.from({ length: 70 }, (_, at) => `item-${at}`) });
     expect(status).toBe(422);
     expect(text).toContain("call cost exceeds limit for rule");
     expect((await create({ items: ["a", "b", "c"] })).status).toBe(201);
+  });
+
+  it("security book 51: a rule that could look at very many items for each of them is refused with its definition", () => {
+    const unbounded = structuredClone(CRD);
+    const spec = unbounded.spec.versions[0]?.schema.openAPIV3Schema.properties.spec;
+    Object.assign(spec?.properties.items ?? {}, { maxItems: undefined });
+    expect(() => definitionsFromCrd(unbounded)).toThrow(
+      "items].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x",
+    );
+  });
+
+  it("a definition is refused with the faults of all its rules in all its versions", () => {
+    const faulty = structuredClone(CRD);
+    const [version] = faulty.spec.versions;
+    const { properties } = version?.schema.openAPIV3Schema.properties.spec ?? {};
+    Object.assign(properties?.text ?? {}, { "x-kubernetes-validations": [{ rule: "self > 1" }, { rule: "nobody" }] });
+    const unserved = { ...structuredClone(version), name: "v2", served: false, storage: false };
+    const at = (index: number, rule: number) =>
+      `spec.versions[${index}].schema.openAPIV3Schema.properties[spec].properties[text].x-kubernetes-validations[${rule}].rule`;
+    try {
+      definitionsFromCrd({ ...faulty, spec: { ...faulty.spec, versions: [version, unserved] } } as JsonObject);
+      expect.unreachable();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      expect(error.code).toBe(422);
+      expect(error.details?.causes?.map(({ field }) => field)).toEqual([at(0, 0), at(0, 1), at(1, 0), at(1, 1)]);
+    }
   });
 
   it("security book 51: a pattern that could be tried in very many ways is tried in one", async () => {

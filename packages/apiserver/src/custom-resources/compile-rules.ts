@@ -14,10 +14,13 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { type CelExpression, CelSyntaxError, childrenOf, textOfSyntaxError } from "./cel/cel-expression.ts";
 import type { CelType } from "./cel/cel-type.ts";
-import { type CelVariables, checkCel } from "./cel/check-cel.ts";
+import { type CelVariables, type CheckedCel, checkCel } from "./cel/check-cel.ts";
+import { estimateCost } from "./cel/estimate-cost.ts";
 import { CEL_NAMES } from "./cel/functions/cel-library.ts";
 import { parseCel } from "./cel/parse-cel.ts";
+import { type SizeLimits, sizeLimitsOf } from "./cel/schema-size.ts";
 import { celTypeOfSchema } from "./cel/schema-type.ts";
+import { cardinalityBelow, createRuleCosts, mostInRequest, type RuleCosts } from "./rule-costs.ts";
 import { FieldPathError, readRuleFieldPath } from "./rule-field-path.ts";
 
 export type Rule = {
@@ -48,13 +51,23 @@ export type RuleNode = {
   readonly items: RuleNode | undefined;
 };
 
-/** Where a part stands: its path, and the list above it whose items cannot be told apart over time. */
-type Place = { readonly path: string; readonly uncorrelatable: string | undefined };
+type Place = {
+  readonly path: string;
+  /** The path of the list above whose items cannot be told apart over time. */
+  readonly uncorrelatable: string | undefined;
+  /** How many values there can be in one object; undefined where the schema does not say. */
+  readonly cardinality: number | undefined;
+  /** Absent where nobody estimates: below allOf, as upstream. */
+  readonly costs: RuleCosts | undefined;
+};
 
 /** Faults go to `errors`, with paths such as `<path>.properties[spec].x-kubernetes-validations[0].rule`. Undefined without rules. */
 export function compileRules(schema: StructuralSchema, path: string, errors: FieldError[]): RuleNode | undefined {
   if (!hasRules(schema)) return undefined;
-  return compileNode(schema, schema, true, { path, uncorrelatable: undefined }, errors);
+  const costs = createRuleCosts(errors);
+  const root = compileNode(schema, schema, true, { path, uncorrelatable: undefined, cardinality: 1, costs }, errors);
+  costs.check(path);
+  return root;
 }
 
 const partsOf = (schema: StructuralSchema): readonly StructuralSchema[] =>
@@ -75,16 +88,20 @@ function compileNode(
 ): RuleNode | undefined {
   if (!hasRules(validation)) return undefined;
   const type = celTypeOfSchema(schema, isRoot);
-  const rules = compileOwnRules(validation, schema, type, place, errors);
+  const limits = sizeLimitsOf(schema, isRoot);
+  const rules = compileOwnRules(validation, schema, type, limits, place, errors);
   if (type === undefined) return undefined;
   const below = (part: StructuralSchema | undefined, typed: StructuralSchema | undefined, at: Place) =>
     part === undefined || typed === undefined
       ? undefined
       : compileNode(part, typed, typed["x-kubernetes-embedded-resource"] === true, at, errors);
-  const at = (step: string): Place => ({ ...place, path: childPath(place.path, step) });
+  const cardinality = cardinalityBelow(schema, place.cardinality);
+  const at = (step: string): Place => ({ ...place, path: childPath(place.path, step), cardinality });
   const properties = Object.entries(validation.properties ?? {}).flatMap(([name, property]) => {
+    const step = at("properties");
     const node = below(property, schema.properties?.[name], {
-      path: keyPath(at("properties").path, name),
+      ...step,
+      path: keyPath(step.path, name),
       uncorrelatable: place.uncorrelatable ?? (isAtomicMap(schema) ? place.path : undefined),
     });
     return node === undefined ? [] : [[name, node] as const];
@@ -95,7 +112,8 @@ function compileNode(
     type,
     rules,
     allOf: (validation.allOf ?? []).flatMap((part, index) => {
-      const node = compileNode(part, schema, isRoot, { ...place, path: indexPath(at("allOf").path, index) }, errors);
+      const path = indexPath(at("allOf").path, index);
+      const node = compileNode(part, schema, isRoot, { ...place, path, costs: undefined }, errors);
       return node === undefined ? [] : [node];
     }),
     properties: new Map(properties),
@@ -115,7 +133,8 @@ function compileOwnRules(
   validation: StructuralSchema,
   schema: StructuralSchema,
   type: CelType | undefined,
-  { path, uncorrelatable }: Place,
+  limits: SizeLimits | undefined,
+  { path, uncorrelatable, cardinality, costs }: Place,
   errors: FieldError[],
 ): readonly Rule[] {
   const sources = (validation["x-kubernetes-validations"] ?? []).filter(isJsonObject);
@@ -125,9 +144,14 @@ function compileOwnRules(
     errors.push(invalidError(at, "", why));
     return [];
   }
+  const times = cardinality ?? (limits === undefined ? 1 : mostInRequest(limits));
   return sources.flatMap((source, index) => {
     const here = indexPath(at, index);
-    const rule = type === undefined ? undefined : compileRule(source, schema, type, here, errors);
+    const estimate: Estimate = (member, expression, checked) => {
+      if (limits === undefined) return;
+      costs?.observe(here, member, estimateCost(expression, checked, limits), member === "rule" ? times : 1);
+    };
+    const rule = type === undefined ? undefined : compileRule(source, schema, type, here, errors, estimate);
     if (rule === undefined) return [];
     if (rule.usesOldSelf && uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
@@ -136,6 +160,9 @@ function compileOwnRules(
     return [rule];
   });
 }
+
+/** Is told of every expression that compiles. Messages are made once: only values that are refused have one. */
+type Estimate = (member: keyof typeof RESULTS, expression: CelExpression, checked: CheckedCel) => void;
 
 const textOf = (source: JsonObject, member: string): string => {
   const value = source[member];
@@ -149,6 +176,7 @@ function compileRule(
   type: CelType,
   path: string,
   errors: FieldError[],
+  estimate: Estimate,
 ): Rule | undefined {
   errors.push(...messageFaults(source, path));
   const rule = textOf(source, "rule");
@@ -158,11 +186,11 @@ function compileRule(
   }
   const isOldSelfOptional = source["optionalOldSelf"] === true;
   const oldSelf: CelType = isOldSelfOptional ? { kind: "optional", of: type } : type;
-  const expression = compile(source, "rule", { self: type, oldSelf }, path, errors);
+  const expression = compile(source, "rule", { self: type, oldSelf }, path, errors, estimate);
   const messageExpression =
     textOf(source, "messageExpression").trim() === ""
       ? undefined
-      : compile(source, "messageExpression", { self: type, oldSelf }, path, errors);
+      : compile(source, "messageExpression", { self: type, oldSelf }, path, errors, estimate);
   const fieldPath = fieldPathOf(source, schema, path, errors);
   if (expression === undefined) return undefined;
   const message = textOf(source, "message").trim();
@@ -207,8 +235,12 @@ function messageFaults(source: JsonObject, path: string): readonly FieldError[] 
 }
 
 const RESULTS = {
-  rule: { kind: "bool", fault: "cel expression must evaluate to a bool" },
-  messageExpression: { kind: "string", fault: "messageExpression must evaluate to a string" },
+  rule: { kind: "bool", fault: "cel expression must evaluate to a bool", begin: "compilation failed" },
+  messageExpression: {
+    kind: "string",
+    fault: "messageExpression must evaluate to a string",
+    begin: "messageExpression compilation failed",
+  },
 } as const;
 
 function compile(
@@ -217,19 +249,25 @@ function compile(
   variables: CelVariables,
   path: string,
   errors: FieldError[],
+  estimate: Estimate,
 ): CelExpression | undefined {
   const text = textOf(source, member);
-  const { kind, fault } = RESULTS[member];
+  const { kind, fault, begin } = RESULTS[member];
   const refuse = (why: string): undefined => {
     errors.push(invalidError(childPath(path, member), text, why));
   };
+  const faultText = (faults: readonly CelSyntaxError[]): string =>
+    `${begin}: ${faults.map((each) => textOfSyntaxError(each, text)).join("\n")}`;
   try {
     const expression = parseCel(text, CEL_NAMES);
-    return checkCel(expression, variables).kind === kind ? expression : refuse(fault);
+    const checked = checkCel(expression, variables);
+    if (checked.faults.length > 0) return refuse(faultText(checked.faults));
+    if (checked.type.kind !== kind) return refuse(fault);
+    estimate(member, expression, checked);
+    return expression;
   } catch (error) {
     if (!(error instanceof CelSyntaxError)) throw error;
-    const begin = member === "rule" ? "compilation failed" : "messageExpression compilation failed";
-    return refuse(`${begin}: ${textOfSyntaxError(error, text)}`);
+    return refuse(faultText([error]));
   }
 }
 

@@ -7,7 +7,7 @@ import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { expect, it } from "vitest";
 import { compileValidationRules } from "./validation-rules.ts";
 
-const STRING: StructuralSchema = { type: "string" };
+const STRING: StructuralSchema = { type: "string", maxLength: 63 };
 const object = (properties: { [name: string]: StructuralSchema }, ...rules: readonly Rule[]): StructuralSchema => ({
   type: "object",
   properties,
@@ -42,6 +42,7 @@ const SCHEMA = object({
       // A list whose items must differ, and depend on each other.
       listeners: {
         type: "array",
+        maxItems: 16,
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],
         items: object({
@@ -73,6 +74,7 @@ const SCHEMA = object({
       // Filters that exclude each other by their type.
       filters: {
         type: "array",
+        maxItems: 16,
         items: object(
           { type: STRING, redirect: object({ path: STRING }), rewrite: object({ path: STRING }) },
           { rule: "!(has(self.redirect) && self.type != 'Redirect')", message: "redirect with another type" },
@@ -89,6 +91,7 @@ const SCHEMA = object({
       // Resources by name, with quotas that have an order.
       quotas: {
         type: "array",
+        maxItems: 16,
         items: object(
           {
             flavor: STRING,
@@ -137,7 +140,7 @@ const SCHEMA = object({
         {
           rule: "(has(self.labels) ? 1 : 0) + (has(self.names) ? 1 : 0) == 1",
           message: "labels or names",
-          messageExpression: "'one of labels and names, not ' + string(has(self.labels) ? 2 : 0)",
+          messageExpression: "'one of labels and names, not %d'.format([has(self.labels) ? 2 : 0])",
         },
         {
           rule: "!has(self.labels) || self.labels.all(k, k.size() <= 10 && !k.startsWith('reserved/'))",
@@ -146,6 +149,7 @@ const SCHEMA = object({
       ),
       percent: {
         "x-kubernetes-int-or-string": true,
+        maxLength: 8,
         "x-kubernetes-validations": [
           {
             rule: "type(self) == int ? self >= 0 : self.matches('^[0-9]+%$') && int(self.replace('%', '')) <= 100",
@@ -168,7 +172,7 @@ const SCHEMA = object({
     },
     { rule: "!has(oldSelf.endpoint) || has(self.endpoint)", message: "the endpoint stays", fieldPath: ".endpoint" },
     {
-      rule: "self.?listeners.orValue([]).all(l, self.?clusterName.orValue('') != l.name)",
+      rule: "!has(self.listeners) || self.listeners.all(l, self.?clusterName.orValue('') != l.name)",
       message: "a listener has the name of the cluster",
     },
   ),

@@ -196,6 +196,13 @@ describe("a rule", () => {
       ],
     ],
     [
+      "with several faults",
+      { rule: "self.x > 1 &&\n nobody && self > 1", message: "m" },
+      [
+        `FieldValueInvalid ${AT}.rule: Invalid value: "self.x > 1 &&\\n nobody && self > 1": compilation failed: ERROR: <input>:1:5: type 'int' does not support field selection\n | self.x > 1 &&\n | ....^\nERROR: <input>:2:2: undeclared reference to 'nobody' (in container '')\n |  nobody && self > 1\n | .^`,
+      ],
+    ],
+    [
       "of several lines without a message",
       { rule: "self >\n1" },
       [`FieldValueRequired ${AT}.message: Required value: message must be specified if rule contains line breaks`],
@@ -241,6 +248,21 @@ describe("a rule", () => {
   it("cannot compare items that nothing tells apart", () => {
     expect(faultsOf({ rule: "self == oldSelf" }, { type: "integer" }, { type: "array" })).toEqual([
       'FieldValueInvalid schema.properties[value].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within schema.properties[value]',
+    ]);
+  });
+
+  it("is told of as are all others, each with its faults", () => {
+    const faults: FieldError[] = [];
+    const value: StructuralSchema = {
+      type: "object",
+      properties: { a: { type: "string", "x-kubernetes-validations": [{ rule: "self > 1" }] } },
+      "x-kubernetes-validations": [{ rule: "self.b" }, { rule: "has(self.a)" }, { rule: "1 +" }],
+    };
+    compileValidationRules(value, "schema", faults);
+    expect(faults.map(({ field }) => field).sort()).toEqual([
+      "schema.properties[a].x-kubernetes-validations[0].rule",
+      "schema.x-kubernetes-validations[0].rule",
+      "schema.x-kubernetes-validations[2].rule",
     ]);
   });
 

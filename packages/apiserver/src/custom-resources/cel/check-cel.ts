@@ -18,17 +18,50 @@ import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
 
 export type CelVariables = { readonly [name: string]: CelType };
 
-type Environment = { readonly variables: CelVariables; readonly bindings: CelBindings };
+type Environment = {
+  readonly variables: CelVariables;
+  readonly bindings: CelBindings;
+  readonly faults: CelSyntaxError[];
+  /** Of literals that no function can read, which are looked at only where all else goes together. */
+  readonly literalFaults: CelSyntaxError[];
+  readonly types: Map<CelExpression, CelType>;
+};
 
-/** Throws CelSyntaxError with the first fault. */
-export function checkCel(expression: CelExpression, variables: CelVariables): CelType {
+export type CheckedCel = {
+  readonly type: CelType;
+  /** In the order of their places; the type means nothing where there are any. */
+  readonly faults: readonly CelSyntaxError[];
+  /** Of a part of the expression. */
+  typeOf(part: CelExpression): CelType;
+};
+
+export function checkCel(expression: CelExpression, variables: CelVariables): CheckedCel {
   const bindings = createCelBindings();
-  return settle(check(expression, { variables, bindings }), bindings);
+  const scope: Environment = { variables, bindings, faults: [], literalFaults: [], types: new Map() };
+  const type = settle(check(expression, scope), bindings);
+  const faults = scope.faults.length > 0 ? scope.faults : scope.literalFaults;
+  return {
+    type,
+    faults: faults.toSorted((a, b) => a.at - b.at),
+    typeOf: (part) => settle(scope.types.get(part) ?? DYN, bindings),
+  };
+}
+
+/** What is wrong has no type, and goes with everything: nothing around it is at fault for it. */
+function report({ faults }: Environment, message: string, at: number): CelType {
+  faults.push(new CelSyntaxError(message, at));
+  return DYN;
 }
 
 const [BOOL, INT] = [readCelType("bool"), readCelType("int")];
 
 function check(expression: CelExpression, scope: Environment): CelType {
+  const type = checkByForm(expression, scope);
+  scope.types.set(expression, type);
+  return type;
+}
+
+function checkByForm(expression: CelExpression, scope: Environment): CelType {
   switch (expression.type) {
     case "literal":
       return readCelType(typeNameOf(expression.value).replace("null_type", "null"));
@@ -68,11 +101,11 @@ function check(expression: CelExpression, scope: Environment): CelType {
   }
 }
 
-function checkName(name: string, at: number, { variables }: Environment): CelType {
-  const type = Object.hasOwn(variables, name) ? variables[name] : undefined;
+function checkName(name: string, at: number, scope: Environment): CelType {
+  const type = Object.hasOwn(scope.variables, name) ? scope.variables[name] : undefined;
   if (type !== undefined) return type;
   if (TYPE_VALUES.has(name)) return { kind: "type" };
-  throw new CelSyntaxError(`undeclared reference to '${name}' (in container '')`, at);
+  return report(scope, `undeclared reference to '${name}' (in container '')`, at);
 }
 
 type OfKind<K extends CelExpression["type"]> = Extract<CelExpression, { readonly type: K }>;
@@ -85,23 +118,20 @@ function checkSelect({ operand, field, isOptional, at }: OfKind<"select">, scope
   return resolve(found, scope.bindings).kind === "optional" ? found : { kind: "optional", of: found };
 }
 
-function checkField(operand: CelType, field: string, at: number, { bindings }: Environment): CelType {
-  const type = resolve(operand, bindings);
+function checkField(operand: CelType, field: string, at: number, scope: Environment): CelType {
+  const type = resolve(operand, scope.bindings);
   switch (type.kind) {
-    case "object": {
-      const found = type.fields.get(field);
-      if (found === undefined) throw new CelSyntaxError(`undefined field '${field}'`, at);
-      return found.type;
-    }
+    case "object":
+      return type.fields.get(field)?.type ?? report(scope, `undefined field '${field}'`, at);
     case "map":
       return type.value;
     case "optional":
-      return checkField(type.of, field, at, { variables: {}, bindings });
+      return checkField(type.of, field, at, scope);
     case "dyn":
     case "variable":
       return DYN;
     default:
-      throw new CelSyntaxError(`type '${formatCelType(type)}' does not support field selection`, at);
+      return report(scope, `type '${formatCelType(type)}' does not support field selection`, at);
   }
 }
 
@@ -115,12 +145,12 @@ function checkIndex(name: string, { operand, index, at }: OfKind<"index">, scope
 
 function checkCall({ name, target, args, at }: OfKind<"call">, scope: Environment): CelType {
   const types = (target === undefined ? args : [target, ...args]).map((part) => check(part, scope));
-  checkLiteral(name, args.at(-1));
+  checkLiteral(name, args.at(-1), scope);
   return callType(name, types, target !== undefined, at, scope);
 }
 
 /** Texts that are read when the rule is evaluated are faults of the rule. Source: cel-go/cel/validator.go */
-function checkLiteral(name: string, arg: CelExpression | undefined): void {
+function checkLiteral(name: string, arg: CelExpression | undefined, { literalFaults }: Environment): void {
   if (arg?.type !== "literal" || !["duration", "timestamp", "matches"].includes(name)) return;
   const { value, at } = arg;
   if (typeof value !== "string") return;
@@ -128,14 +158,14 @@ function checkLiteral(name: string, arg: CelExpression | undefined): void {
   try {
     overload?.apply(name === "matches" ? ["", value] : [value]);
   } catch {
-    throw new CelSyntaxError(`invalid ${name} argument`, at);
+    literalFaults.push(new CelSyntaxError(`invalid ${name} argument`, at));
   }
 }
 
 function callType(name: string, args: readonly CelType[], isMethod: boolean, at: number, scope: Environment): CelType {
   const { bindings } = scope;
   const overloads = overloadsOf(name);
-  if (overloads.length === 0) throw new CelSyntaxError(`undeclared reference to '${name}' (in container '')`, at);
+  if (overloads.length === 0) return report(scope, `undeclared reference to '${name}' (in container '')`, at);
   let result: CelType | undefined;
   for (const overload of overloads) {
     if (overload.isMethod !== isMethod || overload.parameters.length !== args.length) continue;
@@ -153,17 +183,17 @@ function noOverload(
   args: readonly CelType[],
   isMethod: boolean,
   at: number,
-  { bindings }: Environment,
-): never {
-  const [first = "", ...rest] = args.map((type) => formatCelType(settle(type, bindings)));
+  scope: Environment,
+): CelType {
+  const [first = "", ...rest] = args.map((type) => formatCelType(settle(type, scope.bindings)));
   const applied = isMethod ? `${first}.(${rest.join(", ")})` : `(${[first, ...rest].join(", ")})`;
-  throw new CelSyntaxError(`found no matching overload for '${name}' applied to '${applied}'`, at);
+  return report(scope, `found no matching overload for '${name}' applied to '${applied}'`, at);
 }
 
 function checkConditional({ test, then, otherwise, at }: OfKind<"conditional">, scope: Environment): CelType {
   const types = [test, then, otherwise].map((part) => check(part, scope));
   const result = freshVariable(scope.bindings);
-  if (!assign(types, [BOOL, result, result], scope.bindings)) noOverload("_?_:_", types, false, at, scope);
+  if (!assign(types, [BOOL, result, result], scope.bindings)) return noOverload("_?_:_", types, false, at, scope);
   return types.slice(1).some((type) => resolve(type, scope.bindings).kind === "dyn") ? DYN : result;
 }
 
@@ -191,17 +221,17 @@ function join<T>(
   return joined;
 }
 
-function expect(actual: CelType, wanted: CelType, at: number, { bindings }: Environment): void {
-  if (assign([actual], [wanted], bindings)) return;
-  const [found, expected] = [actual, wanted].map((type) => formatCelType(settle(type, bindings)));
-  throw new CelSyntaxError(`expected type '${expected}' but found '${found}'`, at);
+function expect(actual: CelType, wanted: CelType, at: number, scope: Environment): void {
+  if (assign([actual], [wanted], scope.bindings)) return;
+  const [found, expected] = [actual, wanted].map((type) => formatCelType(settle(type, scope.bindings)));
+  report(scope, `expected type '${expected}' but found '${found}'`, at);
 }
 
 function checkMacro(macro: CelMacro, scope: Environment): CelType {
   const { name, target, variables, bodies, at } = macro;
   const range = resolve(check(target, scope), scope.bindings);
   if (name === "optMap" || name === "optFlatMap") return checkOptional(macro, range, scope);
-  const bound = boundTypes(range, variables.length, target.at);
+  const bound = boundTypes(range, variables.length, target.at, scope);
   const own = Object.fromEntries(variables.map((variable, index) => [variable, bound[index] ?? DYN]));
   const inner = { ...scope, variables: { ...scope.variables, ...own } };
   const types = bodies.map((body) => check(body, inner));
@@ -230,7 +260,7 @@ function checkMacro(macro: CelMacro, scope: Environment): CelType {
 }
 
 /** What variables stand for: items, or keys; with two of them, places and items, or keys and values. */
-function boundTypes(range: CelType, count: number, at: number): readonly CelType[] {
+function boundTypes(range: CelType, count: number, at: number, scope: Environment): readonly CelType[] {
   switch (range.kind) {
     case "list":
       return count === 1 ? [range.of] : [INT, range.of];
@@ -240,10 +270,13 @@ function boundTypes(range: CelType, count: number, at: number): readonly CelType
     case "variable":
       return [DYN, DYN];
     default:
-      throw new CelSyntaxError(
-        `expression of type '${formatCelType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
-        at,
-      );
+      return [
+        report(
+          scope,
+          `expression of type '${formatCelType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+          at,
+        ),
+      ];
   }
 }
 

@@ -116,7 +116,8 @@ const TYPE = celTypeOfSchema(SCHEMA, true)!;
 
 function evaluate(source: string, limit = 100_000, self: CelValue = celValueOf(SELF, TYPE)): CelValue {
   const expression = parseCel(source, CEL_NAMES);
-  checkCel(expression, { self: TYPE });
+  const [fault] = checkCel(expression, { self: TYPE }).faults;
+  if (fault !== undefined) throw fault;
   return evaluateCel(expression, { names: { self }, meter: createCelMeter(limit) });
 }
 

@@ -18,7 +18,7 @@ const SCALARS: { readonly [type: string]: CelType } = {
 };
 
 /** Every object has these, whatever its schema says of them. */
-const RESOURCE_PROPERTIES: { readonly [name: string]: StructuralSchema } = {
+export const RESOURCE_PROPERTIES: { readonly [name: string]: StructuralSchema } = {
   apiVersion: { type: "string" },
   kind: { type: "string" },
   metadata: { type: "object", properties: { name: { type: "string" }, generateName: { type: "string" } } },

@@ -10,7 +10,8 @@ import { CEL_NAMES } from "./cel-library.ts";
 
 function evaluate(source: string): unknown {
   const expression = parseCel(source, CEL_NAMES);
-  checkCel(expression, {});
+  const [fault] = checkCel(expression, {}).faults;
+  if (fault !== undefined) throw fault;
   return evaluateCel(expression, { names: {}, meter: createCelMeter(1_000_000) });
 }
 

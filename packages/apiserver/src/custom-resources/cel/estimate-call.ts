@@ -1,0 +1,180 @@
+// What a call costs at most beside its arguments, and how large its result can be.
+// Source: github.com/google/cel-go/checker/cost.go (functionCost), ext/sets.go, k8s.io/apiserver/pkg/cel/library/cost.go
+
+import type { CelExpression } from "./cel-expression.ts";
+import type { CelType } from "./cel-type.ts";
+import { add, exactly, MAX_ESTIMATE, multiply, type Range, scale, UNKNOWN, union } from "./cost-range.ts";
+
+export type CallArgument = {
+  readonly part: CelExpression;
+  readonly type: CelType;
+  readonly size: Range;
+  /** Of each item, where it is a list. */
+  readonly itemSize: Range;
+};
+
+export type CallEstimate = { readonly cost: Range; readonly size?: Range };
+
+/** Of going through a text, for each of its bytes. */
+const TRAVERSAL = 0.1;
+/** Of a pattern, for each of its characters. */
+const PATTERN = 0.25;
+/** How long a pattern of a named format may be. */
+const FORMAT_PATTERN_LENGTH = 128;
+/** Bytes of an address. */
+const ADDRESS: Range = { min: 4, max: 16 };
+
+const ONE: CallEstimate = { cost: exactly(1) };
+const NOTHING: CallArgument = {
+  part: { type: "literal", at: 0, value: null },
+  type: { kind: "dyn" },
+  size: UNKNOWN,
+  itemSize: UNKNOWN,
+};
+
+const traversal = (size: Range, times = 1): Range => scale(size, times * TRAVERSAL);
+const isText = ({ kind }: CelType): boolean => kind === "string" || kind === "bytes";
+
+/** A method is called on its first argument. */
+export function estimateCall(name: string, isMethod: boolean, args: readonly CallArgument[]): CallEstimate {
+  return (isMethod ? estimateMethod(name, args) : estimateFunction(name, args)) ?? ONE;
+}
+
+function estimateFunction(name: string, args: readonly CallArgument[]): CallEstimate | undefined {
+  const [first = NOTHING, second = NOTHING] = args;
+  switch (name) {
+    case "_==_":
+    case "_!=_":
+      return { cost: comparison(first, second) };
+    case "_<_":
+    case "_<=_":
+    case "_>_":
+    case "_>=_":
+      return byType(first.type, isText, { cost: comparison(first, second) });
+    case "_+_":
+      return concatenation(first, second);
+    case "@in":
+      return byType(second.type, ({ kind }) => kind === "list", { cost: second.size });
+    case "dyn":
+      return { cost: exactly(1), size: first.size };
+    case "url":
+      return { cost: traversal(first.size) };
+    case "bytes": {
+      const { min, max } = first.size;
+      const size = { min, max: Math.min(max * 4, MAX_ESTIMATE) };
+      return byType(first.type, ({ kind }) => kind === "string", { cost: traversal(first.size), size });
+    }
+    case "string": {
+      const { min, max } = first.size;
+      const size = { min: Math.floor(min / 4), max };
+      return byType(first.type, ({ kind }) => kind === "bytes", { cost: traversal(first.size), size });
+    }
+    case "strings.quote": {
+      const { min, max } = first.size;
+      return { cost: traversal(first.size), size: { min: min + 2, max: Math.min(max * 2 + 2, MAX_ESTIMATE) } };
+    }
+    case "sets.contains":
+    case "sets.intersects":
+      return { cost: add(multiply(first.size, second.size), exactly(1)) };
+    case "sets.equivalent":
+      return { cost: add(scale(multiply(first.size, second.size), 2), exactly(1)) };
+    default:
+      return undefined;
+  }
+}
+
+function estimateMethod(name: string, args: readonly CallArgument[]): CallEstimate | undefined {
+  const [target = NOTHING, first = NOTHING, second = NOTHING] = args;
+  switch (name) {
+    case "isSorted":
+    case "sum":
+    case "min":
+    case "max":
+    case "indexOf":
+    case "lastIndexOf":
+      return { cost: target.type.kind === "list" ? listTraversal(target, target.type.of) : traversal(target.size) };
+    case "lowerAscii":
+    case "upperAscii":
+    case "substring":
+    case "trim":
+      return { cost: traversal(target.size), size: target.size };
+    case "replace":
+      return { cost: traversal(target.size, 2), size: replacedSize(target.size, first.size, second.size) };
+    case "split":
+      return {
+        cost: traversal(target.size, 2),
+        size: { min: 0, max: args[2] === undefined ? target.size.max : limitOf(second) },
+      };
+    case "join":
+      return joined(target, args[1]);
+    case "find":
+    case "findAll":
+      return { cost: search(target, first), size: { min: 0, max: target.size.max } };
+    case "matches":
+      return { cost: search(target, first) };
+    case "contains":
+      return { cost: multiply(traversal(target.size), traversal(first.size)) };
+    case "startsWith":
+    case "endsWith":
+      return { cost: traversal(first.size) };
+    case "format":
+      return { cost: traversal(target.size) };
+    case "containsIP":
+      return { cost: add(traversal(add(ADDRESS, ADDRESS)), ofText(first)) };
+    case "containsCIDR":
+      return { cost: add(traversal(add(ADDRESS, ADDRESS)), traversal(ADDRESS), exactly(1), ofText(first)) };
+    case "validate":
+      return { cost: scale(traversal(first.size), FORMAT_PATTERN_LENGTH * PATTERN) };
+    default:
+      return undefined;
+  }
+}
+
+/** What a function costs for the types that `isMeant`; 1 for others, and either for what only the value tells. */
+function byType(type: CelType, isMeant: (type: CelType) => boolean, meant: CallEstimate): CallEstimate {
+  if (type.kind === "dyn") return { ...meant, cost: union(meant.cost, exactly(1)) };
+  return isMeant(type) ? meant : ONE;
+}
+
+function comparison(a: CallArgument, b: CallArgument): Range {
+  const max = Math.min(a.size.max, b.size.max);
+  return scale({ min: max > 0 ? 1 : 0, max }, TRAVERSAL);
+}
+
+function concatenation(a: CallArgument, b: CallArgument): CallEstimate {
+  const size = add(a.size, b.size);
+  if (a.type.kind === "list") return { cost: exactly(1), size };
+  return byType(a.type, isText, { cost: traversal(size), size });
+}
+
+/** Of each item, and of going through those that are texts. */
+const listTraversal = ({ size, itemSize }: CallArgument, item: CelType): Range =>
+  multiply(size, isText(item) ? add(exactly(1), traversal(itemSize)) : exactly(1));
+
+const ofText = ({ type, size }: CallArgument): Range => (type.kind === "string" ? traversal(size) : exactly(0));
+
+const search = (text: CallArgument, pattern: CallArgument): Range =>
+  multiply(traversal(add(text.size, exactly(1))), scale(pattern.size, PATTERN));
+
+const limitOf = ({ part, size }: CallArgument): number =>
+  part.type === "literal" && typeof part.value === "bigint" ? Number(BigInt.asUintN(64, part.value)) : size.max;
+
+function joined(list: CallArgument, separator: CallArgument | undefined): CallEstimate {
+  const gaps = { min: Math.max(0, list.size.min - 1), max: Math.max(0, list.size.max - 1) };
+  const texts = multiply(list.size, list.itemSize);
+  const size = separator === undefined ? texts : add(texts, multiply(separator.size, gaps));
+  return { cost: traversal(size), size };
+}
+
+/** With the longest replacements of the shortest texts, and the other way round. */
+function replacedSize(text: Range, old: Range, replacement: Range): Range {
+  const size = (length: number, from: number, to: number, keeps: boolean): number => {
+    // Every character is surrounded by the replacement of nothing.
+    if (from === 0) return (length + 1) * to + length;
+    return keeps ? length : Math.ceil(length / from) * to;
+  };
+  return {
+    min: size(text.min, old.max, replacement.min, old.max <= replacement.min),
+    max: Math.min(size(text.max, old.min, replacement.max, replacement.max <= old.min), MAX_ESTIMATE),
+  };
+}

@@ -1,0 +1,68 @@
+// Refuses rules that could cost too much, by what they are estimated to cost for the largest object that a request can bring.
+// Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
+
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { childPath, type FieldError, forbiddenError } from "@postern/apimachinery/validation/field-error";
+import { MAX_ESTIMATE } from "./cel/cost-range.ts";
+import { MAX_REQUEST_BYTES, type SizeLimits } from "./cel/schema-size.ts";
+
+/** Of one rule, for all values that it is about. */
+const MAX_RULE_COST = 10_000_000;
+/** Of all rules of a schema. */
+const MAX_SCHEMA_COST = 100_000_000;
+/** Rules that are named where all together cost too much. */
+const MOST_EXPENSIVE = 4;
+
+export type RuleCosts = {
+  /** `path` is that of the rules, `cost` what the expression costs once, `times` for how many values it is evaluated. */
+  observe(path: string, member: "rule" | "messageExpression", cost: number, times: number): void;
+  /** Says what all rules together exceed. `path` is that of the schema. */
+  check(path: string): void;
+};
+
+export function createRuleCosts(errors: FieldError[]): RuleCosts {
+  let total = 0;
+  let expensive: readonly { readonly path: string; readonly cost: number }[] = [];
+  return {
+    observe(path, member, cost, times) {
+      const whole = Math.min(cost * times, MAX_ESTIMATE);
+      const at = childPath(path, member);
+      if (whole > MAX_RULE_COST) {
+        errors.push(forbiddenError(at, excess(`estimated ${member} cost`, whole, MAX_RULE_COST)));
+      }
+      total = Math.min(total + whole, MAX_ESTIMATE);
+      if (whole < MAX_SCHEMA_COST / 100) return;
+      expensive = [...expensive, { path: at, cost: whole }]
+        .toSorted((a, b) => b.cost - a.cost)
+        .slice(0, MOST_EXPENSIVE);
+    },
+    check(path) {
+      if (total <= MAX_SCHEMA_COST) return;
+      const why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+      errors.push(...expensive.map((rule) => forbiddenError(rule.path, why)));
+      const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+      errors.push(forbiddenError(path, excess(what, total, MAX_SCHEMA_COST)));
+    },
+  };
+}
+
+function excess(what: string, cost: number, limit: number): string {
+  const times = cost / limit;
+  // Just above 1, one place behind the point would say that nothing is exceeded.
+  const factor = times > 100 ? "more than 100" : times.toFixed(times < 1.5 ? 6 : 1);
+  return `${what} exceeds budget by factor of ${factor}x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
+}
+
+/** How many values there can be below one of `schema`, of which there are `around`; undefined where nothing bounds them. */
+export function cardinalityBelow(schema: StructuralSchema, around: number | undefined): number | undefined {
+  const times = maxElements(schema);
+  return around === undefined || times === undefined ? undefined : Math.min(around * Math.max(0, times), MAX_ESTIMATE);
+}
+
+function maxElements({ type, additionalProperties, maxProperties, maxItems }: StructuralSchema): number | undefined {
+  if (type === "array") return maxItems;
+  return type === "object" && additionalProperties !== undefined ? maxProperties : 1;
+}
+
+/** How many values of these limits fit into a request. */
+export const mostInRequest = ({ minBytes }: SizeLimits): number => Math.floor(MAX_REQUEST_BYTES / (minBytes + 1));
