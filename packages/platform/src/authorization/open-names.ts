@@ -28,7 +28,7 @@ export function createOpenNames({
     // There is no project without a name.
     const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
     const memberRules = memberRoles.flatMap((role) => clusterRoleRules(role, rbac));
-    const request = getRequest(names.managementGroup, { resource, namespace, name: "" });
+    const request = getRequest(names.managementGroup, resource, namespace, "");
     return namesOpenedBy([...rules, ...memberRules], request);
   };
 }

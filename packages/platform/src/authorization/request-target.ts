@@ -36,10 +36,7 @@ export type RequestTarget<Request extends PlatformRequest = PlatformRequest> = R
 export const managementRequest = (inner: TargetedRequest): ManagementRequest => ({ target: "Management", inner });
 
 /** What asks for one object; of all in a namespace, with an empty name. */
-export const getRequest = (
-  apiGroup: string,
-  { resource, namespace, name }: Pick<TargetedRequest, "resource" | "namespace" | "name">,
-): TargetedRequest => ({
+export const getRequest = (apiGroup: string, resource: string, namespace: string, name: string): TargetedRequest => ({
   isResourceRequest: true,
   verb: "get",
   apiGroup,

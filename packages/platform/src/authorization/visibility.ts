@@ -58,7 +58,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
 
     const isVisible = (object: CachedObject): boolean => {
       const { namespace, name } = placeOf(object.key, isInstanceResource(resource));
-      const request = getRequest(names.managementGroup, { resource, namespace, name });
+      const request = getRequest(names.managementGroup, resource, namespace, name);
       if (!isOpenTo(key, request, user)) return false;
       const { all, some } = opened.in(namespace);
       if (all || some.has(name)) return true;
