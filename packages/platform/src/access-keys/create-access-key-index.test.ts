@@ -1,9 +1,7 @@
 // What the index does when it has missed something: the store no longer knows what comes next, and everything is loaded anew.
 
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import type { WatchObserver } from "@postern/apiserver/storage/storage";
-import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
-import { withMethods } from "@postern/apiserver/storage/testing/with-methods";
+import { withGap } from "@postern/apiserver/storage/testing/with-gap";
 import { expect, it } from "vitest";
 import { createAccessKeyServer } from "./testing/access-key-server.ts";
 
@@ -11,14 +9,7 @@ const user = { name: "root", groups: ["system:masters"] };
 
 it("cuts what a key has open that was revoked meanwhile, and nothing of the others", async () => {
   const inner = createMemoryStorage();
-  const watches = new Map<Disposable, WatchObserver>();
-  const storage = withMethods(inner, {
-    watch(prefix, from, observer) {
-      const watch = inner.watch(prefix, from, observer);
-      watches.set(watch, observer);
-      return watch;
-    },
-  });
+  const { storage, miss } = withGap(inner);
   await using server = await createAccessKeyServer({ storage });
   const cut: string[] = [];
   for (const name of ["stays", "goes"]) {
@@ -33,11 +24,7 @@ it("cuts what a key has open that was revoked meanwhile, and nothing of the othe
   }
   const { view, keys } = server.ownedAccessKeyResource;
   const revoked = view.get(keys.of("", "goes"));
-  const revision = view.revision;
-  for (const [watch, observer] of watches) {
-    watch[Symbol.dispose]();
-    observer.error(new RevisionCompactedError(revision, revision));
-  }
+  miss(view.revision);
   await inner.delete(revoked?.key ?? "", revoked?.revision ?? 0);
   await expect.poll(() => cut).toEqual(["goes"]);
   expect(server.keys.byName("goes")).toBeUndefined();

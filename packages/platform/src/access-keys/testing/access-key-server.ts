@@ -217,6 +217,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     activity,
     rotationMarks,
     keys,
+    certificates,
     authenticator,
     events,
     failures,
