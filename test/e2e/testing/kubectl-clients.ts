@@ -1,6 +1,6 @@
 // The kubectls that the tests drive the server with: the one on the path, the newest at hand, and Debian's, which is years older.
 
-import { access, mkdir, readdir, realpath } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, realpath, rename, rm } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { kubectlWith, type Outcome, REPOSITORY, succeed, tool } from "./postern-process.ts";
 import { areStoresChosen } from "./store-names.ts";
@@ -49,14 +49,24 @@ async function debianClient(): Promise<KubectlClient | MissingClient> {
     () => false,
   );
   if (!isThere) {
-    await mkdir(directory, { recursive: true });
-    const fetched = await tool("sh", ["-c", 'cd "$0" && apt-get download -q kubernetes-client', directory]);
-    const archive = (await readdir(directory)).find((name) => name.endsWith(".deb"));
-    if (archive === undefined) return { missing: `apt-get has no kubernetes-client: ${fetched.stderr.trim()}` };
-    const unpacked = await tool("dpkg", ["-x", join(directory, archive), directory]);
-    if (unpacked.code !== 0) return { missing: `dpkg cannot unpack it: ${unpacked.stderr.trim()}` };
+    await mkdir(dirname(directory), { recursive: true });
+    const own = await mkdtemp(`${directory}-`);
+    const missing = await fetchDebianClient(own);
+    // Others look for it at the same time: it appears as a whole, and of two the first one stays.
+    if (missing === undefined) await rename(own, directory).catch(() => {});
+    await rm(own, { recursive: true, force: true });
+    if (missing !== undefined) return { missing };
   }
   return await describeClient(program, "debian");
+}
+
+/** Why it cannot be had; undefined when it lies in the directory. */
+async function fetchDebianClient(directory: string): Promise<string | undefined> {
+  const fetched = await tool("sh", ["-c", 'cd "$0" && apt-get download -q kubernetes-client', directory]);
+  const archive = (await readdir(directory)).find((name) => name.endsWith(".deb"));
+  if (archive === undefined) return `apt-get has no kubernetes-client: ${fetched.stderr.trim()}`;
+  const unpacked = await tool("dpkg", ["-x", join(directory, archive), directory]);
+  return unpacked.code === 0 ? undefined : `dpkg cannot unpack it: ${unpacked.stderr.trim()}`;
 }
 
 /** The one on the path and Debian's, and why one is missing. */
