@@ -42,14 +42,20 @@ it.skipIf(whyNoEtcd() !== undefined)(
       expect(answer.status, answer.text).toBe(201);
       return answer.body;
     };
+    const statusOf = async (path: string, key: string, body?: object) =>
+      (await http(path, { key, ...(body === undefined ? {} : { body }) })).status;
+    const accounts = `${clusterPath("demo")}/api/v1/namespaces/default/serviceaccounts`;
+    // Controllers bring both about, after the server has begun to answer.
+    await expect
+      .poll(async () => (await http(`${INSTANCES}/demo`, { key: admin })).body.status?.phase, WAIT)
+      .toBe("Ready");
+    await expect.poll(() => statusOf(`${accounts}/default`, admin), WAIT).toBe(200);
+
     const kubeConfig = async (spec: object): Promise<string> =>
       (await made(`${INSTANCES}/demo/kubeconfig`, { spec })).status.kubeConfig;
     const token = /token: (\S+)/.exec(await kubeConfig({}))?.[1] ?? "";
     const certificate = await kubeConfig({ clientCert: true });
-    const accounts = `${clusterPath("demo")}/api/v1/namespaces/default/serviceaccounts`;
     const serviceAccount = (await made(`${accounts}/default/token`, { spec: {} })).status.token;
-    const statusOf = async (path: string, key: string, body?: object) =>
-      (await http(path, { key, ...(body === undefined ? {} : { body }) })).status;
 
     const whoAmI = `${clusterPath("demo")}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
