@@ -46,6 +46,8 @@ export default defineConfig({
   test: {
     // The default leaves a core to others, and of two cores uses one.
     maxWorkers: "100%",
+    // Workers end while the scan for secrets keeps whoever waits for them busy.
+    teardownTimeout: 120_000,
     projects: [
       {
         ...shared,
