@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createKey, deleteKey, expectSuccess, statusFor } from "./testing/keys.ts";
 import { type Replica, type Replicas, startReplicas } from "./testing/replicas.ts";
 
@@ -28,8 +28,11 @@ const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 
 /** A key that both servers accept. */
 async function knownKey({ servers: [near, far], adminKey }: Replicas): Promise<{ name: string; key: string }> {
-  const name = `revoked-${++names}`;
-  const key = await createKey(near.client, adminKey, name);
+  // A member of etcd that comes back may cost the others their leader for a moment.
+  const { name, key } = await vi.waitFor(async () => {
+    const next = `revoked-${++names}`;
+    return { name: next, key: await createKey(near.client, adminKey, next) };
+  }, WAIT);
   for (const { client } of [near, far]) await expect.poll(() => statusFor(client, key), WAIT).toBe(201);
   return { name, key };
 }
