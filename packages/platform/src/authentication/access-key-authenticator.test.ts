@@ -146,6 +146,8 @@ describe("soon after a start", () => {
     expect(inherited).toBeInstanceOf(Promise);
     expect(ask(key)).toMatchObject({ user: { name: "jane@example.test" } });
     expect(again.keys.whenFound(key)).toBe(undefined);
+    // Nothing but that key has been read for it.
+    expect(again.keys.whenFound("pst_aaaaaaaaaa_x")).toBeInstanceOf(Promise);
     await Promise.all(unknown);
     expect(await inherited).toMatchObject({ user: { name: "jane@example.test" } });
     expect([ask(child), ask(key)]).not.toContainEqual(expect.any(Promise));
