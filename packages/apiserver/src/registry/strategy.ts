@@ -47,7 +47,11 @@ export interface SealedFields<T extends KubeObject = KubeObject> {
    * Splits a valid object into what is served and what is kept hidden. `previous` is what was hidden before the write;
    * a field absent from `object` keeps what `previous` has of it.
    */
-  seal(object: T, previous: JsonObject | undefined): { readonly object: T; readonly sealed: JsonObject | undefined };
+  seal(
+    object: T,
+    previous: JsonObject | undefined,
+    context: RequestContext,
+  ): { readonly object: T; readonly sealed: JsonObject | undefined };
   /** The answer to a create: the stored object with what is shown this once taken from the object as it was prepared. */
   reveal?(stored: T, prepared: T): T;
 }

@@ -113,7 +113,7 @@ async function insert(
   key: string,
   { dryRun }: WriteOptions,
 ): Promise<CachedObject> {
-  const { object, sealed } = store.definition.sealed?.seal(prepared, undefined) ?? {
+  const { object, sealed } = store.definition.sealed?.seal(prepared, undefined, context) ?? {
     object: prepared,
     sealed: undefined,
   };

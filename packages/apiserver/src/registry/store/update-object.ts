@@ -112,7 +112,7 @@ async function replace(
   );
 
   const previousSealed = current.decodeSealed();
-  const { object, sealed } = store.definition.sealed?.seal(next, previousSealed) ?? {
+  const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context) ?? {
     object: next,
     sealed: previousSealed,
   };
