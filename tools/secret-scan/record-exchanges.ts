@@ -1,6 +1,7 @@
 // Runs in every worker of the tests before them (vitest's setupFiles): records what goes through the clients of Node, whoever uses
 // them, and keeps the temporary directories of tests.
 
+import { tmpdir } from "node:os";
 import { inject } from "vitest";
 import { keepRemovedFiles } from "./keep-files.ts";
 import { recordHttp1 } from "./record-http1.ts";
@@ -19,6 +20,8 @@ declare module "vitest" {
 /** One worker may run many files of tests. */
 if (runRecorder() === undefined) {
   const folder = inject("runFolder");
+  // What outlives the run, such as unpacked tools, goes there.
+  process.env["MACHINE_TMPDIR"] ??= tmpdir();
   process.env["TMPDIR"] = temporaryFolder(folder);
   keepRemovedFiles(folder);
   const recorder = createRunRecorder(folder);
