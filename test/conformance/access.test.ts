@@ -178,16 +178,18 @@ test("Z-03 asks a local review about its own namespace, and about resources alon
   expect((await localReview(path)).json.message).toContain("disallowed on this kind of request");
 });
 
-test("Z-03 tells whose a token is, for the audiences it is meant for", async () => {
+test("Z-03 reports the owner of a token that names no audience, for any audience", async () => {
   const known = await tokenReview({ token: "bob-token" });
   expect(known).toMatchObject({ status: 201 });
   expect(known.json.status).toEqual({
     authenticated: true,
     user: { username: "bob", uid: "bob-uid", groups: ["devs", "system:authenticated"] },
-    audiences: ["https://kubernetes.default.svc"],
   });
+  // kube-apiserver always asks for its own audiences; an answer without any is good for it.
+  for (const audiences of [["other"], ["https://kubernetes.default.svc"], ["other", "another"], []]) {
+    expect((await tokenReview({ token: "bob-token", audiences })).json.status).toEqual(known.json.status);
+  }
   expect((await tokenReview({ token: "nobody's" })).json.status).toEqual({ user: {}, error: "invalid bearer token" });
-  expect((await tokenReview({ token: "bob-token", audiences: ["other"] })).json.status.authenticated).toBeUndefined();
   expect((await tokenReview({})).json).toMatchObject({
     code: 400,
     message: "token is required for TokenReview in authentication",

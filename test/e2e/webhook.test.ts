@@ -6,6 +6,7 @@ import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { loadConnection } from "@postern/client/load-kube-config";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import recorded from "./testdata/kube-apiserver-webhook-requests.json" with { type: "json" };
 import { adminKey, type HttpClient, httpClient } from "./testing/http-client.ts";
 import { type PosternProcess, REPOSITORY, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 
@@ -85,8 +86,17 @@ async function ask(name: string, review: object): Promise<any> {
   }
 }
 
-const whose = (token: string) =>
-  ask("postern-authentication", { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: { token } });
+const whose = (token: string, audiences: readonly string[] = ["https://kubernetes.default.svc.cluster.local"]) =>
+  ask("postern-authentication", {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenReview",
+    spec: { token, audiences },
+  });
+
+type Recorded = { readonly path: string; readonly headers: Readonly<Record<string, string>>; readonly body: any };
+const isTokenReview = ({ body }: Recorded): boolean => body.kind === "TokenReview";
+/** The length is that of the token that was recorded. */
+const headersOf = ({ "Content-Length": _, ...headers }: Recorded["headers"]) => headers;
 
 const mayGetProjects = (user: string, groups: readonly string[]) =>
   ask("postern-authorization", {
@@ -147,6 +157,55 @@ describe("an API server with the shipped webhook files", () => {
   it("learns who may do what in the management API", async () => {
     expect(await mayGetProjects("admin", ["postern:admins"])).toMatchObject({ allowed: true });
     expect(await mayGetProjects("alice@example.com", ["system:authenticated"])).toMatchObject({ allowed: false });
+  });
+
+  it("asks for its own audiences, as kube-apiserver always does, and gets an answer without any", async () => {
+    const { spec } = await keyFor("alice");
+    for (const { path, headers, body } of recorded.requests.filter(isTokenReview)) {
+      const review = { ...body, spec: { ...body.spec, token: spec.key } };
+      const answer = await http(`/kubernetes/management${path}`, {
+        key: webhookKey,
+        body: review,
+        headers: headersOf(headers),
+      });
+      expect(answer.status, answer.text).toBe(201);
+      expect(answer.body).toMatchObject({ kind: "TokenReview", apiVersion: "authentication.k8s.io/v1" });
+      expect(answer.body.status).toMatchObject({ authenticated: true, user: { username: "alice@example.com" } });
+      expect(answer.body.status).not.toHaveProperty("audiences");
+      const unknown = await http(`/kubernetes/management${path}`, {
+        key: webhookKey,
+        body,
+        headers: headersOf(headers),
+      });
+      expect(unknown.body.status.authenticated ?? false).toBe(false);
+    }
+    expect((await whose(spec.key, ["vault", "https://kubernetes.default.svc"])).authenticated).toBe(true);
+  });
+
+  it("asks about access in every form that kube-apiserver uses", async () => {
+    const reviews = recorded.requests.filter((request) => !isTokenReview(request));
+    expect(reviews.length).toBeGreaterThan(4);
+    for (const { path, headers, body } of reviews) {
+      const answer = await http(`/kubernetes/management${path}`, {
+        key: webhookKey,
+        body,
+        headers: headersOf(headers),
+      });
+      expect(answer.status, answer.text).toBe(201);
+      expect(answer.headers["warning"]).toBeUndefined();
+      expect(answer.body.spec).toEqual(body.spec);
+      // Probes are open to everybody who is known.
+      const isProbe = body.spec.nonResourceAttributes !== undefined;
+      expect(answer.body.status).toMatchObject({ allowed: isProbe });
+      const groups = ["postern:admins"];
+      const asAdmin = { ...body, spec: { ...body.spec, user: "admin", groups } };
+      const allowed = await http(`/kubernetes/management${path}`, {
+        key: webhookKey,
+        body: asAdmin,
+        headers: headersOf(headers),
+      });
+      expect(allowed.body.status).toMatchObject({ allowed: true });
+    }
   });
 
   it("asks with a key that opens nothing else", async () => {

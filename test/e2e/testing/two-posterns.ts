@@ -23,7 +23,7 @@ export type Server = AsyncDisposable & {
   create(path: string, object: object): Promise<any>;
 };
 
-async function startServer(dataDir: string, flags: readonly string[] = []): Promise<Server> {
+export async function startServer(dataDir: string, flags: readonly string[] = []): Promise<Server> {
   const process = await startPostern(dataDir, flags);
   const http = await httpClient(process);
   const key = await adminKey(process);

@@ -17,6 +17,8 @@ export type CertificateSubject = {
   readonly commonName: string;
   /** Every organization, in the order of the certificate, also those that share a multi-valued RDN. */
   readonly organizations: readonly string[];
+  /** Whether the subject has attributes beside the two. */
+  readonly hasOtherAttributes: boolean;
   /** Object identifiers; undefined when the certificate has no such extension. */
   readonly extendedKeyUsages: readonly string[] | undefined;
   readonly isCertificateAuthority: boolean;
@@ -44,6 +46,7 @@ export function readCertificateSubject(certificate: Uint8Array): CertificateSubj
   return {
     commonName: commonNames[0] === undefined ? "" : decodeDerText(commonNames[0].value),
     organizations: attributes.filter(({ type }) => type === OID_ORGANIZATION).map(({ value }) => decodeDerText(value)),
+    hasOtherAttributes: attributes.some(({ type }) => type !== OID_COMMON_NAME && type !== OID_ORGANIZATION),
     extendedKeyUsages: readKeyUsages(extensions.get(OID_EXTENDED_KEY_USAGE)),
     isCertificateAuthority: readIsAuthority(extensions.get(OID_BASIC_CONSTRAINTS)),
   };

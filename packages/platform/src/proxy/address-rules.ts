@@ -3,13 +3,19 @@
 import { BlockList, isIP } from "node:net";
 
 /** Decides about an IP address in text form. */
-export type AddressRules = { isAllowed(address: string): boolean };
+export type AddressRules = {
+  isAllowed(address: string): boolean;
+  /** For people: how an address that is refused can be allowed. Undefined where it should not be. */
+  adviceFor(address: string): string | undefined;
+};
 
 export type AddressRulesOptions = {
   /** Networks in CIDR notation, or single addresses, that are dialled although they are refused otherwise. */
   readonly allow?: readonly string[];
   /** Networks that are refused; absent: LOCAL_TO_A_LINK. */
   readonly refuse?: readonly string[];
+  /** The option that fills `allow`, for texts. Addresses of LOCAL_TO_A_LINK are never advised. */
+  readonly option?: string;
 };
 
 /**
@@ -46,19 +52,35 @@ export const PRIVATE_NETWORKS: readonly string[] = [
 const TRANSLATED: readonly string[] = ["64:ff9b::/96", "::ffff:0:0/96", "::ffff:0:0:0/96"];
 
 /** Throws RangeError for a text that is no network. */
-export function createAddressRules({ allow = [], refuse = LOCAL_TO_A_LINK }: AddressRulesOptions = {}): AddressRules {
+export function createAddressRules({
+  allow = [],
+  refuse = LOCAL_TO_A_LINK,
+  option,
+}: AddressRulesOptions = {}): AddressRules {
   const allowed = networks(allow);
   const refused = networks(refuse);
   const translated = networks(TRANSLATED);
+  const never = networks(LOCAL_TO_A_LINK);
   const isIn = (list: BlockList, address: string): boolean => list.check(address, familyOf(address));
+
+  /** An address, and the one inside it. None for a text that is no address. */
+  const facesOf = (address: string): readonly string[] => {
+    const bare = address.replace(/%.*$/, "");
+    if (isIP(bare) === 0) return [];
+    const inner = isIP(bare) === 6 && isIn(translated, bare) ? embeddedIPv4(bare) : undefined;
+    return inner === undefined ? [bare] : [bare, inner];
+  };
 
   return {
     isAllowed(address) {
-      const bare = address.replace(/%.*$/, "");
-      if (isIP(bare) === 0) return false;
-      const inner = isIP(bare) === 6 && isIn(translated, bare) ? embeddedIPv4(bare) : undefined;
-      const faces = inner === undefined ? [bare] : [bare, inner];
+      const faces = facesOf(address);
+      if (faces.length === 0) return false;
       return faces.some((face) => isIn(allowed, face)) || !faces.some((face) => isIn(refused, face));
+    },
+    adviceFor(address) {
+      const faces = facesOf(address);
+      const mayBeAllowed = faces.length > 0 && !faces.some((face) => isIn(never, face));
+      return option === undefined || !mayBeAllowed ? undefined : `the server's option ${option} allows it`;
     },
   };
 }

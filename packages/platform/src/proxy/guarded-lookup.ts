@@ -8,8 +8,10 @@ import type { AddressRules } from "./address-rules.ts";
 export class AddressRefusedError extends Error {
   override readonly name = "AddressRefusedError";
 
-  constructor() {
-    super("its address is one that the platform does not connect to");
+  /** `advice` as AddressRules give it. */
+  constructor(advice?: string) {
+    const refusal = "its address is one that the platform does not connect to";
+    super(advice === undefined ? refusal : `${refusal}: it is private or a loopback one; ${advice}`);
   }
 }
 
@@ -27,7 +29,7 @@ export function createGuardedLookup(rules: AddressRules, resolve: ResolveHost = 
       const addresses = found?.filter(({ address }) => rules.isAllowed(address)) ?? [];
       const [first] = addresses;
       if (error !== null) callback(error, []);
-      else if (first === undefined) callback(new AddressRefusedError(), []);
+      else if (first === undefined) callback(new AddressRefusedError(adviceAbout(found, rules)), []);
       else if (all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
@@ -36,5 +38,11 @@ export function createGuardedLookup(rules: AddressRules, resolve: ResolveHost = 
 
 /** Throws AddressRefusedError when `host` is an IP address that may not be dialled. */
 export function refuseLiteral(host: string, rules: AddressRules): void {
-  if (isIP(host) !== 0 && !rules.isAllowed(host)) throw new AddressRefusedError();
+  if (isIP(host) !== 0 && !rules.isAllowed(host)) throw new AddressRefusedError(rules.adviceFor(host));
+}
+
+/** Nothing where one of the addresses should not be allowed. */
+function adviceAbout(found: readonly LookupAddress[], rules: AddressRules): string | undefined {
+  const advices = found.map(({ address }) => rules.adviceFor(address));
+  return advices.includes(undefined) ? undefined : advices[0];
 }

@@ -55,6 +55,7 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly recordEvent: RecordKeyEvent;
   readonly lookup: ObjectLookup;
   readonly backends: BackendRegistry;
+  readonly reached: NonNullable<VirtualClusterInstancesDeps["reached"]>;
   readonly controlPlaneKeys: ControlPlaneKeys;
   readonly endpoint: PlatformEndpoint;
   readonly mintAccessKey: MintAccessKey;

@@ -34,10 +34,11 @@ export function reachClusters({
   const addresses = createAddressRules({
     refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
     allow: configuration.proxy.allowedAddresses,
+    option: "--proxy-allowed-addresses",
   });
   const external = createClusterConnections({ ...shared, addresses });
   return {
-    ...createKubernetesBackends({ names, runtime, lookup, secret, connected, external }),
+    ...createKubernetesBackends({ names, runtime, lookup, secret, connected, external, addresses }),
     [Symbol.dispose]() {
       connected[Symbol.dispose]();
       external[Symbol.dispose]();

@@ -27,7 +27,9 @@ const fields = s
       .object({
         authenticated: s.boolean().describe("Whether the token is somebody's."),
         user: userInfoFields.describe("Whose it is."),
-        audiences: s.list(s.string()).describe("Those of the asked audiences that the token is meant for."),
+        audiences: s
+          .list(s.string())
+          .describe("Those of the asked audiences that the token is meant for. Absent: it names none."),
         error: s.string().describe("Why it is nobody's."),
       })
       .describe("The answer. Filled in by the server."),
@@ -37,7 +39,7 @@ type TokenReview = KindOf<typeof fields>;
 
 export type TokenReviewOptions = {
   readonly tokens: TokenAuthenticator;
-  /** The names this server goes by as the audience of a token. */
+  /** The names this server goes by as the audience of a token: what is wanted of one where the review names none. */
   readonly audiences: readonly string[];
   /** Whether whoever asks may be told; a token that it may not be told of is answered like one that is not good. Default: always. */
   readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;
@@ -64,13 +66,13 @@ export const tokenReviews = ({ tokens, audiences, accepts }: TokenReviewOptions)
       if (authentication === undefined || accepts?.(authentication, context) === false) {
         return answeredReview(body, REFUSED);
       }
-      // A token that does not say for whom it is meant is meant for this server.
-      const common = authentication.audiences ?? audiences.filter((audience) => wanted.includes(audience));
-      if (common.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
+      // A token that names no audience is good for any. kube-apiserver always asks for its own, and takes an answer without audiences.
+      const { audiences: common } = authentication;
+      if (common?.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
       return answeredReview(body, {
         authenticated: true,
         user: userInfoOf(withAuthenticatedGroup(authentication.user)),
-        ...(common.length === 0 ? {} : { audiences: common }),
+        ...(common === undefined || common.length === 0 ? {} : { audiences: common }),
       });
     },
   });

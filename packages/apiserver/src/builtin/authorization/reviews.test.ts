@@ -63,13 +63,12 @@ describe("reviews", () => {
     );
   });
 
-  it("answer token reviews only for audiences the server goes by", async () => {
-    const review = (audiences: string[]) =>
-      cluster.submit("tokenreviews", { spec: { token: "alice-token", audiences } });
-    expect((await review(["x", "https://kubernetes.default.svc"]))["status"]).toMatchObject({
-      authenticated: true,
-      audiences: ["https://kubernetes.default.svc"],
-    });
-    expect((await review(["x"]))["status"]).toEqual({ user: {}, error: "invalid bearer token" });
-  });
+  it.each([[[]], [["x"]], [["x", "https://kubernetes.default.svc"]]])(
+    "accept a token that names no audience where %j is asked for, and answer none",
+    async (audiences) => {
+      const { status } = await cluster.submit("tokenreviews", { spec: { token: "alice-token", audiences } });
+      expect(status).toMatchObject({ authenticated: true });
+      expect(status).not.toHaveProperty("audiences");
+    },
+  );
 });

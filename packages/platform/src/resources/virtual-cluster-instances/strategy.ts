@@ -20,6 +20,8 @@ import {
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps & {
   readonly names: PlatformNames;
   readonly directory: Directory;
+  /** Texts about the address of an instance that others run. Default: none. */
+  readonly reached?: { addressWarnings(instance: VirtualClusterInstance): readonly string[] };
 };
 
 /** Held until all that the virtual cluster has is gone. */
@@ -39,8 +41,8 @@ export const virtualClusterInstanceStrategy = (
     return withFinalizer(created, virtualClusterFinalizer(deps.names));
   },
   validate: (instance) => [...validateSpec(instance.spec), ...validatePlaced(instance, deps)],
-  warningsOnCreate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
-  warningsOnUpdate: ({ spec }) => networkPeerWarnings(spec?.networkPeer),
+  warningsOnCreate: (instance) => warningsOf(instance, deps),
+  warningsOnUpdate: (instance) => warningsOf(instance, deps),
 
   prepareForUpdate(instance, old, { info }) {
     if (info.subresource === "status") return withoutCallersView(instance);
@@ -50,6 +52,14 @@ export const virtualClusterInstanceStrategy = (
   },
   validateUpdate: (instance, old) => [...validateSpec(instance.spec), ...validateStaying(instance, old, deps)],
 });
+
+const warningsOf = (
+  instance: VirtualClusterInstance,
+  { reached }: Pick<VirtualClusterInstanceStrategyDeps, "reached">,
+): readonly string[] => [
+  ...networkPeerWarnings(instance.spec?.networkPeer),
+  ...(reached?.addressWarnings(instance) ?? []),
+];
 
 /** Placement, not a default: the reference says where the virtual cluster is from now on. */
 function placed(instance: VirtualClusterInstance): NonNullable<VirtualClusterInstanceSpec["clusterRef"]> {

@@ -1,7 +1,7 @@
 // Gets a client certificate through a cluster's CertificateSigningRequest API: ask, approve, wait, collect.
 // Source: k8s.io/client-go/util/certificate/csr/csr.go
 
-import { generateKeyPair, type KeyObject, X509Certificate } from "node:crypto";
+import { createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, badRequestError, forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -11,19 +11,20 @@ import {
   type CertificateSigningRequest,
   conditionsOf,
 } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
 import { collectionPath } from "@postern/client/resource-client";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
-import { encodeDistinguishedName } from "../../pki/distinguished-name.ts";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";
 import { isSystemName } from "../system-name.ts";
 import type { ClientCertificateRequest, IssuedClientCertificate } from "../virtual-cluster-backend.ts";
+import { checkSignedCertificate } from "./check-signed-certificate.ts";
 import { asOwnRequest, ownRefusal } from "./own-request.ts";
 import { deadline, pause } from "./pause.ts";
 
 export type IssueOptions = {
   readonly scheduler: Scheduler;
+  readonly clock: Clock;
   /** How long the signer may take. Absent: 30 seconds. */
   readonly signingTimeoutMs?: number;
 };
@@ -66,7 +67,7 @@ export async function issueClientCertificate(
   try {
     await approve(client, created, signal);
     const certificatePem = await untilSigned(client, name, options, signal);
-    return issuedCertificate(certificatePem, privateKey, request);
+    return issuedCertificate(certificatePem, privateKey, request, options.clock);
   } finally {
     await remove(client, name, options.scheduler);
   }
@@ -197,37 +198,24 @@ function timedOut(): ApiError {
   });
 }
 
-/** Throws ApiError 502 for a certificate that is not for our key, or for somebody else. */
+/** Throws ApiError 502 for a certificate that is not what we asked for. */
 function issuedCertificate(
   certificatePem: string,
   privateKey: KeyObject,
   request: ClientCertificateRequest,
+  clock: Clock,
 ): IssuedClientCertificate {
-  const certificate = readCertificate(certificatePem);
-  if (certificate?.checkPrivateKey(privateKey) !== true || !isFor(certificate, request)) {
-    throw badGatewayError({
-      reason: "CertificateFailed",
-      message: "its signer made another certificate than was asked for",
-    });
+  const checked = checkSignedCertificate(certificatePem, { ...request, publicKey: createPublicKey(privateKey) }, clock);
+  if ("fault" in checked) {
+    const message = `its signer made another certificate than was asked for: ${checked.fault}`;
+    throw badGatewayError({ reason: "CertificateFailed", message });
   }
   return {
     certificatePem,
     privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    notAfter: Date.parse(certificate.validTo),
+    notAfter: checked.notAfter,
   };
 }
-
-function readCertificate(pem: string): X509Certificate | undefined {
-  try {
-    return new X509Certificate(pem);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The subject octet by octet: printed names have been misread before (CVE-2021-44533). */
-const isFor = ({ raw }: X509Certificate, { commonName, organizations }: ClientCertificateRequest): boolean =>
-  raw.includes(Buffer.from(encodeDistinguishedName({ commonName, organizations })));
 
 /** Not under the signal of the request, which may be what ended it. */
 async function remove(client: ApiClient, name: string, scheduler: Scheduler): Promise<void> {

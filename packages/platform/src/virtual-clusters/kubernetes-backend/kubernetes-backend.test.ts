@@ -44,7 +44,7 @@ async function connectCluster(options: ServeClusterOptions = {}, signingTimeoutM
     key: "uid",
     find: () => ({ object: state.secret }),
   });
-  const backend = createKubernetesBackend({ source, names, scheduler, signingTimeoutMs });
+  const backend = createKubernetesBackend({ source, names, clock, scheduler, signingTimeoutMs });
   return { cluster, state, source, backend };
 }
 
@@ -331,7 +331,7 @@ describe("a vcluster in a connected cluster", () => {
       isOwn: ({ metadata }) => metadata.labels?.["owner"] !== "another",
       clock: { now: () => now.value, elapsed: () => now.value },
     });
-    const backend = createKubernetesBackend({ source, names, scheduler });
+    const backend = createKubernetesBackend({ source, names, clock, scheduler });
     const put = (labels = {}) =>
       outer.cluster.admin("POST", "/api/v1/namespaces/default/secrets", {
         ...secret,

@@ -1,7 +1,7 @@
 // Reaches a virtual cluster that others run, at its own Kubernetes API, with the credential that the platform was given for it.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { PlatformNames } from "../../platform-names.ts";
 import { faultOf } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
@@ -13,6 +13,7 @@ import { probeHealth } from "./probe-health.ts";
 export type KubernetesBackendOptions = {
   readonly source: ClusterSource;
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
+  readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** How long the cluster's signer may take. */
   readonly signingTimeoutMs?: number;

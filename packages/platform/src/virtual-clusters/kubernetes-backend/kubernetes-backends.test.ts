@@ -55,6 +55,7 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
     secret: (namespace, name) => secrets.get(`${namespace}/${name}`),
     connected: connections(LOCAL_TO_A_LINK),
     external: connections(refuse),
+    addresses: createAddressRules({ refuse, option: "--allow" }),
   });
   return { host, secrets, connect, cluster, backends };
 }
@@ -102,7 +103,19 @@ describe("an external virtual cluster", () => {
     secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig));
     expect(await faultOf(backends.ofVirtualCluster(external).health(signal))).toBe("AddressRefused");
     expect(host.requests).toEqual([]);
+    expect(backends.addressWarnings(external)).toEqual([
+      expect.stringMatching(/names 127\.0\.0\.1: its address is one .*the server's option --allow allows it/),
+    ]);
   });
+
+  test.each(["https://169.254.169.254", "https://[fe80::1]", "https://tenant.example.com", "https://203.0.113.7"])(
+    "security book 31: is not advised for %s",
+    async (server) => {
+      const { backends, secrets, host } = await createPlatform({ refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS] });
+      secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig.replace(host.url, server)));
+      expect(backends.addressWarnings(external).join()).not.toContain("--allow");
+    },
+  );
 });
 
 describe("a vcluster in a connected cluster", () => {

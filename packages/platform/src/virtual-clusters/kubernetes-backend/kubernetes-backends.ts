@@ -1,9 +1,12 @@
 // Finds what the platform reaches by a kube config: connected clusters, the virtual clusters and spaces in them, and external ones.
 
-import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import { isIP } from "node:net";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { PlatformNames } from "../../platform-names.ts";
+import type { AddressRules } from "../../proxy/address-rules.ts";
+import { AddressRefusedError } from "../../proxy/guarded-lookup.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { Cluster } from "../../resources/clusters/cluster.ts";
 import type { ObjectLookup } from "../../resources/object-lookup.ts";
@@ -15,7 +18,8 @@ import {
 import { NETWORK_PEER_NOT_SERVED } from "../network-peer.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
-import { type ClusterSource, createSecretSource, type SecretSourceOptions } from "./cluster-source.ts";
+import { type ClusterSource, createSecretSource, kubeConfigIn, type SecretSourceOptions } from "./cluster-source.ts";
+import { targetOfKubeConfig } from "./kube-config-target.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
 import { createVclusterSource } from "./vcluster-source.ts";
@@ -27,6 +31,8 @@ export type KubernetesBackends = {
   ofVirtualCluster(instance: VirtualClusterInstance): VirtualClusterBackend;
   /** A space in a connected cluster. */
   ofSpace(instance: SpaceInstance): SpaceBackend;
+  /** Texts for people who make or change an instance that others run: why the platform will not connect to its address. */
+  addressWarnings(instance: VirtualClusterInstance): readonly string[];
   /** Cuts the connections of an object that is gone, by its uid. */
   remove(uid: string): void;
 };
@@ -41,10 +47,12 @@ export type KubernetesBackendsOptions = {
   readonly connected: ClusterConnections;
   /** To what tenants have registered; to be made with address rules that keep them out of the platform's own network. */
   readonly external: ClusterConnections;
+  /** The rules of `external`. */
+  readonly addresses: AddressRules;
 };
 
 export function createKubernetesBackends(options: KubernetesBackendsOptions): KubernetesBackends {
-  const { names, runtime, lookup, secret, connected, external } = options;
+  const { names, runtime, lookup, secret, connected, external, addresses } = options;
   const { clock, scheduler } = runtime;
   const backends = new Map<string, VirtualClusterBackend>();
   const spaces = new Map<string, SpaceBackend>();
@@ -98,11 +106,11 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
 
   return {
     ofCluster(cluster) {
-      const make = () => createKubernetesBackend({ source: sourceOfCluster(cluster), names, scheduler });
+      const make = () => createKubernetesBackend({ source: sourceOfCluster(cluster), names, clock, scheduler });
       return kept(backends, cluster.metadata.uid ?? "", make);
     },
     ofVirtualCluster(instance) {
-      const make = () => createKubernetesBackend({ source: sourceOfVirtualCluster(instance), names, scheduler });
+      const make = () => createKubernetesBackend({ source: sourceOfVirtualCluster(instance), names, clock, scheduler });
       const { uid = "" } = instance.metadata;
       return kept(backends, isRunByOthers(instance) ? `${uid}${EXTERNAL}` : uid, make);
     },
@@ -112,6 +120,18 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
         createSpaceBackend({ host: hostOf(cluster), namespace, uid, names, clock, scheduler }),
       );
     },
+    addressWarnings(instance) {
+      const { namespace = "", name = "" } = instance.metadata;
+      if (!isRunByOthers(instance)) return [];
+      const object = secret(namespace, `vc-${name}`);
+      const server = object === undefined ? undefined : serverIn(object);
+      const host = server === undefined ? "" : hostOfUrl(server);
+      // Other names are looked up when they are connected to.
+      const address = host === "localhost" ? "127.0.0.1" : host;
+      if (isIP(address) === 0 || addresses.isAllowed(address)) return [];
+      const { message } = new AddressRefusedError(addresses.adviceFor(address));
+      return [`the kube config in the Secret "vc-${name}" names ${host}: ${message}`];
+    },
     remove(uid) {
       for (const key of [uid, `${uid}${EXTERNAL}`]) backends.delete(key);
       spaces.delete(uid);
@@ -120,6 +140,18 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
     },
   };
 }
+
+/** Undefined for a kube config that cannot be used: the status of the instance says why. */
+function serverIn(secret: KubeObject): string | undefined {
+  try {
+    return targetOfKubeConfig(kubeConfigIn(secret)).server;
+  } catch (error) {
+    if (isApiError(error)) return undefined;
+    throw error;
+  }
+}
+
+const hostOfUrl = (server: string): string => new URL(server).hostname.replace(/^\[(.*)\]$/, "$1");
 
 /** An instance may become external, or cease to be. */
 const EXTERNAL = "/external";

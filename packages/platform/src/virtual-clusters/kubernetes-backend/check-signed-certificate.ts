@@ -1,0 +1,77 @@
+// Whether a signer made the certificate that we asked for. Names are compared as kube-apiserver reads them, never as they are encoded:
+// signers encode the subject again. Go writes the organizations as one sorted, multi-valued relative name of PrintableStrings.
+// Source: Go's crypto/x509/pkix (Name.ToRDNSequence); k8s.io/kubernetes/pkg/controller/certificates/authority/authority.go
+
+import { type KeyObject, X509Certificate } from "node:crypto";
+import {
+  type CertificateSubject,
+  EXTENDED_KEY_USAGE_CLIENT_AUTH,
+  readCertificateSubject,
+} from "@postern/apiserver/authentication/certificate-subject";
+import { DerError } from "@postern/apiserver/authentication/der-reader";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+
+export type WantedCertificate = {
+  readonly publicKey: KeyObject;
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+};
+
+/** `notAfter` in milliseconds since the epoch. `fault` may be shown to the caller. */
+export type CheckedCertificate = { readonly notAfter: number } | { readonly fault: string };
+
+/** Checks the first certificate of `pem`. The chain is the cluster's own to check: only it knows which authorities it trusts. */
+export function checkSignedCertificate(pem: string, wanted: WantedCertificate, clock: Clock): CheckedCertificate {
+  const certificate = readCertificate(pem);
+  if (certificate === undefined) return { fault: "it cannot be read" };
+  if (!certificate.publicKeyInfo.equals(publicKeyInfoOf(wanted.publicKey))) return { fault: "it is for another key" };
+  const subject = readSubject(certificate);
+  if ("fault" in subject) return subject;
+  const fault = subjectFault(subject, wanted);
+  if (fault !== undefined) return { fault };
+  const notAfter = Date.parse(certificate.validTo);
+  if (!(notAfter > clock.now())) return { fault: "it has expired" };
+  return { notAfter };
+}
+
+function subjectFault(subject: CertificateSubject, wanted: WantedCertificate): string | undefined {
+  if (subject.commonName !== wanted.commonName) return "it has another common name";
+  if (!isSameSet(subject.organizations, wanted.organizations)) return "it has other organizations";
+  // An attribute may carry more of an identity, as that of the UID does for kube-apiserver.
+  if (subject.hasOtherAttributes) return "its subject has other attributes";
+  if (subject.isCertificateAuthority) return "it is an authority's";
+  if (!(subject.extendedKeyUsages ?? []).includes(EXTENDED_KEY_USAGE_CLIENT_AUTH)) {
+    return "it is not for client authentication";
+  }
+  return undefined;
+}
+
+type ReadCertificate = Pick<X509Certificate, "raw" | "validTo"> & { readonly publicKeyInfo: Buffer };
+
+/** Undefined also for a kind of key that this platform does not know. */
+function readCertificate(pem: string): ReadCertificate | undefined {
+  try {
+    const { raw, validTo, publicKey } = new X509Certificate(pem);
+    return { raw, validTo, publicKeyInfo: publicKeyInfoOf(publicKey) };
+  } catch {
+    return undefined;
+  }
+}
+
+const publicKeyInfoOf = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });
+
+/** From the DER: printed names have been misread before (CVE-2021-44533). */
+function readSubject({ raw }: ReadCertificate): CertificateSubject | { readonly fault: string } {
+  try {
+    return readCertificateSubject(raw);
+  } catch (error) {
+    if (error instanceof DerError) return { fault: `its subject or extensions cannot be read: ${error.message}` };
+    throw error;
+  }
+}
+
+function isSameSet(one: readonly string[], other: readonly string[]): boolean {
+  const left = new Set(one);
+  const right = new Set(other);
+  return left.size === right.size && [...left].every((member) => right.has(member));
+}
