@@ -2,6 +2,8 @@
 
 import type { AuditEvent } from "@postern/apiserver/audit/audit-event";
 import { createAuditPolicy } from "@postern/apiserver/audit/audit-policy";
+import { createFairShares, DEFAULT_FAIR_SHARES } from "@postern/apiserver/chain/fair-shares";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, test } from "vitest";
 import { KEYS, key, MERGE_PATCH, useServer } from "./testing/api.ts";
 import { connectRaw, rawRequest } from "./testing/raw-connection.ts";
@@ -67,38 +69,37 @@ describe("with the usual limits", () => {
 });
 
 describe("with room for one change", () => {
-  const api = useServer({ chain: { flowControl: { maxReadOnly: 2, maxMutating: 1 } } });
+  const limits = { ...DEFAULT_FAIR_SHARES, places: { readOnly: 2, mutating: 1, urgent: 1 }, queueMs: 0 };
+  const shares = createFairShares(limits, systemRuntime);
+  const api = useServer({ chain: { shares } });
   const RETRY = { status: 429, text: "Too many requests, please try again later.\n", after: "1" };
-  const held = async () => {
-    const connection = await connectRaw(api.server);
-    const body = JSON.stringify(key("held"));
-    connection.write(rawRequest("POST", `${KEYS}?dryRun=All`, body.slice(0, 5), body.length));
-    for (;;) {
-      const { text } = await api.get("/metrics");
-      if (text.includes('apiserver_current_inflight_requests{request_kind="mutating"} 1')) break;
-    }
-    return { connection, finish: () => connection.write(body.slice(5)) };
-  };
+  const held = () => shares.take("mutating", { user: "other", key: "other" }, AbortSignal.timeout(60_000));
 
   test("E-18 sends a second one away for a second, as text", async () => {
-    const { connection, finish } = await held();
-    using _ = connection;
+    const place = await held();
     const { status, text, headers } = await api.post(KEYS, key("second"));
     expect({ status, text, after: headers["retry-after"] }).toEqual(RETRY);
     expect(headers["content-type"]).toBe("text/plain; charset=utf-8");
-    finish();
-    expect(await connection.received('"name":"held"')).toMatch(/^HTTP\/1\.1 201 /);
+    place[Symbol.dispose]();
     expect((await api.post(`${KEYS}?dryRun=All`, key("second"))).status).toBe(201);
   });
 
   test("X-04 counts neither reads, nor watches, nor probes as changes", async () => {
-    const { connection } = await held();
-    using _ = connection;
+    using _ = await held();
     const watches = await Promise.all([1, 2, 3].map(() => api.watch(`${KEYS}?watch=true`)));
     expect(watches.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await api.get(KEYS)).status).toBe(200);
     for (const path of ["/livez", "/readyz", "/healthz/ping"]) expect((await api.get(path)).status, path).toBe(200);
     for (const watch of watches) watch.close();
+  });
+
+  test("X-04 takes a change beside others whose bodies have not come", async () => {
+    using connection = await connectRaw(api.server);
+    const body = JSON.stringify(key("slow"));
+    connection.write(rawRequest("POST", `${KEYS}?dryRun=All`, body.slice(0, 5), body.length));
+    expect((await api.post(`${KEYS}?dryRun=All`, key("quick"))).status).toBe(201);
+    connection.write(body.slice(5));
+    expect(await connection.received('"name":"slow"')).toMatch(/^HTTP\/1\.1 201 /);
   });
 });
 

@@ -23,7 +23,7 @@ export type ConformanceOptions = {
   /** Sees every request before the server does, and gives the one to go on with. Not on the command line. */
   readonly observe?: (request: ApiRequest) => ApiRequest;
   /** What suites set of the handler chain; the command line leaves its defaults. */
-  readonly chain?: Pick<HandlerChainDeps, "audit" | "flowControl" | "requestTimeoutMs">;
+  readonly chain?: Pick<HandlerChainDeps, "audit" | "shares" | "requestTimeoutMs">;
 };
 
 export const USAGE =

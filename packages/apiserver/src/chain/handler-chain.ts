@@ -8,6 +8,7 @@ import { createAuditIds } from "../audit/audit-id.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
 import { anonymousUser } from "../authentication/user-info.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
+import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { isLongRunning, type LongRunningCheck } from "../request/long-running.ts";
@@ -16,6 +17,7 @@ import { nonResourceInfo, resolveRequestInfo } from "../request/request-info-res
 import type { Runtime } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiHandler } from "../transport/serve-exchange.ts";
+import { createFairShares, DEFAULT_FAIR_SHARES, type FairShares } from "./fair-shares.ts";
 import type { Handler, RequestContext } from "./handler.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
@@ -23,7 +25,7 @@ import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { withAuthorization } from "./with-authorization.ts";
 import { withErrors } from "./with-errors.ts";
-import { DEFAULT_FLOW_CONTROL, type FlowControlLimits, withFlowControl } from "./with-flow-control.ts";
+import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
 import { withLongRunning } from "./with-long-running.ts";
 import { withPanicRecovery } from "./with-panic-recovery.ts";
@@ -42,7 +44,11 @@ export type HandlerChainDeps = {
   readonly authorizer: Authorizer;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
-  readonly flowControl?: FlowControlLimits;
+  /** Shared by all chains of a server. Default: those of this chain alone, with the default limits. */
+  readonly shares?: FairShares;
+  readonly isUrgent?: WithFlowControlDeps["isUrgent"];
+  /** Bytes of a request body. */
+  readonly bodyBytes?: number;
   /** Wrong credentials that a source address may send before its refusals are held back. Absent: any number. */
   readonly failedLogins?: RateLimiter | undefined;
   /** Absent: nobody is limited. */
@@ -64,7 +70,8 @@ type Filter = (next: Handler) => Handler;
 export function createHandlerChain(next: Handler, options: HandlerChainDeps): ApiHandler {
   const { clock, random, scheduler } = options.runtime;
   const deps = {
-    flowControl: DEFAULT_FLOW_CONTROL,
+    shares: options.shares ?? createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler }),
+    bodyBytes: DEFAULT_LIMITS.bodyBytes,
     rateLimits: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
     isLongRunning,
@@ -93,8 +100,8 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
     (handler) => withTracing         (handler),
     (handler) => withLongRunning     (handler, deps),
     (handler) => withImpersonation   (handler, deps),
-    (handler) => withFlowControl     (handler, deps),
     (handler) => withAuthorization   (handler, deps),
+    (handler) => withFlowControl     (handler, deps),
   ];
   const handle = compose([...outer, ...inner], next);
   const auditIdOf = createAuditIds(random);
@@ -105,6 +112,7 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
       request,
       info,
       user: anonymousUser,
+      caller: anonymousUser,
       credential: undefined,
       outerAuthorizer: undefined,
       warnings: createWarningRecorder(),

@@ -17,6 +17,8 @@ export type RequestContext = {
   readonly info: RequestInfo;
   /** Anonymous until authentication has run. After impersonation this is who is impersonated. */
   readonly user: UserInfo;
+  /** Who proved to be there, whoever is impersonated. Absent: `user`. */
+  readonly caller?: UserInfo | undefined;
   readonly credential?: Credential | undefined;
   /**
    * Who let a request pass on its way to a surface that lies behind another: asked again, beside the surface's own authorizer, where the

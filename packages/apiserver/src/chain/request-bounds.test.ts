@@ -5,10 +5,18 @@ import { type ApiResponse, jsonResponse } from "../transport/api-response.ts";
 import { deferred } from "../transport/testing/deferred.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
 import { http1, openHttp2, openTls, readAll } from "../transport/testing/test-clients.ts";
+import { createFairShares, DEFAULT_FAIR_SHARES } from "./fair-shares.ts";
 import type { Handler, RequestContext } from "./handler.ts";
 import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
 const fine: Handler = async () => jsonResponse(200, "{}");
+
+/** For each lane, and nobody waits. */
+const onePlace = () =>
+  createFairShares(
+    { ...DEFAULT_FAIR_SHARES, places: { readOnly: 1, mutating: 1, urgent: 1 }, queueMs: 0 },
+    systemRuntime,
+  );
 
 describe("flow control", () => {
   it("refuses what is too much at once, reads and writes apart, but never health checks and watches", async () => {
@@ -25,7 +33,7 @@ describe("flow control", () => {
         }
         return jsonResponse(200, "{}");
       },
-      { flowControl: { maxReadOnly: 1, maxMutating: 1 } },
+      { shares: onePlace() },
     );
     const ask = (method: string, path: string) => http1({ port, method, path, headers: as("admin") });
     const held = [ask("GET", PODS), ask("DELETE", `${PODS}/x`)];
@@ -47,7 +55,7 @@ describe("flow control", () => {
 
   it("gives the place back when the body of a response nobody reads is over", async () => {
     const { port } = await serveChain(async () => streamResponse(async (sink) => void (await sink.write("x"))), {
-      flowControl: { maxReadOnly: 1, maxMutating: 1 },
+      shares: onePlace(),
     });
     for (let times = 0; times < 3; times += 1) {
       const response = await http1({ port, method: "HEAD", path: PODS, headers: as("admin") });

@@ -53,7 +53,7 @@ export function withAuthentication(next: Handler, deps: WithAuthenticationDeps):
     context.audit.setUser(user);
     if (authentication.credential !== undefined) context.audit.annotate(AUDIT_CREDENTIAL, authentication.credential.id);
     const request = withoutTokenProtocol(context.request);
-    return next({ ...context, request, user, credential: authentication.credential });
+    return next({ ...context, request, user, caller: user, credential: authentication.credential });
   };
 }
 

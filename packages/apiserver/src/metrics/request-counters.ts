@@ -1,6 +1,7 @@
 // Counts requests. Finished ones are looked up by one text key, since this runs for every request.
 
 import { Counter, Gauge, type Registry } from "prom-client";
+import type { RefusalReason } from "../chain/fair-shares.ts";
 import { REQUEST_LABELS, type RequestLabels } from "./request-labels.ts";
 import { type HistogramSeries, SeriesHistogram } from "./series-histogram.ts";
 
@@ -11,7 +12,7 @@ export type RequestCounters = {
   /** The client left before the response was complete. */
   aborted(labels: RequestLabels): void;
   /** Refused by the flow control. */
-  rejected(labels: RequestLabels): void;
+  rejected(labels: RequestLabels, reason: RefusalReason): void;
 };
 
 /** Beyond this many combinations of labels, further ones are counted together. */
@@ -44,6 +45,12 @@ export function createRequestCounters(registry: Registry): RequestCounters {
     labelNames: [...NO_DRY_RUN, "code"],
     registers,
   });
+  const reasons = new Counter({
+    name: "apiserver_flowcontrol_rejected_requests_total",
+    help: "Requests refused by the flow control, by why",
+    labelNames: ["reason"],
+    registers,
+  });
 
   return {
     finished(labels, code, seconds, bytes) {
@@ -60,7 +67,10 @@ export function createRequestCounters(registry: Registry): RequestCounters {
     aborted({ group, version, resource, subresource, scope, verb }) {
       aborted.inc({ group, version, resource, subresource, scope, verb });
     },
-    rejected: (labels) => terminated.inc({ ...withoutDryRun(labels), code: "429" }),
+    rejected(labels, reason) {
+      terminated.inc({ ...withoutDryRun(labels), code: "429" });
+      reasons.inc({ reason });
+    },
   };
 }
 

@@ -3,12 +3,12 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { AuditEvent } from "../audit/audit-event.ts";
+import { type FairShares, LANES } from "../chain/fair-shares.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { type CounterSeries, createSeriesCounter } from "./series-counter.ts";
 import { SeriesHistogram } from "./series-histogram.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
-export type RequestKind = "readOnly" | "mutating";
 export type AuthenticationResult = "success" | "failure" | "error";
 export type AuthorizationResult = "allowed" | "denied" | "no-opinion" | "error";
 
@@ -17,7 +17,8 @@ export type ServerMetrics = {
   readonly registry: Registry;
   readonly requests: RequestCounters;
   readonly workQueues: WorkQueueMetrics;
-  setInFlight(kind: RequestKind, count: number): void;
+  /** Shows how many places are taken, and how many requests wait for one. */
+  followFairShares(shares: Pick<FairShares, "state">): void;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   authentication(result: AuthenticationResult, seconds: number): void;
   authorization(result: AuthorizationResult, seconds: number): void;
@@ -39,7 +40,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
   if (withProcessMetrics) collectDefaultMetrics({ register: registry });
   return {
     registry,
-    setInFlight: gaugeInFlight(registers),
+    followFairShares: gaugePlaces(registers),
     watchEvent: countWatchEvents(registers),
     authentication: observeAttempts<AuthenticationResult>(registers, {
       durations: {
@@ -64,20 +65,28 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
 
 type Registers = Registry[];
 
-function gaugeInFlight(registers: Registers): ServerMetrics["setInFlight"] {
-  const inFlight: { [kind in RequestKind]: number } = { readOnly: 0, mutating: 0 };
+function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
+  let followed: Pick<FairShares, "state"> | undefined;
   new Gauge({
     name: "apiserver_current_inflight_requests",
     help: "Requests that hold a place in the flow control now",
     labelNames: ["request_kind"],
     registers,
     collect() {
-      this.set({ request_kind: "readOnly" }, inFlight.readOnly);
-      this.set({ request_kind: "mutating" }, inFlight.mutating);
+      for (const lane of LANES) this.set({ request_kind: lane }, followed?.state[lane].taken ?? 0);
     },
   });
-  return (kind, count) => {
-    inFlight[kind] = count;
+  new Gauge({
+    name: "apiserver_current_inqueue_requests",
+    help: "Requests that wait for a place in the flow control now",
+    labelNames: ["request_kind"],
+    registers,
+    collect() {
+      for (const lane of LANES) this.set({ request_kind: lane }, followed?.state[lane].waiting ?? 0);
+    },
+  });
+  return (shares) => {
+    followed = shares;
   };
 }
 

@@ -25,9 +25,10 @@ export type ApiRequest = {
   /** The client's certificate, not verified: authenticators check the chain against the CA they trust. */
   peerCertificate(): X509Certificate | undefined;
   /**
-   * The whole body, read once. Rejects with ApiError 413 past `limitBytes`, 408-like errors when the client stalls.
+   * The whole body, read once. Rejects with ApiError 413 past `limitBytes`, 408-like errors when the client stalls, and with what
+   * `onBytes` throws, which is called with the length of each part.
    */
-  body(limitBytes: number): Promise<Uint8Array>;
+  body(limitBytes: number, onBytes?: (count: number) => void): Promise<Uint8Array>;
   /** The body as it arrives, for proxying; undefined after `body` was called. */
   bodyStream(): NodeJS.ReadableStream;
   /** Present when the client asked to leave HTTP on this connection (WebSocket, SPDY). */

@@ -37,7 +37,7 @@ export function createApiRequest(
     remoteAddress: exchange.connection.remoteAddress,
     host: exchange.host,
     peerCertificate: () => exchange.connection.peerCertificate,
-    async body(limitBytes) {
+    async body(limitBytes, onBytes) {
       takeBody();
       if (exchange.body === undefined) return new Uint8Array(0);
       const contentLength = contentLengthOf(exchange);
@@ -46,6 +46,7 @@ export function createApiRequest(
         contentLength,
         stallTimeoutMs: limits.bodyStallTimeoutMs,
         scheduler,
+        ...(onBytes === undefined ? {} : { onBytes }),
       });
     },
     bodyStream() {

@@ -11,13 +11,15 @@ export type ReadBodyOptions = {
   readonly contentLength: number | undefined;
   readonly stallTimeoutMs: number;
   readonly scheduler: Scheduler;
+  /** Is called with the length of each part. What it throws ends the reading. */
+  readonly onBytes?: (count: number) => void;
 };
 
 const EMPTY = new Uint8Array(0);
 
 /** Rejects with ApiError 413 past the limit, 408 when the client stalls, 499 when it leaves. What is past the limit stays unread. */
 export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Uint8Array> {
-  const { limitBytes, contentLength, stallTimeoutMs, scheduler } = options;
+  const { limitBytes, contentLength, stallTimeoutMs, scheduler, onBytes } = options;
   if (contentLength === 0) return Promise.resolve(EMPTY);
   if (contentLength !== undefined && contentLength > limitBytes) return Promise.reject(tooLarge(limitBytes));
   return new Promise((resolve, reject) => {
@@ -27,8 +29,16 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Ui
     const onData = (chunk: Buffer): void => {
       progressed = true;
       size += chunk.length;
-      if (size > limitBytes) fail(tooLarge(limitBytes));
-      else chunks.push(chunk);
+      if (size > limitBytes) {
+        fail(tooLarge(limitBytes));
+        return;
+      }
+      try {
+        onBytes?.(chunk.length);
+        chunks.push(chunk);
+      } catch (error) {
+        fail(error);
+      }
     };
     const onEnd = (): void => {
       release();
@@ -46,7 +56,7 @@ export function readBody(stream: Readable, options: ReadBodyOptions): Promise<Ui
       timer[Symbol.dispose]();
       stream.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
     };
-    const fail = (error: ApiError): void => {
+    const fail = (error: unknown): void => {
       release();
       stream.pause();
       reject(error);

@@ -1,5 +1,6 @@
-// The rate limits that the configuration asks for.
+// The rate limits and shares that the configuration asks for.
 
+import type { FairShareLimits } from "@postern/apiserver/chain/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Clock } from "@postern/apiserver/runtime/clock";
@@ -21,6 +22,18 @@ export function failedLoginsOf({ rateLimits }: Configuration, clock: Clock): Rat
   return failedLoginsPerMinute === 0
     ? undefined
     : createRateLimiter({ qps: failedLoginsPerMinute / 60, burst: failedLoginsPerMinute }, clock);
+}
+
+export function fairSharesOf(configuration: Configuration): FairShareLimits {
+  const { maxRequestsInflight: readOnly, maxMutatingRequestsInflight: mutating, fairness } = configuration;
+  return {
+    // No bound on either leaves none on what is urgent.
+    places: { readOnly, mutating, urgent: readOnly === 0 || mutating === 0 ? 0 : readOnly + mutating },
+    userShare: fairness.userSharePercent / 100,
+    keyShare: fairness.keySharePercent / 100,
+    queueMs: fairness.queueSeconds * 1000,
+    bodyBytes: fairness.bodyMiB << 20,
+  };
 }
 
 /** A rate of 0 is no limit, a burst of 0 twice the rate. */

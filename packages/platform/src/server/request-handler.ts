@@ -4,6 +4,7 @@ import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
 import type { Freshness } from "@postern/apiserver/cache/freshness";
+import { createFairShares } from "@postern/apiserver/chain/fair-shares";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -25,7 +26,8 @@ import {
 } from "./proxy-authenticators.ts";
 import { createProxyAuthorizer } from "./proxy-decision.ts";
 import { createProxyRoute, isLongRunningProxy } from "./proxy-route.ts";
-import { failedLoginsOf, rateLimitsOf } from "./rate-limits.ts";
+import { failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
+import { createUrgentCheck } from "./urgent-requests.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
 
 export type RequestHandlerOptions = {
@@ -53,10 +55,9 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     authenticator: freshAuthenticator(core.authenticator, freshness),
     authorizer: notingUse(core.authorizer, core.usage),
     audit,
-    flowControl: {
-      maxReadOnly: configuration.maxRequestsInflight,
-      maxMutating: configuration.maxMutatingRequestsInflight,
-    },
+    // One for all surfaces: a place is a place, whichever path a request takes.
+    shares: createFairShares(fairSharesOf(configuration), runtime),
+    isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),
   };
@@ -76,6 +77,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       authenticator: leakReporters,
       authorizer: leakReportAuthorizer,
       rateLimits: leakReportLimits(clock),
+      isUrgent: () => true,
     }),
     proxy: createHandlerChain(withDiscoveryRefusals(createProxyRoute(core, surface)), {
       ...chain,

@@ -5,6 +5,9 @@ import { integerOption } from "../option.ts";
 const perSecond = (flag: string, description: string) =>
   integerOption({ flag, default: 0, defaultText: "0 (no limit)", min: 0, max: 1_000_000, description });
 
+const percentOption = (flag: string, percent: number, description: string) =>
+  integerOption({ flag, default: percent, min: 1, max: 100, description });
+
 export const limitOptions = {
   history: {
     maxAgeSeconds: integerOption({
@@ -27,15 +30,40 @@ export const limitOptions = {
     default: 400,
     min: 0,
     max: 1_000_000,
-    description: "Reads served at once, watches aside; more are answered 429. 0 for no limit",
+    description:
+      "Reads worked on at once, watches aside. More wait for their turn, and are answered 429 when it does not come. 0 for no limit",
   }),
   maxMutatingRequestsInflight: integerOption({
     flag: "max-mutating-requests-inflight",
     default: 200,
     min: 0,
     max: 1_000_000,
-    description: "Writes served at once; more are answered 429. 0 for no limit",
+    description:
+      "Writes worked on at once. More wait for their turn, and are answered 429 when it does not come. 0 for no limit",
   }),
+  fairness: {
+    userSharePercent: percentOption(
+      "fairness-user-share-percent",
+      50,
+      "How much of the requests worked on at once, and of the memory for bodies, one user may hold",
+    ),
+    keySharePercent: percentOption("fairness-key-share-percent", 25, "The same for one access key"),
+    queueSeconds: integerOption({
+      flag: "fairness-queue-seconds",
+      default: 15,
+      min: 0,
+      max: 60,
+      description: "How long a request waits for its turn before it is answered 429",
+    }),
+    bodyMiB: integerOption({
+      flag: "fairness-body-mib",
+      default: 256,
+      min: 16,
+      max: 1024,
+      description:
+        "How many MiB of request bodies are kept in memory; the largest of whoever holds most are answered 429",
+    }),
+  },
   rateLimits: {
     keyQPS: perSecond("key-rate-limit-qps", "Requests a second that one access key may send over time"),
     keyBurst: perSecond(

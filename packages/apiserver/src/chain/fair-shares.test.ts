@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+import { systemRuntime } from "../runtime/system-runtime.ts";
+import {
+  type Claimant,
+  createFairShares,
+  DEFAULT_FAIR_SHARES,
+  type FairShareLimits,
+  type Lane,
+  NoPlaceError,
+} from "./fair-shares.ts";
+
+const never = new AbortController().signal;
+const shared = (places: number, limits: Partial<FairShareLimits> = {}) =>
+  createFairShares(
+    { ...DEFAULT_FAIR_SHARES, places: { readOnly: places, mutating: places, urgent: places }, ...limits },
+    { clock: { elapsed: () => 0 }, scheduler: systemRuntime.scheduler },
+  );
+const of = (user: string, key = user): Claimant => ({ user, key });
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Takes places for what stands in the list, and says in which order they were given. */
+function takers(shares: ReturnType<typeof shared>, lane: Lane = "mutating") {
+  const given: string[] = [];
+  const places: Disposable[] = [];
+  return {
+    given,
+    async take(...claimants: readonly Claimant[]) {
+      for (const claimant of claimants) {
+        const taken = shares.take(lane, claimant, never);
+        void Promise.resolve(taken).then((place) => {
+          given.push(claimant.key);
+          places.push(place);
+        });
+      }
+      await turn();
+    },
+    async giveBack() {
+      places.shift()?.[Symbol.dispose]();
+      await turn();
+    },
+  };
+}
+
+describe("places", () => {
+  it("are given at once up to a key's share, and a user's with many keys", async () => {
+    const { given, take } = takers(shared(8));
+    await take(...Array.from({ length: 3 }, () => of("a", "a1")), ...Array.from({ length: 3 }, () => of("a", "a2")));
+    expect(given).toEqual(["a1", "a1", "a2", "a2"]);
+    await take(of("a", "a3"), of("b"));
+    expect(given.slice(4)).toEqual(["b"]);
+  });
+
+  it("go to whoever holds least when one is free again, and else in turns", async () => {
+    const { given, take, giveBack } = takers(shared(4, { userShare: 1, keyShare: 1 }));
+    await take(of("greedy"), of("greedy"), of("greedy"), of("greedy"));
+    await take(of("greedy"), of("b"), of("c"), of("b"), of("c"));
+    expect(given).toEqual(["greedy", "greedy", "greedy", "greedy"]);
+    for (let times = 0; times < 4; times++) await giveBack();
+    expect(given.slice(4)).toEqual(["b", "c", "greedy", "b"]);
+    for (let times = 0; times < 4; times++) await giveBack();
+    expect(given.slice(8)).toEqual(["c"]);
+  });
+
+  it("are other ones in each lane", async () => {
+    const shares = shared(1);
+    await shares.take("mutating", of("a"), never);
+    expect(shares.take("urgent", of("a"), never)).not.toBeInstanceOf(Promise);
+    expect(shares.state).toMatchObject({ mutating: { taken: 1 }, urgent: { taken: 1 }, readOnly: { taken: 0 } });
+  });
+
+  it("are not given to whoever went away, or waited too long, or came when too many wait", async () => {
+    const shares = shared(1, { queueMs: 20 });
+    const place = await shares.take("mutating", of("a"), never);
+    const gone = new AbortController();
+    const left = shares.take("mutating", of("b"), gone.signal);
+    gone.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    const late = Array.from({ length: 10 }, () => shares.take("mutating", of("b"), never));
+    expect(() => shares.take("mutating", of("b"), never)).toThrow(new NoPlaceError("queue-full"));
+    for (const each of late) await expect(each).rejects.toEqual(new NoPlaceError("time-out"));
+    expect(shares.state.mutating).toMatchObject({ taken: 1, waiting: 0 });
+    place[Symbol.dispose]();
+    place[Symbol.dispose]();
+    expect(shares.state.mutating).toMatchObject({ taken: 0, waiting: 0 });
+  });
+
+  it("are without number where the limit is 0", async () => {
+    const { given, take } = takers(shared(0));
+    await take(...Array.from({ length: 1_000 }, () => of("a")));
+    expect(given).toHaveLength(1_000);
+  });
+
+  it("let others come first when a turn of the event loop was long", async () => {
+    let now = 0;
+    const clock = { elapsed: () => now };
+    const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler });
+    const order: string[] = [];
+    const request = async (user: string): Promise<void> => {
+      using _ = await shares.take("readOnly", of(user), never);
+      order.push(user);
+      now += 6;
+    };
+    const all = [request("a"), request("a"), request("a")];
+    await Promise.resolve();
+    await Promise.resolve();
+    all.push(request("a"), request("a"), request("b"));
+    await Promise.all(all);
+    expect(order).toEqual(["a", "a", "a", "a", "b", "a"]);
+  });
+});
+
+describe("memory for bodies", () => {
+  const MiB = 1 << 20;
+  const limits = { bodyBytes: 8 * MiB };
+
+  it("is refused to a key beyond its share, and given back", () => {
+    const { body } = shared(1, limits);
+    const first = body(of("a"), () => undefined);
+    first.add(2 * MiB);
+    expect(() => body(of("a"), () => undefined).add(1)).toThrow(new NoPlaceError("body-bytes"));
+    body(of("b"), () => undefined).add(2 * MiB);
+    first[Symbol.dispose]();
+    body(of("a"), () => undefined).add(2 * MiB);
+  });
+
+  it("is taken from the largest body of whoever holds most when there is no more", () => {
+    const { body } = shared(1, { bodyBytes: 8 * MiB, userShare: 1, keyShare: 1 });
+    const told: string[] = [];
+    const open = (user: string, name: string, bytes: number) => {
+      const account = body(of(user), ({ reason }) => told.push(`${name} ${reason}`));
+      account.add(bytes);
+      return account;
+    };
+    open("modest", "m", 3 * MiB);
+    open("greedy", "small", MiB);
+    const large = open("greedy", "large", 3 * MiB);
+    open("third", "t", 2 * MiB);
+    expect(told).toEqual(["large body-bytes"]);
+    expect(() => large.add(1)).toThrow(new NoPlaceError("body-bytes"));
+  });
+});

@@ -1,0 +1,340 @@
+// Who gets how much of the server at once. Every request that is worked on holds a place; places are shared out so that nobody who asks
+// for many keeps them from others, and revocations and administrators have places of their own.
+// Source: the idea of k8s.io/apiserver/pkg/util/flowcontrol (priority levels, fair queues), with max-min shares instead of shuffle sharding
+
+import type { Clock, Scheduler } from "../runtime/clock.ts";
+
+/**
+ * `urgent` is for what must work while others attack: requests that withdraw a key, reports of leaked keys, and administrators. The shares
+ * hold there as well, so that one of them does not keep the rest away.
+ */
+export type Lane = "readOnly" | "mutating" | "urgent";
+export const LANES: readonly Lane[] = ["readOnly", "mutating", "urgent"];
+
+/** Whose place it is. */
+export type Claimant = {
+  /** The user who proved to be there, not one who is impersonated; for requests without a credential their source. */
+  readonly user: string;
+  readonly key: string;
+};
+
+export type FairShareLimits = {
+  /** Places of each lane; 0 means no bound. */
+  readonly places: Readonly<Record<Lane, number>>;
+  /** How much of a lane, and of the memory for bodies, one user may hold; between 0 and 1. */
+  readonly userShare: number;
+  readonly keyShare: number;
+  /** How long a request waits for a place. */
+  readonly queueMs: number;
+  /** Bytes of request bodies in memory. */
+  readonly bodyBytes: number;
+};
+
+export const DEFAULT_FAIR_SHARES: FairShareLimits = {
+  places: { readOnly: 400, mutating: 200, urgent: 600 },
+  userShare: 0.5,
+  keyShare: 0.25,
+  // A quarter of the time that a request has, as upstream.
+  queueMs: 15_000,
+  bodyBytes: 256 << 20,
+};
+
+/** Why a request was refused: too many of the same user or key wait, it waited too long, or bodies take too much memory. */
+export type RefusalReason = "queue-full" | "time-out" | "body-bytes";
+
+/** Answered 429. */
+export class NoPlaceError extends Error {
+  override readonly name = "NoPlaceError";
+  readonly reason: RefusalReason;
+  constructor(reason: RefusalReason) {
+    super(`no place for the request: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** Held until disposed, which may be done more than once. */
+export type Place = Disposable;
+
+export type FairShares = {
+  /** At once, where there is a place; else when one is given back. Rejects with NoPlaceError, or with the signal's reason. */
+  take(lane: Lane, claimant: Claimant, signal: AbortSignal): Place | Promise<Place>;
+  /** A place for more work on a request that was begun: it may wait for a turn, and is never refused. */
+  takeAgain(lane: Lane, claimant: Claimant, signal: AbortSignal): Place | Promise<Place>;
+  /** Memory for a body; `giveUp` is called when it has to make way for others'. */
+  body(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount;
+  readonly state: Readonly<Record<Lane, { readonly taken: number; readonly waiting: number }>>;
+};
+
+export type BodyAccount = Disposable & {
+  /** Throws NoPlaceError when the body may not go on. */
+  add(bytes: number): void;
+};
+
+/** Work on requests goes on for so long until the event loop looks for others', of which the most modest come next. */
+const TURN_MS = 10;
+/** How many requests may wait for each place that a user or key may hold. */
+const WAITING_PER_PLACE = 10;
+
+type Waiter = { readonly key: string; readonly grant: () => void };
+type UserState = { taken: number; readonly keys: Map<string, number>; readonly waiting: Waiter[] };
+
+export function createFairShares(
+  limits: FairShareLimits,
+  { clock, scheduler }: { readonly clock: Pick<Clock, "elapsed">; readonly scheduler: Scheduler },
+): FairShares {
+  const turn = createTurn(clock);
+  const lanes = Object.fromEntries(LANES.map((lane) => [lane, new LaneState(limits, limits.places[lane])])) as Record<
+    Lane,
+    LaneState
+  >;
+  let isStepping = false;
+
+  const step = (): void => {
+    if (turn.isOver()) {
+      setImmediate(step);
+      return;
+    }
+    for (const lane of LANES.toReversed()) {
+      if (!lanes[lane].grantNext()) continue;
+      // The work of whoever got the place runs first, so that the time it takes is known.
+      queueMicrotask(() => process.nextTick(step));
+      return;
+    }
+    isStepping = false;
+  };
+  const stepSoon = (): void => {
+    if (isStepping) return;
+    isStepping = true;
+    process.nextTick(step);
+  };
+  const placeIn = (state: LaneState, claimant: Claimant): Place => {
+    state.hold(claimant);
+    let isHeld = true;
+    return {
+      [Symbol.dispose]() {
+        if (!isHeld) return;
+        isHeld = false;
+        state.giveBack(claimant);
+        if (state.waiting > 0) stepSoon();
+      },
+    };
+  };
+  const wait = (state: LaneState, claimant: Claimant, signal: AbortSignal, maxMs: number | undefined): Promise<Place> =>
+    new Promise((resolve, reject) => {
+      const settle = (): void => {
+        timer?.[Symbol.dispose]();
+        signal.removeEventListener("abort", onAbort);
+      };
+      const leave = (error: unknown): void => {
+        settle();
+        state.leave(claimant, waiter);
+        reject(error);
+      };
+      const onAbort = (): void => leave(signal.reason);
+      const waiter = {
+        key: claimant.key,
+        grant() {
+          settle();
+          resolve(placeIn(state, claimant));
+        },
+      };
+      const timer =
+        maxMs === undefined ? undefined : scheduler.schedule(maxMs, () => leave(new NoPlaceError("time-out")));
+      signal.addEventListener("abort", onAbort, { once: true });
+      state.enqueue(claimant, waiter);
+      if (signal.aborted) onAbort();
+      else stepSoon();
+    });
+
+  return {
+    take(lane, claimant, signal) {
+      const state = lanes[lane];
+      if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
+      if (state.isQueueFull(claimant) || (limits.queueMs === 0 && !state.isFree(claimant))) {
+        throw new NoPlaceError("queue-full");
+      }
+      return wait(state, claimant, signal, limits.queueMs);
+    },
+    takeAgain(lane, claimant, signal) {
+      const state = lanes[lane];
+      if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
+      return wait(state, claimant, signal, undefined);
+    },
+    body: createBodyMemory(limits),
+    get state() {
+      return lanes;
+    },
+  };
+}
+
+/** The places of one lane. Among those who wait, whoever holds least comes first, and of these whoever came first. */
+class LaneState {
+  readonly #places: number;
+  readonly #perUser: number;
+  readonly #perKey: number;
+  /** Those who hold or wait for something; whoever was served last stands last. */
+  readonly #users = new Map<string, UserState>();
+  taken = 0;
+  waiting = 0;
+
+  constructor({ userShare, keyShare }: FairShareLimits, places: number) {
+    this.#places = places === 0 ? Number.POSITIVE_INFINITY : places;
+    this.#perUser = shareOf(this.#places, userShare);
+    this.#perKey = shareOf(this.#places, keyShare);
+  }
+
+  /** Nobody passes others who wait, but for those of the same user whose key has its share. */
+  isFree({ user, key }: Claimant): boolean {
+    if (this.taken >= this.#places) return false;
+    const state = this.#users.get(user);
+    return state === undefined || (state.waiting.length === 0 && this.#mayHold(state, key));
+  }
+
+  /** What waits takes little, and most of it is worked on within milliseconds. */
+  isQueueFull({ user, key }: Claimant): boolean {
+    const waiting = this.#users.get(user)?.waiting ?? [];
+    const [ofUser, ofKey] = [this.#perUser * WAITING_PER_PLACE, this.#perKey * WAITING_PER_PLACE];
+    if (waiting.length < ofKey) return false;
+    return waiting.length >= ofUser || waiting.filter((waiter) => waiter.key === key).length >= ofKey;
+  }
+
+  hold({ user, key }: Claimant): void {
+    const state = this.#stateOf(user);
+    state.taken += 1;
+    state.keys.set(key, (state.keys.get(key) ?? 0) + 1);
+    this.taken += 1;
+  }
+
+  giveBack({ user, key }: Claimant): void {
+    const state = this.#stateOf(user);
+    state.taken -= 1;
+    const left = (state.keys.get(key) ?? 0) - 1;
+    if (left > 0) state.keys.set(key, left);
+    else state.keys.delete(key);
+    this.taken -= 1;
+    this.#forget(user, state);
+  }
+
+  enqueue({ user }: Claimant, waiter: Waiter): void {
+    this.#stateOf(user).waiting.push(waiter);
+    this.waiting += 1;
+  }
+
+  leave({ user }: Claimant, waiter: Waiter): void {
+    const state = this.#stateOf(user);
+    const at = state.waiting.indexOf(waiter);
+    if (at >= 0) {
+      state.waiting.splice(at, 1);
+      this.waiting -= 1;
+    }
+    this.#forget(user, state);
+  }
+
+  /** False where nobody waits who may have a place. */
+  grantNext(): boolean {
+    if (this.waiting === 0 || this.taken >= this.#places) return false;
+    let best: { readonly user: string; readonly state: UserState; readonly at: number } | undefined;
+    for (const [user, state] of this.#users) {
+      if (state.waiting.length === 0 || (best !== undefined && state.taken >= best.state.taken)) continue;
+      const at = state.waiting.findIndex(({ key }) => this.#mayHold(state, key));
+      if (at >= 0) best = { user, state, at };
+    }
+    if (best === undefined) return false;
+    const { user, state, at } = best;
+    const [waiter] = state.waiting.splice(at, 1);
+    this.waiting -= 1;
+    this.#users.delete(user);
+    this.#users.set(user, state);
+    waiter?.grant();
+    return true;
+  }
+
+  #mayHold(state: UserState, key: string): boolean {
+    return state.taken < this.#perUser && (state.keys.get(key) ?? 0) < this.#perKey;
+  }
+
+  #stateOf(user: string): UserState {
+    const known = this.#users.get(user);
+    if (known !== undefined) return known;
+    const state = { taken: 0, keys: new Map<string, number>(), waiting: [] };
+    this.#users.set(user, state);
+    return state;
+  }
+
+  #forget(user: string, { taken, waiting }: UserState): void {
+    if (taken === 0 && waiting.length === 0) this.#users.delete(user);
+  }
+}
+
+const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(whole * share));
+
+/** How long this turn of the event loop has been at work on requests. */
+function createTurn(clock: Pick<Clock, "elapsed">): { isOver(): boolean } {
+  let startedAt: number | undefined;
+  const end = (): void => {
+    startedAt = undefined;
+  };
+  return {
+    isOver() {
+      const now = clock.elapsed();
+      if (startedAt === undefined) {
+        startedAt = now;
+        setImmediate(end);
+        return false;
+      }
+      return now - startedAt >= TURN_MS;
+    },
+  };
+}
+
+type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
+
+/** A user or key beyond its share is refused; where all bodies are too much together, the largest of whoever holds most gives way. */
+function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits): FairShares["body"] {
+  const bodies = new Set<Body>();
+  const users = new Map<string, number>();
+  const keys = new Map<string, number>();
+  let total = 0;
+
+  const count = (counts: Map<string, number>, name: string, bytes: number): number => {
+    const sum = (counts.get(name) ?? 0) + bytes;
+    if (sum > 0) counts.set(name, sum);
+    else counts.delete(name);
+    return sum;
+  };
+  const close = (body: Body): void => {
+    if (!bodies.delete(body)) return;
+    total -= body.bytes;
+    count(users, body.claimant.user, -body.bytes);
+    count(keys, body.claimant.key, -body.bytes);
+  };
+  const largestOfGreediest = (): Body | undefined => {
+    const [[greediest = ""] = []] = [...users].sort(([, a], [, b]) => b - a);
+    return [...bodies].filter(({ claimant }) => claimant.user === greediest).sort((a, b) => b.bytes - a.bytes)[0];
+  };
+  return (claimant, giveUp) => {
+    const body: Body = { claimant, bytes: 0, giveUp };
+    bodies.add(body);
+    return {
+      add(bytes) {
+        if (!bodies.has(body)) throw new NoPlaceError("body-bytes");
+        body.bytes += bytes;
+        total += bytes;
+        const ofUser = count(users, claimant.user, bytes);
+        const ofKey = count(keys, claimant.key, bytes);
+        if (ofUser > bodyBytes * userShare || ofKey > bodyBytes * keyShare) {
+          close(body);
+          throw new NoPlaceError("body-bytes");
+        }
+        while (total > bodyBytes) {
+          const victim = largestOfGreediest();
+          if (victim === undefined) return;
+          close(victim);
+          if (victim === body) throw new NoPlaceError("body-bytes");
+          victim.giveUp(new NoPlaceError("body-bytes"));
+        }
+      },
+      [Symbol.dispose]: () => close(body),
+    };
+  };
+}

@@ -1,0 +1,57 @@
+// The real server, with a key for each part in an attack: an administrator's, a well-behaved user's, and the attacker's.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { adminKey, type HttpClient, httpClient } from "../../e2e/testing/http-client.ts";
+import { type PosternProcess, startPostern, temporaryDirectory } from "../../e2e/testing/postern-process.ts";
+
+export const API = "/apis/management.postern/v1";
+export const KEYS = `${API}/ownedaccesskeys`;
+
+export type AttackedServer = AsyncDisposable & {
+  readonly url: string;
+  readonly port: number;
+  readonly ca: Buffer;
+  readonly process: PosternProcess;
+  /** The administrator's key. */
+  readonly admin: string;
+  /** A key of a user without any role. */
+  readonly good: string;
+  readonly send: HttpClient;
+  /** The value of a new key. */
+  newKey(name: string, spec: object): Promise<string>;
+};
+
+/** Objects are kept in memory, so that no disk of a busy machine shows in the figures. */
+export async function startAttackedServer(flags: readonly string[] = []): Promise<AttackedServer> {
+  const directory = await temporaryDirectory();
+  const server = await startPostern(join(directory.path, "data"), ["--store", "memory", ...flags], {
+    // Each line of the log would be kept by this process, which measures.
+    env: { POSTERN_LOG_LEVEL: "warn" },
+  });
+  const send = await httpClient(server);
+  const admin = await adminKey(server);
+  const newKey = async (name: string, spec: object): Promise<string> => {
+    const made = await send(KEYS, { key: admin, body: { metadata: { name }, spec: { type: "User", ...spec } } });
+    if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+    return made.body.spec.key;
+  };
+  for (const name of ["good", "attacker"]) {
+    const made = await send(`${API}/users`, { key: admin, body: { metadata: { name }, spec: { username: name } } });
+    if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+  }
+  return {
+    url: server.url,
+    port: Number(new URL(server.url).port),
+    ca: await readFile(server.caFile),
+    process: server,
+    admin,
+    good: await newKey("good", { user: "good" }),
+    send,
+    newKey,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await directory[Symbol.asyncDispose]();
+    },
+  };
+}
