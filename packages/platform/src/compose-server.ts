@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { ALWAYS_FRESH, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Logger } from "@postern/apiserver/logging/logger";
+import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
@@ -67,6 +68,12 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const auditLog = await openAuditLog(configuration);
   teardown.use(auditLog.sink);
 
+  const retiredUses = createSeriesCounter({
+    name: "postern_retired_access_key_uses_total",
+    help: "Requests with values that rotations of access keys had replaced",
+    labelNames: [],
+    registers: [metrics.registry],
+  }).series({});
   const core = teardown.use(
     createPlatformCore({
       configuration,
@@ -75,6 +82,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       runtime,
       keyRing: store.keyRing,
       onKeyLocked: (key) => surface.recordKeyEvent(eventOfKey(core.names, key, "RetiredValueUsed")),
+      onRetiredUse: () => retiredUses.inc(),
       onError,
     }),
   );

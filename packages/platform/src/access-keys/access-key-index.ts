@@ -1,6 +1,7 @@
 // The port through which the server finds access keys: by the secret that a request carries, or by handle, owner and parent.
 
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import type { KeyRefusal } from "./key-refusal.ts";
 
 export type AccessKeyIndex = {
   /** The live record of a presented key, whether or not it may be used now; undefined when there is none. O(1). */
@@ -21,6 +22,8 @@ export type AccessKeyIndex = {
    * For the audit log only.
    */
   refusalOf(key: AccessKeyState): string | undefined;
+  /** The same, with a word for it that machines tell apart. */
+  stateOf(key: AccessKeyState): KeyRefusal | undefined;
   /** Resolves when every record has been read, after a start: before that, whoever needs more than one key reads them all at once. */
   whenRead(): Promise<void>;
   /** Calls back once when the key stops being good, or its restrictions change, until disposed. */

@@ -4,6 +4,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import { AccessKeyRecord, type Expiry } from "./access-key-record.ts";
 import type { RestrictionNames } from "./access-key-restrictions.ts";
+import type { KeyOrigin } from "./key-origins.ts";
 import type { RetiredValue } from "./sealed-access-key.ts";
 import { createStoredAccessKeyReader } from "./stored-access-key.ts";
 
@@ -16,8 +17,10 @@ export type AccessKeyReader = (object: CachedObject, learned: ClockEpoch, known?
 /** For the records under `prefix`. */
 export function createAccessKeyReader(prefix: string, names: RestrictionNames, endOf: Expiry): AccessKeyReader {
   const readStored = createStoredAccessKeyReader(prefix);
+  const shared = sharingOrigins();
   return (object, learned, known) => {
-    const stored = readStored(object);
+    const read = readStored(object);
+    const stored = { ...read, sealed: { ...read.sealed, origins: shared(read.sealed.origins) } };
     const make = (previous: AccessKeyRecord | undefined, value?: RetiredValue): AccessKeyRecord =>
       new AccessKeyRecord(stored, names, endOf, previous?.epoch ?? learned, known?.record, value);
     const isSame = known !== undefined && stored.metadata.uid === known.record.uid;
@@ -27,5 +30,22 @@ export function createAccessKeyReader(prefix: string, names: RestrictionNames, e
     return { record, retired };
   };
 }
+
+/** Most keys go back to one of few others: their list is kept once. */
+function sharingOrigins(): (origins: readonly KeyOrigin[]) => readonly KeyOrigin[] {
+  const known = new Map<string, readonly KeyOrigin[]>();
+  return (origins) => {
+    const [first, ...others] = origins;
+    if (first === undefined || others.length > 0) return origins;
+    const key = `${first.uid}/${first.serial}`;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    if (known.size >= MAX_SHARED) known.clear();
+    known.set(key, origins);
+    return origins;
+  };
+}
+
+const MAX_SHARED = 1_000;
 
 const NO_VALUES: readonly AccessKeyRecord[] = [];

@@ -8,6 +8,7 @@ import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import type { KeyOrigin } from "./key-origins.ts";
 import { acceptedUntil, type RetiredValue } from "./sealed-access-key.ts";
 import type { StoredAccessKey } from "./stored-access-key.ts";
 
@@ -30,6 +31,14 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly isTerminating: boolean;
   /** A retired value of it was used after its end. */
   readonly isLocked: boolean;
+  /** The value that the key has was reported as leaked, and opens nothing. */
+  readonly isLeaked: boolean;
+  readonly serial: number;
+  readonly origins: readonly KeyOrigin[];
+  readonly childrenFrom: number;
+  /** When that was last raised, in milliseconds since the epoch. */
+  readonly childrenRevokedAt: number | undefined;
+  readonly isInert: boolean;
   readonly retired: readonly RetiredValue[];
   readonly isRetiredValue: boolean;
   /** For a retired value: milliseconds since the epoch until which it is accepted. */
@@ -71,6 +80,12 @@ export class AccessKeyRecord implements AccessKeyState {
     const value: KeptAccessKey | undefined = retired ?? sealed.key;
     this.id = value?.id ?? "";
     this.isLocked = sealed.lockedAt !== undefined;
+    this.isLeaked = sealed.leak?.isRefused === true;
+    this.serial = retired?.serial ?? sealed.serial;
+    this.origins = sealed.valueOrigins.length === 0 ? sealed.origins : [...sealed.origins, ...sealed.valueOrigins];
+    this.childrenFrom = sealed.childrenFrom;
+    this.childrenRevokedAt = sealed.childrenRevokedAt;
+    this.isInert = retired !== undefined && (retired.serial < sealed.inertBelow || sealed.leak !== undefined);
     this.retired = sealed.retired;
     this.isRetiredValue = retired !== undefined;
     this.acceptedUntil = retired === undefined ? undefined : acceptedUntil(retired);
@@ -118,6 +133,9 @@ export function grantsTheSame(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
     a.disabled === b.disabled &&
     a.isTerminating === b.isTerminating &&
     a.isLocked === b.isLocked &&
+    a.isLeaked === b.isLeaked &&
+    a.childrenFrom === b.childrenFrom &&
+    a.isInert === b.isInert &&
     a.ttl === b.ttl &&
     a.countsFromActivity === b.countsFromActivity &&
     sameRights(a, b)

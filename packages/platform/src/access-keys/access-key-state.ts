@@ -2,11 +2,12 @@
 
 import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
+import type { KeyWithOrigins } from "./key-origins.ts";
 
 /** Whom a key speaks for. */
 export type AccessKeyOwner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
 
-export type AccessKeyState = {
+export type AccessKeyState = KeyWithOrigins & {
   /** metadata.name of the record. */
   readonly name: string;
   readonly uid: string;
@@ -28,6 +29,8 @@ export type AccessKeyState = {
   readonly hasRetiredValues?: boolean;
   /** True for the key as it is found by such a value. */
   readonly isRetiredValue?: boolean;
+  /** True for a retired value whose use locks nothing, since it is known to be in the wrong hands. */
+  readonly isInert?: boolean;
   /** The keyed hash of the value, where it may have to be made anew. */
   readonly kept?: KeptAccessKey;
   /** The revision of the record: changes with every change of it but that of its last activity. */

@@ -12,7 +12,7 @@ import type { RestrictionNames } from "./access-key-restrictions.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { createKeyEnds, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
-import { createKeyRefusal } from "./key-refusal.ts";
+import { createKeyRefusal, type KeyRefusal } from "./key-refusal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
@@ -59,8 +59,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
   const keys = new LoadedAccessKeys(prefix, createAccessKeyReader(prefix, restrictionNames, ends.endWithAncestors));
   const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs });
 
-  const refusalOf = (key: AccessKeyState): string | undefined =>
-    isCurrent ? refusalOfKnown(key) : "the keys are being loaded";
+  const stateOf = (key: AccessKeyState): KeyRefusal | undefined => (isCurrent ? refusalOfKnown(key) : LOADING);
+  const refusalOf = (key: AccessKeyState): string | undefined => stateOf(key)?.message;
 
   const watches = new RevocationWatches({
     find: (id) => keys.byId(id),
@@ -94,7 +94,10 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     put(object) {
       const { record, known } = keys.put(object, epochs.current());
       // Nothing was good that hangs on a key that there was not.
-      if (known !== undefined) recheck(record.uid, [known.record, ...known.retired]);
+      if (known === undefined) return;
+      // What goes back to a key without hanging on it is found from itself alone.
+      if (known.record.childrenFrom !== record.childrenFrom) watches.recheckAll();
+      else recheck(record.uid, [known.record, ...known.retired]);
     },
     delete({ key }) {
       const removed = keys.remove(key.slice(prefix.length));
@@ -128,6 +131,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     ownedBy: (owner) => keys.ownedBy(owner),
     childrenOf: (uid) => keys.childrenOf(uid),
     refusalOf,
+    stateOf,
     onRevoked: (id, listener) => watches.add(id, listener),
     all: () => keys.all(),
     whenRead: () => keys.whenRead(),
@@ -144,6 +148,8 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     },
   };
 }
+
+const LOADING: KeyRefusal = { reason: "Unknown", message: "the keys are being loaded" };
 
 function findPresented(
   presented: string,

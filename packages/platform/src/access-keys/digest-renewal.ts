@@ -28,7 +28,7 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalO
     await writer.write(key, (sealed) => {
       if (sealed.key !== undefined && isOld(sealed.key)) return { ...sealed, key: renewed };
       if (!sealed.retired.some(isOld)) return undefined;
-      const retired = sealed.retired.map((value) => (isOld(value) ? { ...renewed, ...endOf(value) } : value));
+      const retired = sealed.retired.map((value) => (isOld(value) ? { ...restOf(value), ...renewed } : value));
       return { ...sealed, retired };
     });
   }
@@ -49,8 +49,4 @@ export function createDigestRenewal({ secrets, writer, onError }: DigestRenewalO
   };
 }
 
-const endOf = ({ until, nonce, isOver }: RetiredValue): Omit<RetiredValue, keyof KeptAccessKey> => ({
-  until,
-  nonce,
-  ...(isOver === undefined ? {} : { isOver }),
-});
+const restOf = ({ ringKey: _, ...rest }: RetiredValue): Omit<RetiredValue, "ringKey"> => rest;

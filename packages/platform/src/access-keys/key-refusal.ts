@@ -4,16 +4,35 @@ import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { isVoid } from "./key-origins.ts";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./owner-refusal.ts";
 import type { RotationMarks } from "./rotation/rotation-marks.ts";
 
+/** Why a key opens nothing, in one word for machines and in some for people, which hold no secret. */
+export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
+
+export type KeyRefusalReason =
+  | "Deleting"
+  | "Disabled"
+  | "Expired"
+  | "Leaked"
+  | "OwnerGone"
+  | "OwnerLocked"
+  | "ParentRefused"
+  | "Replaced"
+  | "RetiredValueUsed"
+  | "Revoked"
+  | "Unknown";
+
 /** What tells whether a record is good, beside its ancestors and its owner. */
 export type RefusableKey = EndingKey &
-  Pick<AccessKeyState, "name" | "id" | "owner" | "restrictions" | "disabled"> & {
+  Pick<AccessKeyState, "name" | "id" | "owner" | "restrictions" | "disabled" | "origins" | "childrenFrom"> & {
     /** Deleted, and only held by finalizers: it opens nothing any more. */
     readonly isTerminating: boolean;
     /** A retired value of it was used after its end. */
     readonly isLocked: boolean;
+    /** The value that it has was reported as leaked. */
+    readonly isLeaked: boolean;
     /** The uid that its owner had when it became the owner. */
     readonly ownerUid: string | undefined;
   };
@@ -21,6 +40,7 @@ export type RefusableKey = EndingKey &
 export type KeyRefusalOptions = {
   readonly table: {
     byUid(uid: string): RefusableKey | undefined;
+    byName(name: string): RefusableKey | undefined;
     /** By name: the key once more for each value that a rotation replaced. */
     retiredOf(name: string): readonly RefusableKey[];
   };
@@ -30,31 +50,41 @@ export type KeyRefusalOptions = {
   readonly epochs: Pick<ClockEpochs, "latest">;
 };
 
-/** Undefined for a key that is good; otherwise words for the audit log, which hold no secret. */
+/** Undefined for a key that is good. */
 export function createKeyRefusal(
   options: KeyRefusalOptions,
-): (key: Pick<AccessKeyState, "uid" | "id">) => string | undefined {
+): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
   const { table, ends, directory, rotationMarks, epochs } = options;
 
-  const refusal = (record: RefusableKey, depth = 0): string | undefined => {
-    if (record.isTerminating) return "being deleted";
-    if (record.disabled) return "disabled";
-    if (ends.hasEnded(record)) return "expired";
-    if (record.isLocked || rotationMarks.isLocked(record.uid, currentIdOf(record))) return LOCKED;
-    if (isOver(record)) return "replaced by a rotation";
-    if (record.owner.name === "") return "belongs to nobody";
+  const refusal = (record: RefusableKey, depth = 0): KeyRefusal | undefined => {
+    if (record.isTerminating) return { reason: "Deleting", message: "being deleted" };
+    if (isRevoked(record)) return { reason: "Revoked", message: REVOKED };
+    if (ends.hasEnded(record)) return { reason: "Expired", message: "expired" };
+    if (record.isLeaked) return { reason: "Leaked", message: LEAKED };
+    if (record.disabled) return { reason: "Disabled", message: "disabled" };
+    if (record.isLocked || rotationMarks.isLocked(record.uid, currentIdOf(record)))
+      return { reason: "RetiredValueUsed", message: LOCKED };
+    if (isOver(record)) return { reason: "Replaced", message: "replaced by a rotation" };
+    if (record.owner.name === "") return { reason: "OwnerGone", message: "belongs to nobody" };
     const byOwner = refusalOfOwner(record.owner, record.ownerUid, directory);
-    if (byOwner !== undefined) return byOwner;
-    if (depth > MAX_ANCESTORS) return "made through too many other keys";
+    if (byOwner !== undefined)
+      return { reason: byOwner === LOCKED_USER ? "OwnerLocked" : "OwnerGone", message: byOwner };
+    if (depth > MAX_ANCESTORS) return parentRefused("made through too many other keys");
     for (const uid of record.parentUids) {
       const parent = table.byUid(uid);
-      if (parent === undefined) return "the key it was made with is gone";
+      if (parent === undefined) return parentRefused("the key it was made with is gone");
       const why = refusal(parent, depth + 1);
-      if (why !== undefined) return `the key it was made with is refused: ${why}`;
-      if (!isWithin(record.restrictions, parent.restrictions)) return "reaches beyond the key it was made with";
+      if (why !== undefined) return parentRefused(`the key it was made with is refused: ${why.message}`);
+      if (!isWithin(record.restrictions, parent.restrictions))
+        return parentRefused("reaches beyond the key it was made with");
     }
     return undefined;
   };
+
+  /** What was made before values were counted was made with the first. */
+  const isRevoked = ({ origins, parentUids }: RefusableKey): boolean =>
+    isVoid(origins, (name) => table.byName(name)) ||
+    parentUids.some((uid) => (table.byUid(uid)?.childrenFrom ?? 0) > 0 && !origins.some((made) => made.uid === uid));
 
   /** A retired value has the uid of its key, and an id of its own. */
   const currentIdOf = ({ uid }: RefusableKey): string => table.byUid(uid)?.id ?? "";
@@ -66,19 +96,25 @@ export function createKeyRefusal(
 
   return (key) => {
     const record = table.byUid(key.uid);
-    if (record === undefined) return "deleted";
+    if (record === undefined) return { reason: "Unknown", message: "deleted" };
     const found = record.id === key.id ? record : table.retiredOf(record.name).find(({ id }) => id === key.id);
-    return found === undefined ? "replaced by a new value" : refusal(found);
+    return found === undefined ? { reason: "Replaced", message: "replaced by a new value" } : refusal(found);
   };
 }
 
+const parentRefused = (message: string): KeyRefusal => ({ reason: "ParentRefused", message });
+
 const LOCKED = "locked: a value that a rotation had replaced was used";
+const LEAKED = "reported as leaked";
+const REVOKED = "revoked: it was made with a value that somebody else had";
 
 /** What the owner of the key can do about it, for people to read. */
 export function remedyOfKeyRefusal(refusal: string): string {
   switch (refusal) {
     case "disabled":
-      return "set spec.disabled of the key to false, unless it was disabled for having leaked: then rotate it before";
+      return "set spec.disabled of the key to false";
+    case LEAKED:
+      return "rotate the key with another credential, and set spec.disabled to false then: somebody else has its value";
     case LOCKED:
       return "rotate the key with another credential: somebody else may have its values";
     case LOCKED_USER:

@@ -3,6 +3,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
+import type { KeyOrigin } from "./key-origins.ts";
 
 /** A value that a rotation replaced, and that is still told from noise. */
 export type RetiredValue = KeptAccessKey & {
@@ -10,8 +11,18 @@ export type RetiredValue = KeptAccessKey & {
   readonly until: number;
   /** It ended by what was done, not by the time: no clock makes it good again, however far apart those of the servers are. */
   readonly isOver?: true;
-  /** Digest of the caller and its nonce, so that a repeated request is told from another one. */
+  /** Digest of the caller and its nonce, so that a repeated request is told from another one. Empty: no rotation replaced it. */
   readonly nonce: string;
+  /** Counts the values that the key has had, from 0. */
+  readonly serial: number;
+};
+
+/** The value that the key has now was reported as leaked. */
+export type LeakMark = {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Whether it opens nothing since then. */
+  readonly isRefused: boolean;
 };
 
 export type SealedAccessKey = {
@@ -20,6 +31,19 @@ export type SealedAccessKey = {
   readonly retired: readonly RetiredValue[];
   /** A retired value was used after its end, in milliseconds since the epoch: nothing opens until the key has a new value. */
   readonly lockedAt: number | undefined;
+  /** Of the value that the key has now. */
+  readonly serial: number;
+  readonly leak: LeakMark | undefined;
+  /** Retired values of a lower serial are known to be in the wrong hands: their use is refused, counted, and locks nothing. */
+  readonly inertBelow: number;
+  /** What was made with a value of a lower serial is revoked for good. */
+  readonly childrenFrom: number;
+  /** When that was last raised, in milliseconds since the epoch. */
+  readonly childrenRevokedAt: number | undefined;
+  /** The keys that this one was made with, and their values. */
+  readonly origins: readonly KeyOrigin[];
+  /** The keys with which somebody else gave this one the value that it has now. */
+  readonly valueOrigins: readonly KeyOrigin[];
   /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
   /** uids of the keys it was made with, which the owner references of the record may no longer tell. */
@@ -43,11 +67,19 @@ export const endedValue = (value: RetiredValue, now: number): RetiredValue => ({
 export const acceptedUntil = ({ until, isOver }: RetiredValue): number => (isOver === true ? 0 : until);
 
 export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
-  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged } = sealed ?? {};
+  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged, leak } = sealed ?? {};
+  const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins } = sealed ?? {};
   return {
     key: isJsonObject(key) ? readKept(key) : undefined,
     retired: isJsonArray(retired) ? retired.filter(isJsonObject).map(readRetired) : NO_VALUES,
     lockedAt: typeof lockedAt === "number" ? lockedAt : undefined,
+    serial: Number(serial ?? 0),
+    leak: isJsonObject(leak) ? { at: Number(leak["at"] ?? 0), isRefused: leak["isRefused"] === true } : undefined,
+    inertBelow: Number(inertBelow ?? 0),
+    childrenFrom: Number(childrenFrom ?? 0),
+    childrenRevokedAt: typeof childrenRevokedAt === "number" ? childrenRevokedAt : undefined,
+    origins: readOrigins(origins),
+    valueOrigins: readOrigins(valueOrigins),
     owner: isJsonObject(owner) ? readOwner(owner) : undefined,
     parents: isJsonArray(parents) ? parents.map(text) : NONE,
     defaultTTL: typeof defaultTTL === "number" ? defaultTTL : undefined,
@@ -62,11 +94,19 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
 
 /** Members that say nothing are left out. */
 export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
-  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged } = sealed;
+  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged, leak } = sealed;
+  const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins } = sealed;
   return {
     ...(key === undefined ? {} : { key: { ...key } }),
     ...(retired.length === 0 ? {} : { retired: retired.map((value) => ({ ...value })) }),
     ...(lockedAt === undefined ? {} : { lockedAt }),
+    ...(serial === 0 ? {} : { serial }),
+    ...(leak === undefined ? {} : { leak: { ...leak } }),
+    ...(inertBelow === 0 ? {} : { inertBelow }),
+    ...(childrenFrom === 0 ? {} : { childrenFrom }),
+    ...(childrenRevokedAt === undefined ? {} : { childrenRevokedAt }),
+    ...(origins.length === 0 ? {} : { origins: origins.map((made) => ({ ...made })) }),
+    ...(valueOrigins.length === 0 ? {} : { valueOrigins: valueOrigins.map((made) => ({ ...made })) }),
     ...(owner === undefined
       ? {}
       : { owner: { kind: owner.kind, name: owner.name, ...(owner.uid === undefined ? {} : { uid: owner.uid }) } }),
@@ -79,6 +119,7 @@ export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
 
 const NONE: readonly string[] = [];
 const NO_VALUES: readonly RetiredValue[] = [];
+const NO_ORIGINS: readonly KeyOrigin[] = [];
 
 const readKept = ({ id, digest, ringKey, structured }: JsonObject): KeptAccessKey => ({
   id: text(id),
@@ -92,7 +133,18 @@ const readRetired = (value: JsonObject): RetiredValue => ({
   until: Number(value["until"] ?? 0),
   ...(value["isOver"] === true ? { isOver: true } : {}),
   nonce: text(value["nonce"]),
+  serial: Number(value["serial"] ?? 0),
 });
+
+/** Also as the record of a certificate has it. */
+export const readOrigins = (value: JsonValue | undefined): readonly KeyOrigin[] =>
+  isJsonArray(value) && value.length > 0
+    ? value.filter(isJsonObject).map(({ name, uid, serial }) => ({
+        name: text(name),
+        uid: text(uid),
+        serial: Number(serial ?? 0),
+      }))
+    : NO_ORIGINS;
 
 const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
 

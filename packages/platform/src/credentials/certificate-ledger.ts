@@ -8,6 +8,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { createCertificateRecords } from "./certificate-records.ts";
@@ -28,6 +29,8 @@ export type CertificateLedger = Disposable & {
   revoke(serial: string): Promise<boolean>;
   ownedBy(owner: AccessKeyOwner): readonly IssuedCertificate[];
   childrenOf(keyUid: string): readonly IssuedCertificate[];
+  /** Those that go back to a key by a value that is asked for. */
+  withOrigin(isMade: (origin: KeyOrigin) => boolean): readonly IssuedCertificate[];
   ofInstance(instanceUid: string): readonly IssuedCertificate[];
 };
 
@@ -36,7 +39,7 @@ export type CertificateLedgerOptions = {
   readonly prefix: string;
   readonly storage: Storage;
   readonly cache: WatchCache;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf" | "onRevoked">;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
   readonly directory: Directory;
   readonly names: Pick<PlatformNames, "projectNamespace">;
   readonly epochs: ClockEpochs;
@@ -103,6 +106,7 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
       ),
     ownedBy: (owner) => known.filter(({ issuedTo }) => issuedTo !== undefined && sameOwner(issuedTo.owner, owner)),
     childrenOf: (keyUid) => known.filter(({ issuedTo }) => issuedTo?.parentUid === keyUid),
+    withOrigin: (isMade) => known.filter(({ issuedTo }) => issuedTo?.origins.some(isMade) === true),
     ofInstance: (uid) => known.filter(({ instanceUid }) => instanceUid === uid),
     [Symbol.dispose]: () => following[Symbol.dispose](),
   };

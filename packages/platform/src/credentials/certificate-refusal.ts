@@ -1,14 +1,15 @@
 // Why a certificate is refused: by its own state, by whom it was issued to, or by the key that it was asked for with.
 
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { isVoid } from "../access-keys/key-origins.ts";
 import { type OwnerDirectory, refusalOfOwner } from "../access-keys/owner-refusal.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { certificateIsWithin } from "./certificate-reach.ts";
-import type { IssuedCertificate } from "./issued-certificate.ts";
+import type { IssuedCertificate, IssuedTo } from "./issued-certificate.ts";
 
 export type CertificateRefusalOptions = {
   readonly hasEnded: (certificate: IssuedCertificate) => boolean;
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf">;
   readonly directory: OwnerDirectory;
   readonly names: Pick<PlatformNames, "projectNamespace">;
 };
@@ -30,11 +31,18 @@ export function createCertificateRefusal(
       : "reaches beyond the key it was issued to";
   };
 
+  /** What was issued before values were counted was asked for with the first. */
+  const goesBackToLostValue = ({ origins, parentUid }: IssuedTo): boolean =>
+    isVoid(origins, (name) => keys.byName(name)) ||
+    (origins.length === 0 && parentUid !== undefined && (keys.byUid(parentUid)?.childrenFrom ?? 0) > 0);
+
   return (certificate) => {
     const { revokedAt, issuedTo } = certificate;
     if (revokedAt !== undefined) return "the certificate is revoked";
     if (hasEnded(certificate)) return "the certificate is over";
     if (issuedTo === undefined) return undefined;
+    if (goesBackToLostValue(issuedTo))
+      return "the certificate is revoked: somebody else had the value that it was asked for with";
     return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParent(certificate);
   };
 }

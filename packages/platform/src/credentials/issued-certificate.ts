@@ -4,6 +4,8 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { KeyOrigin } from "../access-keys/key-origins.ts";
+import { readOrigins } from "../access-keys/sealed-access-key.ts";
 
 export type IssuedCertificate = {
   /** Upper-case hexadecimal, as node:crypto prints it. */
@@ -28,6 +30,8 @@ export type IssuedTo = {
   readonly virtualCluster: string;
   /** uid of the access key with which it was asked for; it dies with it. */
   readonly parentUid: string | undefined;
+  /** The access keys that it goes back to, and their values. */
+  readonly origins: readonly KeyOrigin[];
 };
 
 /** No secret is in it: neither the certificate's private key, which is nowhere, nor anything that stands for it. */
@@ -56,7 +60,7 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
   };
 }
 
-function readIssuedTo({ owner, ownerUid, project, virtualCluster, parentUid }: JsonObject): IssuedTo {
+function readIssuedTo({ owner, ownerUid, project, virtualCluster, parentUid, origins }: JsonObject): IssuedTo {
   const { kind, name } = objectOf(owner);
   return {
     owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: text(name) },
@@ -64,6 +68,7 @@ function readIssuedTo({ owner, ownerUid, project, virtualCluster, parentUid }: J
     project: text(project),
     virtualCluster: text(virtualCluster),
     parentUid: typeof parentUid === "string" ? parentUid : undefined,
+    origins: readOrigins(origins),
   };
 }
 

@@ -14,6 +14,8 @@ import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
+import { withLeak } from "../access-keys/rotation/with-leak.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { eventOfKey, type RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
@@ -38,7 +40,8 @@ const ACCEPTED = JSON.stringify({
 
 export type LeakReportOptions = {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "find" | "byUid">;
+  readonly keys: Pick<AccessKeyIndex, "find">;
+  readonly sealedRecords: SealedRecordWriter;
   readonly secrets: Pick<AccessKeySecrets, "format">;
   readonly policy: Configuration["accessKeys"]["leaked"];
   /** The installed `ownedaccesskeys`. */
@@ -71,12 +74,21 @@ export const leakReportLimits = (clock: Clock): RateLimits => ({
 
 /** The body is any text with keys in it. The checksum in a key tells it from noise before anything is looked up. */
 export function createLeakReports(options: LeakReportOptions): Handler {
-  const { names, keys, secrets, policy, accessKeys, recordEvent, runtime, onError, signal } = options;
+  const { names, keys, secrets, policy, accessKeys, recordEvent, runtime, onError, signal, sealedRecords } = options;
 
+  /** `key` is as it was found by the value that was reported: what is done concerns that value. */
   async function deal(key: AccessKeyState): Promise<void> {
-    if (keys.byUid(key.uid)?.disabled !== false) return;
-    recordEvent(eventOfKey(names, key, "Leaked"));
-    if (policy !== "disable") return;
+    let isCurrent = false;
+    let isNews = false;
+    await sealedRecords.write(key, (sealed) => {
+      isCurrent = sealed.key?.id === key.id;
+      const next = withLeak(sealed, key.id, runtime.clock.now(), policy === "disable");
+      isNews = next !== undefined;
+      return next;
+    });
+    if (!isNews) return;
+    recordEvent(eventOfKey(names, key, isCurrent ? "Leaked" : "RetiredValueLeaked"));
+    if (!isCurrent || policy !== "disable") return;
     // Owners may not read Events.
     const why = { [names.key(LEAK_REPORTED_AT)]: formatTimestamp(runtime.clock.now()) };
     await disableKey(key, accessKeys(), { clock: runtime.clock, signal }, why);

@@ -81,13 +81,15 @@ export type PlatformCoreOptions = {
   readonly keyRing: KeyRing;
   /** A retired value of a key was used, and the key is locked. */
   readonly onKeyLocked: (key: AccessKeyState) => void;
+  /** A retired value of a key was used, whether or not that locks the key. Default: nobody is told. */
+  readonly onRetiredUse?: () => void;
   /** Takes faults of work that no request waits for. */
   readonly onError: (error: unknown) => void;
 };
 
 /** The cache must be ready. */
 export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
-  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onError } = options;
+  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onRetiredUse, onError } = options;
   const { clock, scheduler, random } = runtime;
   const names = createPlatformNames(configuration.platform);
   const view = (resource: string, namespaced: boolean): ViewPrefix => {
@@ -140,6 +142,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     clock,
     scheduler,
     onLocked: onKeyLocked,
+    ...(onRetiredUse === undefined ? {} : { onRetiredUse }),
     onError,
   });
   const renewal = createDigestRenewal({ secrets, writer: sealedRecords, onError });

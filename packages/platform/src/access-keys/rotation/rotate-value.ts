@@ -1,6 +1,7 @@
 // Gives a key a new value, and its old one an end.
 
 import type { AccessKeySecrets, KeptAccessKey } from "../access-key-secrets.ts";
+import type { KeyOrigin } from "../key-origins.ts";
 import { endedValue, type RetiredValue, type SealedAccessKey } from "../sealed-access-key.ts";
 
 /** Of more, the oldest are forgotten: they are noise from then on. */
@@ -12,7 +13,15 @@ export type RotationRequest = {
   readonly value: string;
   readonly now: number;
   readonly graceMs: number;
+  /** The keys that the request goes back to, without the one that is rotated. */
+  readonly origins: readonly KeyOrigin[];
+  /** Somebody else has the value: what was made with it goes, and its use locks nothing. */
+  readonly isCompromised: boolean;
 };
+
+/** Whether a rotation now takes what was made with the key: it is known that somebody else has its value. */
+export const revokesChildren = ({ leak }: SealedAccessKey, isCompromised: boolean): boolean =>
+  isCompromised || leak !== undefined;
 
 /** `nonces` is the one nonce under every key of the ring. */
 export const isRepeated = ({ retired }: SealedAccessKey, nonces: readonly string[]): RetiredValue | undefined =>
@@ -21,21 +30,54 @@ export const isRepeated = ({ retired }: SealedAccessKey, nonces: readonly string
 /** The old value is kept as its digest alone, so that its use can be told from a guess. */
 export function rotateValue(
   sealed: SealedAccessKey,
-  { nonce, value, now, graceMs }: RotationRequest,
+  { nonce, value, now, graceMs, origins, isCompromised }: RotationRequest,
   secrets: AccessKeySecrets,
   isTaken: (id: string) => boolean,
 ): SealedAccessKey {
+  const revokes = revokesChildren(sealed, isCompromised);
   // What is locked was in the wrong hands: none of its values lives on.
-  const isLocked = sealed.lockedAt !== undefined;
-  const before = isLocked ? sealed.retired.map((other) => endedValue(other, now)) : sealed.retired;
+  const isKnown = revokes || sealed.lockedAt !== undefined;
+  const before = isKnown ? sealed.retired.map((other) => endedValue(other, now)) : sealed.retired;
   const replace = (old: KeptAccessKey): RetiredValue => {
-    const retired = { ...old, until: now + graceMs, nonce };
-    return isLocked || graceMs === 0 ? endedValue(retired, now) : retired;
+    const retired = { ...old, until: now + graceMs, nonce, serial: sealed.serial };
+    return isKnown || graceMs === 0 ? endedValue(retired, now) : retired;
   };
+  const serial = sealed.serial + 1;
   return {
     ...sealed,
     key: secrets.keep(value, isTaken),
     retired: [...(sealed.key === undefined ? [] : [replace(sealed.key)]), ...before].slice(0, MAX_RETIRED),
     lockedAt: undefined,
+    leak: undefined,
+    serial,
+    valueOrigins: origins,
+    inertBelow: isKnown ? serial : sealed.inertBelow,
+    ...(revokes ? { childrenFrom: serial, childrenRevokedAt: now } : {}),
+  };
+}
+
+/** The old value is over: a client has set another. */
+export function replaceValue(
+  sealed: SealedAccessKey,
+  key: KeptAccessKey,
+  now: number,
+  origins: readonly KeyOrigin[],
+): SealedAccessKey {
+  const serial = sealed.serial + 1;
+  const old: readonly RetiredValue[] =
+    sealed.key === undefined ? [] : [{ ...sealed.key, until: now, isOver: true, nonce: "", serial: sealed.serial }];
+  return {
+    ...sealed,
+    key,
+    retired: [...old, ...sealed.retired.map((value) => endedValue(value, now))]
+      // A value that comes back is no old one.
+      .filter(({ digest }) => digest !== key.digest)
+      .slice(0, MAX_RETIRED),
+    lockedAt: undefined,
+    leak: undefined,
+    serial,
+    valueOrigins: origins,
+    inertBelow: serial,
+    ...(revokesChildren(sealed, false) ? { childrenFrom: serial, childrenRevokedAt: now } : {}),
   };
 }

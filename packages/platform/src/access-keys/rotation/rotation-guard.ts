@@ -23,6 +23,8 @@ export type RotationGuardOptions = {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly onLocked: (key: AccessKeyState) => void;
+  /** A retired value was used after its end, whether or not that locks anything. */
+  readonly onRetiredUse?: () => void;
   /** What could not be written is in force in memory, and is tried again. */
   readonly onError: (error: unknown) => void;
 };
@@ -34,7 +36,7 @@ type Change = Parameters<SealedRecordWriter["write"]>[1];
 type Write = { readonly key: AccessKeyState; readonly change: Change };
 
 export function createRotationGuard(options: RotationGuardOptions): RotationGuard {
-  const { marks, currentOf, writer, clock, scheduler, onLocked, onError } = options;
+  const { marks, currentOf, writer, clock, scheduler, onLocked, onRetiredUse = () => {}, onError } = options;
   const waiting = new Map<Write, Disposable>();
   const running = new Set<Promise<void>>();
   let disposed = false;
@@ -76,13 +78,18 @@ export function createRotationGuard(options: RotationGuardOptions): RotationGuar
       if (key.isRetiredValue !== true || current === undefined) return;
       // The key may be refused for another reason while its grace is not over.
       const isOver = (key.expiresAt ?? Infinity) <= clock.now() || marks.isConfirmed(key.uid, current.id);
-      if (!isOver || !marks.lock(key.uid, current.id)) return;
+      if (!isOver) return;
+      onRetiredUse();
+      // Who has it is known to hold it: a lock would only give them a way to shut the owner out.
+      if (key.isInert === true || !marks.lock(key.uid, current.id)) return;
       onLocked(current);
       const lockedAt = clock.now();
       write({
         key,
         change: (sealed) =>
-          sealed.key?.id !== current.id || sealed.lockedAt !== undefined ? undefined : { ...sealed, lockedAt },
+          sealed.key?.id !== current.id || sealed.lockedAt !== undefined || sealed.leak !== undefined
+            ? undefined
+            : { ...sealed, lockedAt },
       });
     },
     async [Symbol.asyncDispose]() {

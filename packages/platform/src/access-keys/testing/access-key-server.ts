@@ -159,6 +159,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,
     certificates,
+    allKeys: () => keys.all(),
     accessKeys: {
       get keys() {
         return ownedAccessKeyResource.keys;

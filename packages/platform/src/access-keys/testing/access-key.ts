@@ -14,5 +14,8 @@ export const accessKey = (parts: Partial<AccessKeyState> = {}): AccessKeyState =
   expiresAt: undefined,
   parentUids: [],
   revision: 1,
+  serial: 0,
+  origins: [],
+  childrenFrom: 0,
   ...parts,
 });

@@ -31,6 +31,7 @@ export const keyRecord = (parts: Partial<KeyRecord> = {}): KeyRecord => ({
   ...accessKey(),
   isTerminating: false,
   isLocked: false,
+  isLeaked: false,
   ownerUid: undefined,
   createdAt: 0,
   ttl: 0,
@@ -71,7 +72,11 @@ export function judgedKeys(world: KeyWorld): JudgedKeys {
   const unused = { groups: [], displayName: "", username: "", email: "" };
   const found = <T extends object>(one: T | undefined) => (one === undefined ? undefined : { ...unused, ...one });
   const refusalOf = createKeyRefusal({
-    table: { byUid, retiredOf: (name) => retired.filter((value) => value.name === name) },
+    table: {
+      byUid,
+      byName: (name) => keys.find((key) => key.name === name),
+      retiredOf: (name) => retired.filter((value) => value.name === name),
+    },
     ends,
     directory: {
       user: (name) => found(users.find((user) => user.name === name)),
@@ -81,5 +86,6 @@ export function judgedKeys(world: KeyWorld): JudgedKeys {
     rotationMarks,
     epochs,
   });
-  return { byId: (id) => [...keys, ...retired].find((key) => key.id === id), refusalOf, ends };
+  const messageOf: JudgedKeys["refusalOf"] = (key) => refusalOf(key)?.message;
+  return { byId: (id) => [...keys, ...retired].find((key) => key.id === id), refusalOf: messageOf, ends };
 }

@@ -14,8 +14,10 @@ export type KeyEventReason =
   | "OwnerGone"
   | "Deleted"
   | "Rotated"
+  | "Compromised"
   | "RetiredValueUsed"
-  | "Leaked";
+  | "Leaked"
+  | "RetiredValueLeaked";
 
 export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 
@@ -30,13 +32,22 @@ const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
   OwnerGone: "The access key was deleted because its owner is gone",
   Deleted: "The access key was deleted",
   Rotated: "The access key was given a new value",
+  Compromised:
+    "The access key was given a new value since somebody else had the old one: all that was made with that is revoked",
   RetiredValueUsed:
     "A value that a rotation had replaced was used after its end: the access key and all that was made with it are locked until it is rotated again",
   Leaked: "The access key was reported as leaked",
+  RetiredValueLeaked:
+    "A value that the access key had before was reported as leaked: what was made with that is revoked, and the key stays as it is",
 };
 
 /** What somebody should look into. */
-const WARNINGS: ReadonlySet<KeyEventReason> = new Set(["RetiredValueUsed", "Leaked"]);
+const WARNINGS: ReadonlySet<KeyEventReason> = new Set([
+  "RetiredValueUsed",
+  "Leaked",
+  "RetiredValueLeaked",
+  "Compromised",
+]);
 
 export const keyEvent = ({ apiVersion, kind, metadata }: KubeObject, reason: KeyEventReason): KeyEvent => ({
   involvedObject: { apiVersion, kind, name: metadata.name ?? "", uid: metadata.uid ?? "" },

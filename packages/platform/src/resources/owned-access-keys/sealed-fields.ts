@@ -3,10 +3,14 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
+import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
 import {
   readSealedAccessKey,
   type SealedAccessKey,
@@ -20,8 +24,9 @@ import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecre
 export type SealedFieldsDependencies = {
   readonly names: PlatformNames;
   readonly directory: Directory;
-  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   readonly secrets: AccessKeySecrets;
+  readonly runtime: Pick<Runtime, "clock">;
   /** The setting accessKeys.defaultTTLSeconds; 0: none. */
   readonly defaultTTLSeconds: number;
 };
@@ -33,8 +38,14 @@ export function accessKeySealedFields(dependencies: SealedFieldsDependencies): S
   return {
     // Nobody owns the status either: it is the server's alone.
     paths: [...SECRET_PATHS.map((path) => ["spec", ...path]), ["status"]],
-    seal(object, previous) {
-      const sealed = sealAccessKey(object, readSealedAccessKey(previous), previous === undefined, dependencies);
+    seal(object, previous, context) {
+      const sealed = sealAccessKey(
+        object,
+        readSealedAccessKey(previous),
+        previous === undefined,
+        context,
+        dependencies,
+      );
       return { object: withoutSecrets(object), sealed: writeSealedAccessKey(sealed) };
     },
     reveal(stored, prepared) {
@@ -48,22 +59,40 @@ function sealAccessKey(
   object: KubeObject,
   previous: SealedAccessKey,
   isNew: boolean,
-  { names, directory, keys, secrets, defaultTTLSeconds }: SealedFieldsDependencies,
+  context: RequestContext,
+  { names, directory, keys, secrets, runtime, defaultTTLSeconds }: SealedFieldsDependencies,
 ): SealedAccessKey {
   const spec = specOf(object);
   const key = sealKey(spec, previous, secrets, keys);
+  const origins = (): readonly KeyOrigin[] => originsOf(context, keys);
   // A value that somebody sets ends what rotations left behind, the lock among it.
-  const isSet = key !== previous.key;
+  const isSet = key !== undefined && key !== previous.key;
+  const values = !isSet
+    ? previous
+    : isNew
+      ? { ...previous, key, origins: origins() }
+      : replaceValue(previous, key, runtime.clock.now(), othersOf(origins(), object.metadata.uid ?? "", previous));
   return {
-    key,
-    retired: isSet ? [] : previous.retired,
-    lockedAt: isSet ? undefined : previous.lockedAt,
+    ...values,
     owner: sealOwner(spec, previous, directory),
     parents: isNew ? parentsOf(object, names) : previous.parents,
     defaultTTL: isNew && defaultTTLSeconds > 0 ? defaultTTLSeconds : previous.defaultTTL,
     secrets: sealSecrets(object, previous, secrets),
     unchanged: previous.unchanged,
   };
+}
+
+/**
+ * What a key goes back to beside itself. Throws ApiError 401 where the request came in with a value of the very key that is given another
+ * meanwhile, since somebody else has it.
+ */
+export function othersOf(
+  origins: readonly KeyOrigin[],
+  uid: string,
+  { childrenFrom }: Pick<SealedAccessKey, "childrenFrom">,
+): readonly KeyOrigin[] {
+  if (origins.some((made) => made.uid === uid && made.serial < childrenFrom)) throw replacedError();
+  return origins.filter((made) => made.uid !== uid);
 }
 
 /** The same value again keeps what is stored, so that repeating a write changes nothing. */

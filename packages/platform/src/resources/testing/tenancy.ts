@@ -145,7 +145,10 @@ export async function createTenancy(options: TenancyOptions = {}) {
     endpoint,
     backends,
     controlPlaneKeys,
-    keys: { byId: (id: string) => keys.get(id) },
+    keys: {
+      byId: (id: string) => keys.get(id),
+      byName: (name: string) => [...keys.values()].find((key) => key.name === name),
+    },
     proxyFallback: options.proxyFallback ?? false,
     async mintAccessKey(request: ChildKeyRequest) {
       const key = `minted-${minted.length}`;

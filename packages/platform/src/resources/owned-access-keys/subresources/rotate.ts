@@ -9,6 +9,8 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
+import { countDescendants, type DescendantSources } from "../../../access-keys/count-descendants.ts";
+import { originsOf } from "../../../access-keys/key-origins.ts";
 import { isRepeated, rotateValue } from "../../../access-keys/rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../access-keys/rotation/sealed-record-writer.ts";
 import type { PlatformContext } from "../../../platform-context.ts";
@@ -16,6 +18,7 @@ import { checkCreator } from "../creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../key-events.ts";
 import type { KeyQuota } from "../key-quota.ts";
+import { othersOf } from "../sealed-fields.ts";
 import { specOf, withKey } from "../secret-fields.ts";
 import { visibleKey } from "./visible-key.ts";
 
@@ -26,14 +29,15 @@ const MAX_NONCE_LENGTH = 128;
 export type RotateDependencies = Pick<
   PlatformContext,
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
-> & {
-  readonly secrets: AccessKeySecrets;
-  readonly keyQuota: Pick<KeyQuota, "faultOf">;
-  readonly recordEvent: RecordKeyEvent;
-  /** `ownedaccesskeys` as callers reach it. */
-  readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
-  readonly sealedRecords: SealedRecordWriter;
-};
+> &
+  DescendantSources & {
+    readonly secrets: AccessKeySecrets;
+    readonly keyQuota: Pick<KeyQuota, "faultOf">;
+    readonly recordEvent: RecordKeyEvent;
+    /** `ownedaccesskeys` as callers reach it. */
+    readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+    readonly sealedRecords: SealedRecordWriter;
+  };
 
 const fields = s
   .object({
@@ -47,7 +51,12 @@ const fields = s
         gracePeriodSeconds: s
           .int64({ minimum: 0 })
           .describe(
-            "How long the old value is still accepted, unless the new one is used before. Absent or 0: it ends at once. Used after its end, it locks the key and all that was made with it.",
+            "How long the old value is still accepted, unless the new one is used before. Absent or 0: it ends at once. Used after its end, it locks the key and all that was made with it, unless it is known to have leaked.",
+          ),
+        compromised: s
+          .boolean()
+          .describe(
+            "True: somebody else has the value. All that was made with the key is revoked for good, and the use of its old values locks nothing. So it is where the value was reported as leaked.",
           ),
       })
       .describe("How to rotate."),
@@ -56,6 +65,11 @@ const fields = s
         key: s.string().describe("The new value. Shown this once."),
         keyID: s.string().describe("The public handle of the value that the key has now."),
         previousKeyExpirationTimestamp: s.timestamp().describe("Until when the old value is accepted at most."),
+        revokedCredentials: s
+          .int64()
+          .describe(
+            "Where the value was compromised: how many access keys and certificates that were made with it, or with those, are revoked.",
+          ),
         repeated: s.boolean().describe("True: this nonce was used before, and nothing was rotated."),
       })
       .describe("What has come of it. Read-only."),
@@ -85,7 +99,8 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
 
       const value = String(specOf(wanted)["key"]);
       const now = runtime.clock.now();
-      const { nonce = "", gracePeriodSeconds = 0 } = spec;
+      const { nonce = "", gracePeriodSeconds = 0, compromised = false } = spec;
+      const caller = originsOf(context, keys);
       const digests = secrets
         .digestsOf(`rotation ${context.user.name}\n${nonce}`)
         .map((digest) => Buffer.from(digest).toString("base64url"));
@@ -93,17 +108,30 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       let until = now;
       let id = "";
       let repeated = false;
+      let revoked: { readonly from: number; readonly below: number } | undefined;
       const isThere = await sealedRecords.write({ name, uid }, (sealed) => {
         const before = isRepeated(sealed, digests);
         repeated = before !== undefined;
+        const origins = othersOf(caller, uid, sealed);
         const next = repeated
           ? sealed
           : rotateValue(
               sealed,
-              { nonce: digests[0] ?? "", value, now, graceMs: Number(gracePeriodSeconds) * 1000 },
+              {
+                nonce: digests[0] ?? "",
+                value,
+                now,
+                graceMs: Number(gracePeriodSeconds) * 1000,
+                origins,
+                isCompromised: compromised,
+              },
               secrets,
               isTaken,
             );
+        revoked =
+          next.childrenFrom === sealed.childrenFrom
+            ? undefined
+            : { from: sealed.childrenFrom, below: next.childrenFrom };
         id = next.key?.id ?? "";
         until = isRepeated(next, digests)?.until ?? now;
         return repeated ? undefined : next;
@@ -111,13 +139,18 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       // Gone between the look at it and the write.
       if (!isThere) await visibleKey(context, ownKeys());
       context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
-      if (!repeated) recordEvent(keyEvent(object, "Rotated"));
+      if (!repeated) recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
+      const revokedCredentials =
+        revoked === undefined ? undefined : await countDescendants(uid, revoked, dependencies, context.signal);
+      if (revokedCredentials !== undefined)
+        context.audit.annotate(names.key("revoked-credentials-count"), String(revokedCredentials));
       return {
         ...body,
         status: {
           ...(repeated ? { repeated } : { key: value }),
           keyID: id,
           previousKeyExpirationTimestamp: formatTimestamp(until),
+          ...(revokedCredentials === undefined ? {} : { revokedCredentials }),
         },
       };
     },
@@ -131,6 +164,7 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
 function validate({
   nonce,
   gracePeriodSeconds = 0,
+  compromised = false,
 }: NonNullable<OwnedAccessKeyRotation["spec"]>): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (nonce === undefined || nonce === "") {
@@ -140,6 +174,10 @@ function validate({
   }
   if (gracePeriodSeconds > MAX_GRACE_SECONDS) {
     const why = `must be less than or equal to ${MAX_GRACE_SECONDS} seconds`;
+    errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
+  }
+  if (compromised && gracePeriodSeconds > 0) {
+    const why = "a value that somebody else has gets no grace";
     errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
   }
   return errors;

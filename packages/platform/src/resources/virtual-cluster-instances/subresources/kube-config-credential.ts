@@ -3,7 +3,9 @@
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import { ownerUid } from "../../../access-keys/access-key-owner.ts";
+import { originsOf } from "../../../access-keys/key-origins.ts";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../../credentials/certificate-ledger.ts";
 import { certificateIsWithin } from "../../../credentials/certificate-reach.ts";
@@ -24,6 +26,7 @@ export type CredentialDeps = {
   /** As whom a user appears inside a virtual cluster. */
   readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
   readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   /** Where certificates are written down. Absent: they are not. */
   readonly certificates?: Pick<CertificateLedger, "record">;
 };
@@ -69,7 +72,7 @@ export async function grantCertificate(
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
   context: RequestContext,
-  { names, insideIdentity, directory, certificates }: CredentialDeps,
+  { names, insideIdentity, directory, keys, certificates }: CredentialDeps,
 ): Promise<GrantedCredential> {
   const { user, info, receivedAt, signal, audit } = context;
   const { namespace = "", name = "" } = metadata;
@@ -103,6 +106,7 @@ export async function grantCertificate(
       project,
       virtualCluster: name,
       parentUid: parent?.uid,
+      origins: originsOf(context, keys),
     };
     await certificates.record({ ...issued, issuedTo });
   }

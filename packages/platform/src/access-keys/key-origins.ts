@@ -1,0 +1,66 @@
+// With which keys, and with which values of them, a credential was made: the server records it with the write, out of the credential that
+// the request came in with. A client cannot write it, and deleting a key in between does not hide it.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+
+/** One value of a key. Serials count the values that a key has had, from 0. */
+export type KeyOrigin = { readonly name: string; readonly uid: string; readonly serial: number };
+
+/** What a lineage is read from and judged by. */
+export type KeyWithOrigins = {
+  readonly name: string;
+  readonly uid: string;
+  readonly serial: number;
+  readonly origins: readonly KeyOrigin[];
+  /** Whatever was made with a value of a lower serial is revoked. */
+  readonly childrenFrom: number;
+};
+
+/** A key that goes back to so many others that are still there has nothing made with it. */
+const MAX_ORIGINS = 64;
+
+const NOTHING: readonly KeyOrigin[] = [];
+
+/**
+ * Every key that the credential of a request goes back to, itself the last. Empty for callers without an access key. Throws ApiError 401
+ * where the value that the request came in with is known no more: it was replaced while the request was on its way.
+ */
+export function originsOf(
+  { credential }: Pick<RequestContext, "credential">,
+  keys: { byId(id: string): KeyWithOrigins | undefined; byName(name: string): KeyWithOrigins | undefined },
+): readonly KeyOrigin[] {
+  if (credential === undefined) return NOTHING;
+  const key = keys.byId(credential.id);
+  if (key === undefined) throw replacedError();
+  const { name, uid, serial } = key;
+  // A key that is gone is reported by nobody.
+  const before = key.origins.filter((made) => made.uid !== uid && keys.byName(made.name)?.uid === made.uid);
+  if (before.length >= MAX_ORIGINS) throw tooDeepError();
+  return [...before, { name, uid, serial }];
+}
+
+/** Whether one of the keys that something goes back to lost the value that it was made with to somebody else. */
+export const isVoid = (
+  origins: readonly KeyOrigin[],
+  byName: (name: string) => Pick<KeyWithOrigins, "uid" | "childrenFrom"> | undefined,
+): boolean =>
+  origins.some(({ name, uid, serial }) => {
+    const key = byName(name);
+    return key !== undefined && key.uid === uid && serial < key.childrenFrom;
+  });
+
+/** The text of a refused key, which this one has become. */
+export const replacedError = (): ApiError =>
+  new ApiError({
+    code: 401,
+    reason: "Unauthorized",
+    message: "platform access key not found. Please login again",
+  });
+
+const tooDeepError = (): ApiError =>
+  new ApiError({
+    code: 403,
+    reason: "Forbidden",
+    message: `the access key goes back to ${MAX_ORIGINS} others: make the new one with one of those`,
+  });
