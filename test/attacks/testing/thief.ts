@@ -2,13 +2,13 @@
 
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
-import { parse } from "yaml";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { adminKey, type HttpClient, httpClient } from "../../e2e/testing/http-client.ts";
 import type { PosternProcess } from "../../e2e/testing/postern-process.ts";
 
-export const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
-export const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo";
-export const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo";
+const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 const NARROW = { scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] } };
 
 /** A credential that somebody got out of the server. */
@@ -50,7 +50,7 @@ export async function prepareAttack(server: PosternProcess) {
   const kubeConfigWith = async (key: string, spec: object, what: string): Promise<readonly Loot[]> => {
     const { status, body } = await http(`${DEMO}/kubeconfig`, { key, body: { spec } });
     if (status !== 201) return [];
-    const { user } = parse(body.status.kubeConfig).users[0];
+    const { user } = (decodeYaml(body.status.kubeConfig).value as any).users[0];
     if (user.token !== undefined) return [{ what, token: user.token }];
     const text = (member: string): string => Buffer.from(user[member], "base64").toString();
     return [{ what, certificate: { cert: text("client-certificate-data"), key: text("client-key-data") } }];
