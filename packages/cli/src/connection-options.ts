@@ -1,5 +1,6 @@
 // The flags that choose a server, and the client they stand for.
 
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import { loadConnection } from "@postern/client/load-kube-config";
@@ -7,7 +8,6 @@ import { createNodeTransport } from "@postern/client/transport/node";
 import type { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { UsageError } from "./usage-error.ts";
-import { readVersion } from "./version.ts";
 
 export type ConnectionFlags = { readonly kubeconfig?: string; readonly context?: string };
 
@@ -30,7 +30,7 @@ export async function withClient<T>(
   await using transport = createNodeTransport(connection.transport);
   const client = createApiClient({
     transport,
-    userAgent: `postern/${readVersion()} (${process.platform}/${process.arch})`,
+    userAgent: `postern/${BUILD_INFO.version} (${process.platform}/${process.arch})`,
     onWarning: (text) => stderr.write(`Warning: ${text}\n`),
     ...(connection.token === undefined ? {} : { token: connection.token }),
   });

@@ -17,4 +17,9 @@ const context = {
   workingDirectory: process.cwd(),
 };
 
-process.exitCode = await run(await createProgram(context), process.argv.slice(2), context);
+// No await at the top level: the single executable is a CommonJS script.
+void createProgram(context)
+  .then((program) => run(program, process.argv.slice(2), context))
+  .then((code) => {
+    process.exitCode = code;
+  });

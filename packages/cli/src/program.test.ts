@@ -1,16 +1,18 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { describe, expect, it } from "vitest";
 import { runCommand } from "./testing/run-command.ts";
-import { readVersion } from "./version.ts";
 
 describe("postern", () => {
   it("prints its version", async () => {
-    expect(readVersion()).toMatch(/^\d+\.\d+\.\d+/);
+    expect(BUILD_INFO.version).toMatch(/^\d+\.\d+\.\d+/);
     expect((await runCommand(["version"])).stdout).toBe(
-      `postern ${readVersion()} (node ${process.version}, ${process.platform}/${process.arch})\n`,
+      `postern ${BUILD_INFO.version} (node ${process.version}, ${process.platform}/${process.arch})\n`,
     );
-    expect(JSON.parse((await runCommand(["version", "-o", "json"])).stdout)).toMatchObject({ version: readVersion() });
+    expect(JSON.parse((await runCommand(["version", "-o", "json"])).stdout)).toMatchObject({
+      version: BUILD_INFO.version,
+    });
   });
 
   it.each([[["--version"]], [["version"]]])("prints the same for %j", async (args) => {
@@ -70,7 +72,7 @@ describe("postern", () => {
     const node = ["--import", "tsx", "--conditions", "@postern/source", main];
     const version = spawnSync(process.execPath, [...node, "version"], { encoding: "utf8" });
     expect(version).toMatchObject({ status: 0, stderr: "" });
-    expect(version.stdout).toContain(readVersion());
+    expect(version.stdout).toContain(BUILD_INFO.version);
     const wrong = spawnSync(process.execPath, [...node, "serve", "--secure-port", "x"], { encoding: "utf8" });
     expect(wrong).toMatchObject({
       status: 1,

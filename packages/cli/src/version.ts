@@ -1,28 +1,18 @@
 // `postern version`: which build this is, for people and for bug reports.
 
-import { readFileSync } from "node:fs";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type OutputFlags, withOutputOption } from "./output-option.ts";
 
-/** The package's own version. Sources and build stand equally deep below its package.json. */
-export function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-  const hasVersion = typeof manifest === "object" && manifest !== null && "version" in manifest;
-  return hasVersion ? String(manifest.version) : "unknown";
-}
-
-/** For people, such as `postern 0.1.0 (node v20.19.0, linux/x64)`. */
+/** For people, such as `postern 0.1.0 (commit 1f2e3d4c5b6a, 2026-11-22T20:00:00Z; node v24.18.0, linux/x64)`. */
 export function versionText(): string {
-  const { version, node, platform } = readBuild();
-  return `postern ${version} (node ${node}, ${platform})`;
+  const { version, commit, date, node, platform } = readBuild();
+  const source = commit === "" ? "" : `commit ${commit.slice(0, 12)}, ${date}; `;
+  return `postern ${version} (${source}node ${node}, ${platform})`;
 }
 
-const readBuild = () => ({
-  version: readVersion(),
-  node: process.version,
-  platform: `${process.platform}/${process.arch}`,
-});
+const readBuild = () => ({ ...BUILD_INFO, node: process.version, platform: `${process.platform}/${process.arch}` });
 
 export function createVersionCommand({ stdout }: CommandContext): Command {
   return withOutputOption(new Command("version").description("print the version")).action(({ output }: OutputFlags) => {

@@ -1,8 +1,9 @@
-// The calls of etcd's v3 API with their types, made from the protocol file.
+// The calls of etcd's v3 API with their types, made from the text of the protocol.
 
-import { fileURLToPath } from "node:url";
-import { loadSync, type MethodDefinition, type ServiceDefinition } from "@grpc/proto-loader";
+import { fromJSON, type MethodDefinition, type ServiceDefinition } from "@grpc/proto-loader";
+import protobuf from "protobufjs";
 import type * as messages from "./etcd-messages.ts";
+import { ETCD_PROTOCOL } from "./etcd-protocol.ts";
 
 /** How the messages of one call are written and read. */
 export type EtcdMethod<Request, Response> = {
@@ -22,14 +23,12 @@ export type EtcdMethods = {
   readonly status: EtcdMethod<messages.StatusRequest, messages.StatusResponse>;
 };
 
-/** The same place seen from the source and from the built file. */
-const PROTOCOL_FILE = new URL("../../proto/etcd.proto", import.meta.url);
-
 export function loadEtcdMethods(): EtcdMethods {
-  const definitions = loadSync(fileURLToPath(PROTOCOL_FILE), { keepCase: true, longs: Number, enums: String });
+  const { root } = protobuf.parse(ETCD_PROTOCOL, { keepCase: true });
+  const definitions = fromJSON(root.toJSON(), { keepCase: true, longs: Number, enums: String });
   const service = (name: string) => {
     const definition = definitions[`etcdserverpb.${name}`];
-    // Everything asked for below is a service of the protocol file.
+    // Everything asked for below is a service of the protocol.
     return definition as ServiceDefinition;
   };
   const [kv, watch, lease, maintenance] = [service("KV"), service("Watch"), service("Lease"), service("Maintenance")];
@@ -48,8 +47,8 @@ export function loadEtcdMethods(): EtcdMethods {
 function method<Request, Response>(
   definition: MethodDefinition<object, object> | undefined,
 ): EtcdMethod<Request, Response> {
-  if (definition === undefined) throw new TypeError("the protocol file lacks a method");
-  // The types of etcd-messages.ts say what the protocol file says, field by field.
+  if (definition === undefined) throw new TypeError("the protocol lacks a method");
+  // The types of etcd-messages.ts say what the protocol says, field by field.
   return {
     path: definition.path,
     serialize: definition.requestSerialize as (request: unknown) => Buffer,

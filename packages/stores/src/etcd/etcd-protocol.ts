@@ -1,5 +1,8 @@
-// The part of the etcd v3 API that the store speaks. Names and field numbers are those of etcd's own rpc.proto, kv.proto,
-// to which this is wire compatible: https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/
+// The part of the etcd v3 API that the store speaks, in the language of Protocol Buffers. Names and field numbers are those of etcd's own
+// rpc.proto and kv.proto: https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/
+// It is a text of the program, not a file beside it, so that every way of packing the program contains it.
+
+export const ETCD_PROTOCOL = `
 syntax = "proto3";
 
 package etcdserverpb;
@@ -208,3 +211,4 @@ message StatusResponse {
   ResponseHeader header = 1;
   string version = 2;
 }
+`;

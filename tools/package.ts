@@ -1,0 +1,26 @@
+// `npm run package`: writes what a release consists of to dist/: the npm package, single executables, bills of materials, checksums.
+// `npm run package -- npm` writes the npm package alone, and `-- single-file` the executable for this machine.
+
+import { basename, join } from "node:path";
+import { REPOSITORY } from "./release/bundle-command.ts";
+import { packFolder, writeNpmPackage } from "./release/npm-package.ts";
+import { type Architecture, writeChecksums, writeSingleFiles } from "./release/single-file.ts";
+
+const DIST = join(REPOSITORY, "dist");
+const [wanted = "all"] = process.argv.slice(2);
+const architectures: { readonly [wanted: string]: readonly Architecture[] } = {
+  all: ["x64", "arm64"],
+  npm: [],
+  "single-file": [process.arch === "arm64" ? "arm64" : "x64"],
+};
+const forThese = architectures[wanted];
+if (forThese === undefined) throw new Error(`npm run package -- ${Object.keys(architectures).join("|")}`);
+
+const files: string[] = [];
+if (wanted !== "single-file") files.push(packFolder(await writeNpmPackage(), DIST));
+if (forThese.length > 0) files.push(...(await writeSingleFiles(forThese, DIST)));
+writeChecksums(
+  DIST,
+  files.map((path) => basename(path)),
+);
+console.log(files.join("\n"));

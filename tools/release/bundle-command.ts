@@ -1,0 +1,114 @@
+// Puts the `postern` command and all third-party code that it runs into few files. Node takes longer to find and load the eight hundred
+// modules than to run them.
+
+import { readFile } from "node:fs/promises";
+import { basename, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from "esbuild";
+import { readBuildInfo } from "./build-info.ts";
+
+export type Bundle = {
+  readonly files: readonly { readonly name: string; readonly contents: Uint8Array }[];
+  /** Paths of all sources in the bundle, relative to the repository. */
+  readonly inputs: readonly string[];
+};
+
+/** The file of a bundle that runs the command. */
+export const ENTRY = "postern.js";
+
+export const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
+
+const fromRepository = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+const COMMAND = fromRepository("packages/cli/src/main.ts");
+const THREAD = fromRepository("packages/stores/src/sqlite/sqlite-worker.ts");
+
+/** How the store names the file of the database thread, which `tsc` built. */
+const THREAD_ADDRESS = 'new URL("../../dist/sqlite/sqlite-worker.js", import.meta.url)';
+
+/** The thread is part of the bundle: a server that opens its store later than it starts must not load a thread of another build. */
+const withThread = (address: string): Plugin => ({
+  name: "with-thread",
+  setup({ onLoad, onEnd }) {
+    let replaced = 0;
+    onLoad({ filter: /[\\/]sqlite-storage\.ts$/ }, async ({ path }) => {
+      const parts = (await readFile(path, "utf8")).split(THREAD_ADDRESS);
+      replaced += parts.length - 1;
+      return { contents: parts.join(address), loader: "ts" };
+    });
+    onEnd(() => {
+      if (replaced !== 1) throw new Error(`expected ${THREAD_ADDRESS} once in the sources, found it ${replaced} times`);
+    });
+  },
+});
+
+const shared = () =>
+  ({
+    outdir: fromRepository("packages/cli/bundle"),
+    absWorkingDir: REPOSITORY,
+    // The callers write: a bundle appears whole or not at all.
+    write: false,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    conditions: ["@postern/source"],
+    metafile: true,
+    logLevel: "warning",
+    define: { POSTERN_BUILD: JSON.stringify(readBuildInfo()) },
+  }) as const satisfies BuildOptions;
+
+/** For dependencies that are not ECMAScript modules; under a name that no source uses. */
+const REQUIRE =
+  'import { createRequire as bundledRequire } from "node:module"; const require = bundledRequire(import.meta.url);';
+
+/** ECMAScript modules. What the command loads on demand stays in files of its own; all names but the entry's carry a hash of the content. */
+export async function bundleModules(options: { readonly sourcemap: boolean }): Promise<Bundle> {
+  const modules = { ...shared(), ...options, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
+  const thread = await build({ ...modules, entryPoints: { "sqlite-thread": THREAD }, entryNames: "[name]-[hash]" });
+  const address = `new URL("./${basename(scriptOf(thread.outputFiles).path)}", import.meta.url)`;
+  const command = await build({
+    ...modules,
+    entryPoints: { postern: COMMAND },
+    splitting: true,
+    plugins: [withThread(address)],
+  });
+  const files = [...thread.outputFiles, ...command.outputFiles].map(({ path, contents }) => ({
+    name: relative(modules.outdir, path),
+    contents,
+  }));
+  return { files, inputs: inputsOf(thread.metafile, command.metafile) };
+}
+
+/** One CommonJS script without anything beside it, as Node's single executable applications take it. The thread is a `data:` URL in it. */
+export async function bundleScript(): Promise<Bundle> {
+  // Nothing lies beside the program: modules that ask for their own address get one that `createRequire` accepts.
+  const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
+  const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
+  const thread = await build({
+    ...alone,
+    format: "esm",
+    banner: { js: REQUIRE.replace("import.meta.url", define["import.meta.url"]) },
+    define,
+    entryPoints: { "sqlite-thread": THREAD },
+  });
+  const text = Buffer.from(scriptOf(thread.outputFiles).contents).toString("base64");
+  const command = await build({
+    ...alone,
+    format: "cjs",
+    define,
+    plugins: [withThread(`new URL("data:text/javascript;base64,${text}")`)],
+    entryPoints: { postern: COMMAND },
+  });
+  const { contents } = scriptOf(command.outputFiles);
+  return { files: [{ name: ENTRY, contents }], inputs: inputsOf(thread.metafile, command.metafile) };
+}
+
+function scriptOf(files: readonly OutputFile[]): OutputFile {
+  const script = files.find(({ path }) => path.endsWith(".js"));
+  if (script === undefined) throw new Error("esbuild wrote no script");
+  return script;
+}
+
+const inputsOf = (...metafiles: readonly Metafile[]): readonly string[] => [
+  ...new Set(metafiles.flatMap(({ inputs }) => Object.keys(inputs))),
+];

