@@ -67,6 +67,12 @@ const RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "container build",
+    project: "system",
+    paths: ["test/install/container.test.ts"],
+    environment: { CONTAINER_BUILD: 1 },
+  },
+  {
     name: "simulated watch caches",
     project: "system",
     paths: ["test/simulation/watch-cache.test.ts"],

