@@ -23,17 +23,18 @@ it("serves the tour from one file", async () => {
   expect(bom.components.map(({ name }: { name: string }) => name)).toContain("node");
 
   const empty = join(directory.path, "empty");
+  const program = join(empty, "postern");
   mkdirSync(empty);
-  renameSync(join(dist, names[0] ?? ""), join(empty, "postern"));
+  renameSync(join(dist, names[0] ?? ""), program);
   const alone = { cwd: empty, env: {} };
-  await using server = await startInstalled(spawn("./postern", ["serve", "--secure-port", "0"], alone));
+  await using server = await startInstalled(spawn(program, ["serve", "--secure-port", "0"], alone));
   expect(server.output().split("\n")[0]).toMatch(/^Postern is ready at https:/);
   await takeTour({ url: server.url, dataDir: join(empty, "data"), directory: directory.path });
   await server.stop();
   expect(server.output()).not.toContain("Warning");
 
-  const version = JSON.parse(execFileSync("./postern", ["version", "-o", "json"], { ...alone, encoding: "utf8" }));
+  const version = JSON.parse(execFileSync(program, ["version", "-o", "json"], { ...alone, encoding: "utf8" }));
   expect(version).toMatchObject({ node: "v24.21.0", commit: expect.stringMatching(/^([0-9a-f]{40})?$/) });
   // A hundred megabytes of Node are nothing to look through for secrets.
-  rmSync(join(empty, "postern"));
+  rmSync(program);
 });

@@ -25,7 +25,7 @@ const NODE = "/opt/node/bin/node";
 const PATH = "/opt/node/bin:/usr/local/bin:/usr/bin:/bin";
 
 /** Comments and line continuations are gone. */
-export function readDockerfile(path: string): readonly Instruction[] {
+function readDockerfile(path: string): readonly Instruction[] {
   const lines = readFileSync(path, "utf8").split("\n");
   const text = lines.filter((line) => !line.startsWith("#")).join("\n");
   return text
@@ -77,8 +77,9 @@ export async function performDockerfile(path: string, { folder, context, prepare
       if (source === undefined) throw new Error(`COPY from a stage that is not there: ${text}`);
       const paths = words.filter((word) => !word.startsWith("--"));
       copy(source, paths.slice(0, -1), inRoot(paths.at(-1) ?? ""), (paths.at(-1) ?? "").endsWith("/"));
-    } else if (name === "RUN") await run(commandIn(stage, ["/bin/sh", "-c", text]));
-    else if (name === "USER") stage.user = text;
+    } else if (name === "RUN") {
+      await run(commandIn({ ...stage, env: { ...networkSettings(), ...stage.env } }, ["/bin/sh", "-c", text]));
+    } else if (name === "USER") stage.user = text;
     else if (name === "VOLUME") stage.volumes = [...stage.volumes, text];
     else if (name === "ENTRYPOINT") stage.entrypoint = JSON.parse(text) as string[];
     else if (name === "CMD") stage.cmd = JSON.parse(text) as string[];
@@ -89,6 +90,16 @@ export async function performDockerfile(path: string, { folder, context, prepare
   if (stage === undefined) throw new Error("the Dockerfile is empty");
   return stage satisfies Image as Image;
 }
+
+/** How this machine reaches package registries; a container engine passes the proxies on, too. */
+const networkSettings = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value !== undefined && /^(https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|npm_config_registry)$/i.test(name)
+        ? [[name, value]]
+        : [],
+    ),
+  );
 
 function newStage(root: string) {
   for (const name of ["usr", "etc", "proc", "dev", "tmp", "opt/node/bin"])
