@@ -26,7 +26,7 @@ const system = {
 /** What measures memory, or how soon something has happened, or sets clocks: one after the other, when all others are through. */
 const MEASURING = [
   "test/e2e/flat-memory.test.ts",
-  "test/crash/{clock-jumps,leader-standstill,revocation,revocation-time}.test.ts",
+  "test/crash/{clock-jumps,leader-standstill,revocation,revocation-many,revocation-time}.test.ts",
 ];
 
 /** Some of what holds wherever servers keep their objects, in less than a minute; all of it runs on each store by night. */

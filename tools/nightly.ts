@@ -73,6 +73,18 @@ const RUNS: readonly Run[] = [
     environment: { CONTAINER_BUILD: 1 },
   },
   {
+    name: "losing every right with everything open",
+    project: "system",
+    paths: ["test/attacks/open-streams.test.ts"],
+    environment: { ATTACK_STREAMS: "all" },
+  },
+  {
+    name: "revocations by the thousand",
+    project: "measuring",
+    paths: ["test/crash/revocation-many.test.ts"],
+    environment: { REVOCATIONS: 500, REVOCATIONS_WITH_FAULTS: 500, REVOCATION_BATCH: 25 },
+  },
+  {
     name: "simulated watch caches",
     project: "system",
     paths: ["test/simulation/watch-cache.test.ts"],

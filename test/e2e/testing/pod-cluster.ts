@@ -16,8 +16,8 @@ export type PodCluster = AsyncDisposable & {
   readonly certificateAuthorityPem: string;
   /** Requests for exec, attach and port-forward, as they came in. */
   readonly upgrades: readonly IncomingMessage[];
-  /** Connections that have left HTTP and are open. */
-  readonly open: ReadonlySet<Duplex>;
+  /** Connections that have left HTTP, and answers that go on: those that are open. */
+  readonly open: ReadonlySet<Duplex | ServerResponse>;
 };
 
 type Outcome = { readonly code: number };
@@ -29,9 +29,14 @@ const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 } as con
 
 export async function servePodCluster(): Promise<PodCluster> {
   const certificate = createTestCertificate();
-  const server = createServer({ ...certificate }, answer);
+  const open = new Set<Duplex | ServerResponse>();
+  const server = createServer({ ...certificate }, (request, response) => {
+    if (!goesOn(request)) return answer(request, response);
+    open.add(response);
+    response.once("close", () => open.delete(response));
+    response.writeHead(200, { "content-type": "application/json" }).write(FIRST_LINE);
+  });
   const upgrades: IncomingMessage[] = [];
-  const open = new Set<Duplex>();
   const sockets = new WebSocketServer({
     noServer: true,
     handleProtocols: (asked) => [...EXEC_PROTOCOLS, TUNNELED].find((protocol) => asked.has(protocol)) ?? false,
@@ -191,6 +196,13 @@ function answer({ url = "" }: IncomingMessage, response: ServerResponse): void {
 }
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
+const FIRST_LINE = `${JSON.stringify({ type: "ADDED", object: POD })}\n`;
+
+/** Watches, and logs that are followed: they begin, and say nothing more. */
+function goesOn({ url = "" }: IncomingMessage): boolean {
+  const { searchParams } = new URL(url, "https://pod");
+  return searchParams.has("watch") || searchParams.has("follow");
+}
 
 /** No faster than it is taken. */
 function* zeros(total: number): Generator<Buffer> {

@@ -3,6 +3,7 @@
 
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
+import { combinedRights, type Rights } from "./rights.ts";
 
 /** What is asked, in terms that do not depend on how it arrived. */
 export type AuthorizationAttributes = {
@@ -31,6 +32,8 @@ export const NO_OPINION: AuthorizationDecision = { verdict: "no-opinion", reason
 
 export type Authorizer = {
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
+  /** What the decisions follow from, so that those about what lasts can be made again. Absent: each is for good. */
+  readonly rights?: Rights;
 };
 
 export type ResourceRule = {
@@ -65,17 +68,26 @@ export type OuterAuthorizer = Authorizer & {
 
 /** A list of authorizers is an authorizer: the first with an opinion decides. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  const rights = authorizers.flatMap((authorizer) => (authorizer.rights === undefined ? [] : [authorizer.rights]));
   return {
-    async authorize(attributes) {
-      const reasons: string[] = [];
-      for (const authorizer of authorizers) {
-        const decision = await authorizer.authorize(attributes);
-        if (decision.verdict !== "no-opinion") return decision;
-        if (decision.reason !== "") reasons.push(decision.reason);
-      }
-      return { verdict: "no-opinion", reason: reasons.join("\n") };
-    },
+    ...(rights.length === 0 ? {} : { rights: combinedRights(rights) }),
+    authorize: (attributes) => firstOpinion(authorizers, attributes, []),
   };
+}
+
+/** At once where every authorizer that is asked decides at once. */
+function firstOpinion(
+  [authorizer, ...others]: readonly Authorizer[],
+  attributes: AuthorizationAttributes,
+  reasons: readonly string[],
+): AuthorizationDecision | Promise<AuthorizationDecision> {
+  if (authorizer === undefined) return { verdict: "no-opinion", reason: reasons.join("\n") };
+  const orOthers = (decision: AuthorizationDecision) => {
+    if (decision.verdict !== "no-opinion") return decision;
+    return firstOpinion(others, attributes, decision.reason === "" ? reasons : [...reasons, decision.reason]);
+  };
+  const decision = authorizer.authorize(attributes);
+  return decision instanceof Promise ? decision.then(orOthers) : orOthers(decision);
 }
 
 /** A list of resolvers is a resolver: the user may do what any of them tells. */

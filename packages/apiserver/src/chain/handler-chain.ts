@@ -8,6 +8,7 @@ import { createAuditIds } from "../audit/audit-id.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
 import { anonymousUser } from "../authentication/user-info.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
+import { OpenRequests } from "../authorization/open-requests.ts";
 import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
@@ -56,6 +57,8 @@ export type HandlerChainDeps = {
   /** Default 60 seconds. */
   readonly requestTimeoutMs?: number;
   readonly isLongRunning?: LongRunningCheck;
+  /** Shared with other chains. Absent: the chain has its own. */
+  readonly openRequests?: OpenRequests;
   /** Requests whose impersonation `next` decides about. Absent: none. */
   readonly leavesImpersonation?: ImpersonationOptions["leavesImpersonation"];
   /** Whether a resource exists here. Metrics name no others, of which anybody could make up any number. */
@@ -75,6 +78,7 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
     rateLimits: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
     isLongRunning,
+    openRequests: options.openRequests ?? new OpenRequests({ clock, scheduler }),
     ...options,
     clock,
     scheduler,
@@ -115,6 +119,7 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
       caller: anonymousUser,
       credential: undefined,
       outerAuthorizer: undefined,
+      open: undefined,
       warnings: createWarningRecorder(),
       audit: unrecorded(auditIdOf(headerOf(request, "audit-id"))),
       signal: request.signal,

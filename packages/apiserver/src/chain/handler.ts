@@ -4,6 +4,7 @@ import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { OuterAuthorizer } from "../authorization/authorizer.ts";
+import type { OpenRequest } from "../authorization/open-requests.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -26,6 +27,8 @@ export type RequestContext = {
    * credential opens. Absent: the surface was reached directly.
    */
   readonly outerAuthorizer?: OuterAuthorizer | undefined;
+  /** Takes the decisions that a request which lasts was let in by, so that they are made again. Absent: it does not last. */
+  readonly open?: OpenRequest | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
   /** Client gone, deadline passed, credential revoked, or server stopping: whichever comes first. */

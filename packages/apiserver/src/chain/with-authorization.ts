@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go
 
 import type { AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
+import { authorizeAsLongAsOpen } from "../authorization/open-requests.ts";
 import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { authorizationAttributesOf, forbiddenErrorFor } from "./authorization-attributes.ts";
@@ -29,7 +30,7 @@ export function withAuthorization(next: Handler, { authorizer, metrics, clock }:
     let result: AuthorizationResult = "error";
     let decision: AuthorizationDecision;
     try {
-      decision = await authorizer.authorize(attributes);
+      decision = await authorizeAsLongAsOpen(authorizer, attributes, context.open);
       result = RESULTS[decision.verdict];
     } finally {
       metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);

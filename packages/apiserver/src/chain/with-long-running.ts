@@ -1,6 +1,7 @@
-// Ends requests that last when they must not go on: the credential was revoked, or the server stops.
+// Ends requests that last when they must not go on: the credential was revoked, a right was lost, or the server stops.
 
 import { serviceUnavailableError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import type { OpenRequests } from "../authorization/open-requests.ts";
 import { requestLabelsOf } from "../metrics/request-labels.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { LongRunningCheck } from "../request/long-running.ts";
@@ -13,18 +14,20 @@ export type WithLongRunningDeps = {
   readonly isLongRunning: LongRunningCheck;
   readonly isServed: (info: RequestInfo) => boolean;
   readonly metrics: ServerMetrics;
+  readonly openRequests: OpenRequests;
 };
 
-export function withLongRunning(next: Handler, { isLongRunning, isServed, metrics }: WithLongRunningDeps): Handler {
+export function withLongRunning(next: Handler, deps: WithLongRunningDeps): Handler {
+  const { isLongRunning, isServed, metrics, openRequests } = deps;
   // One listener per server: a signal with thousands of them is slow to add to.
-  const openRequests = new WeakMap<AbortSignal, Set<ApiRequest>>();
+  const requestsOfServers = new WeakMap<AbortSignal, Set<ApiRequest>>();
   const track = (request: ApiRequest): Disposable => {
     const { serverStopping } = request;
     if (serverStopping === undefined) return { [Symbol.dispose]: () => undefined };
-    let open = openRequests.get(serverStopping);
+    let open = requestsOfServers.get(serverStopping);
     if (open === undefined) {
       open = new Set();
-      openRequests.set(serverStopping, open);
+      requestsOfServers.set(serverStopping, open);
       abortAllOn(serverStopping, open);
     }
     const requests = open.add(request);
@@ -34,7 +37,9 @@ export function withLongRunning(next: Handler, { isLongRunning, isServed, metric
 
   const guard: Handler = async (context) => {
     const { request, info, credential } = context;
+    const open = openRequests.begin((reason) => request.abort?.(reason));
     const handles = [
+      open,
       track(request),
       metrics.requests.longRunning(requestLabelsOf(request, info, isServed(info))),
       credential?.onRevoked?.(() => request.abort?.(unauthorizedError())),
@@ -43,7 +48,7 @@ export function withLongRunning(next: Handler, { isLongRunning, isServed, metric
       for (const handle of handles) handle?.[Symbol.dispose]();
     };
     try {
-      return afterResponse(await next(context), release);
+      return afterResponse(await next({ ...context, open }), release);
     } catch (error) {
       release();
       throw error;

@@ -274,6 +274,12 @@ describe("watches", () => {
     expect(await byRole("MODIFIED p-a/v1")).toEqual(["MODIFIED p-a/v1"]);
 
     sources.rbac.setRole("", "new", []);
+    sources.rbac.setBinding({
+      name: "adam",
+      namespace: "",
+      subjects: [{ kind: "User", name: "adam", namespace: "" }],
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "new" },
+    });
     await putInstance("p-a/v1", { owner: { user: "adam" }, displayName: "2" });
     expect(await byRole("ENDED 410")).toEqual(["ENDED 410"]);
   });

@@ -54,6 +54,8 @@ async function watchVisible(
   watch: NonNullable<ResourceStorage["watch"]>,
   { context, query, observer }: WatchCall,
 ): Promise<Disposable> {
+  const { rights } = visibility;
+  const decidedAt = rights.version;
   const { visible, isOutdated } = visibility.follow(context, resource);
   let over = false;
   let inner: Disposable | undefined;
@@ -80,6 +82,8 @@ async function watchVisible(
     },
   });
   if (over) inner[Symbol.dispose]();
+  // Also where nothing happens that would be judged: a client may show what is not for its user any more.
+  context.open?.keep({ rights, decidedAt, holds: () => !endsNow(), onLost: () => {} });
   return inner;
 }
 

@@ -48,6 +48,26 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
   return { name: user.name, groups: [...new Set(groups)] };
 }
 
+/** Each opens what those before it open. */
+const ROLES_IN_ORDER: readonly string[] = ["view", "edit", "admin", "cluster-admin"];
+
+/** Whether who came in as `then`, and would come in as `now`, has lost nothing by it. */
+export function isKeptInside(
+  then: InsideIdentity,
+  now: InsideIdentity,
+  { names }: Pick<InsideSources, "names">,
+): boolean {
+  const prefix = names.insideRoleGroup("");
+  const rankOf = (group: string): number =>
+    group.startsWith(prefix) ? ROLES_IN_ORDER.indexOf(group.slice(prefix.length)) : -1;
+  const highest = Math.max(-1, ...now.groups.map(rankOf));
+  const isKept = (group: string): boolean => {
+    const rank = rankOf(group);
+    return now.groups.includes(group) || (rank >= 0 && rank <= highest);
+  };
+  return now.name === then.name && then.groups.every(isKept);
+}
+
 /** The groups alone. */
 export const insideGroups = (user: UserInfo, place: InstancePlace, sources: InsideSources): readonly string[] =>
   insideIdentity(user, place, sources).groups;

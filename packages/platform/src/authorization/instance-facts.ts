@@ -3,6 +3,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { ChangeListeners, type Rights } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -25,9 +26,8 @@ export type InstanceFact = {
   readonly extraAccessRules: readonly ExtraAccessRule[];
 };
 
-export type InstanceFacts = {
-  /** Goes up when what opens any instance changes, and not with every write of one. */
-  readonly version: number;
+/** The version goes up when what opens any instance changes, and not with every write of one. */
+export type InstanceFacts = Rights & {
   get(resource: InstanceResource, namespace: string, name: string): InstanceFact | undefined;
   /** What an object says of itself, which may be older or newer than what `get` knows. */
   of(object: CachedObject): InstanceFact;
@@ -78,6 +78,11 @@ export function createInstanceFacts(
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
   const byObject = new WeakMap<CachedObject, InstanceFact>();
   let version = 0;
+  const listeners = new ChangeListeners();
+  const change = (): void => {
+    version++;
+    listeners.call();
+  };
 
   const follow = (resource: InstanceResource): Disposable => {
     const byNamespace = facts[resource];
@@ -91,12 +96,12 @@ export function createInstanceFacts(
       byObject.set(object, fact);
       if (fact === known) return;
       byNamespace.set(namespace, byName.set(name, fact));
-      version++;
+      change();
     };
     return followView(views[resource], scheduler, {
       replace(objects) {
         byNamespace.clear();
-        version++;
+        change();
         for (const object of objects) put(object);
       },
       put,
@@ -105,7 +110,7 @@ export function createInstanceFacts(
         const byName = byNamespace.get(namespace);
         if (byName?.delete(name) !== true) return;
         if (byName.size === 0) byNamespace.delete(namespace);
-        version++;
+        change();
       },
     });
   };
@@ -115,6 +120,7 @@ export function createInstanceFacts(
     get version() {
       return version;
     },
+    onChange: (listener) => listeners.add(listener),
     get: (resource, namespace, name) => facts[resource].get(namespace)?.get(name),
     of: (object) => byObject.get(object) ?? readInstanceFact(object.decode()),
     entries: (resource, namespace) => facts[resource].get(namespace)?.entries() ?? NONE,

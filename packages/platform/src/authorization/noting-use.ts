@@ -7,6 +7,7 @@ import { managementRequest } from "./request-target.ts";
 
 /** For the handler chain alone: what the server asks about others is no use of theirs. */
 export const notingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
+  rights: authorizer.rights,
   authorize(attributes) {
     const request = managementRequest(attributes);
     const decision = authorizer.decide(request, attributes);

@@ -7,7 +7,6 @@ import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { DecisionSources } from "./decision.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
 import { clusterRoleRules, projectRolesOf } from "./owner-rights.ts";
-import type { ProjectFacts } from "./project-facts.ts";
 import { getRequest, type TargetedRequest } from "./request-target.ts";
 
 export type OpenNames = { readonly all: boolean; readonly some: ReadonlySet<string> };
@@ -36,14 +35,10 @@ export function createOpenNames({
 /** What is open in each namespace that was asked for, found out once. */
 export class KnownOpenNames {
   readonly #find: (namespace: string) => OpenNames;
-  readonly #projects: Pick<ProjectFacts, "version">;
   readonly #byNamespace = new Map<string, OpenNames>();
-  #projectsVersion: number;
 
-  constructor(find: (namespace: string) => OpenNames, projects: Pick<ProjectFacts, "version">) {
+  constructor(find: (namespace: string) => OpenNames) {
     this.#find = find;
-    this.#projects = projects;
-    this.#projectsVersion = projects.version;
   }
 
   in(namespace: string): OpenNames {
@@ -54,11 +49,10 @@ export class KnownOpenNames {
     return found;
   }
 
-  /** Whether a change of memberships, since this was last asked, opens other names than are known. */
-  membershipsChanged(): boolean {
-    if (this.#projects.version === this.#projectsVersion) return false;
-    this.#projectsVersion = this.#projects.version;
-    return [...this.#byNamespace].some(([namespace, known]) => !sameNames(known, this.#find(namespace)));
+  /** Whether other names are open in a namespace now. One that was not asked for may have been, by whoever listed before. */
+  isOutdated(namespace: string): boolean {
+    const known = this.#byNamespace.get(namespace);
+    return known === undefined || !sameNames(known, this.#find(namespace));
   }
 }
 

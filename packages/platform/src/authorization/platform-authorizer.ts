@@ -1,6 +1,7 @@
 // The one decision point: whether a request may proceed, whichever way it came.
 
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { Rights } from "@postern/apiserver/authorization/rights";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import {
   type DecisionSources,
@@ -26,8 +27,8 @@ export type PlatformAuthorizer = Authorizer & {
   decide(request: PlatformRequest, subject: Subject): PlatformDecision;
   /** The same decision with every condition judged, also those behind the first that fails. */
   explainDecision(request: PlatformRequest, subject: Subject): Explanation;
-  /** Goes up with every change of roles, memberships or ownership. */
-  readonly rightsVersion: number;
+  /** Roles, memberships and ownership; whether the key of a request is good is for its credential to tell. */
+  readonly rights: Rights;
 };
 
 const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "", annotations: {} };
@@ -40,7 +41,8 @@ const REFUSALS = {
 
 export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuthorizer {
   const { names, keys } = sources;
-  const rights = createUserRights(sources);
+  const userRights = createUserRights(sources);
+  const { rights } = userRights;
   const memo = new DecisionMemo();
   const rightAnnotation = names.key("authorization-right");
   const scopeAnnotation = names.key("authorization-scope");
@@ -73,7 +75,7 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
     if (isServerItself(subject)) return MASTERS;
     const { key } = standing;
     return memo.recall(rights.version, subject.user, key, request, () =>
-      judge(rights.of(subject.user, request), scopeOf(request, subject, key)),
+      judge(userRights.of(subject.user, request), scopeOf(request, subject, key)),
     );
   };
 
@@ -85,7 +87,7 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
       const standing = keyStanding(subject, keys);
       const right: Pick<UserRight, "allowed" | "reason"> = isServerItself(subject)
         ? { allowed: true, reason: "the server's own work" }
-        : rights.of(subject.user, request);
+        : userRights.of(subject.user, request);
       const scope = standing.good ? scopeOf(request, subject, standing.key) : undefined;
       const steps: readonly DecisionStep[] = [
         { step: "key", passed: standing.good, reason: standing.good ? "" : standing.cause },
@@ -94,9 +96,7 @@ export function createPlatformAuthorizer(sources: DecisionSources): PlatformAuth
       ];
       return { decision, steps };
     },
-    get rightsVersion() {
-      return rights.version;
-    },
+    rights,
   };
 }
 

@@ -3,6 +3,8 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { ChangeLog } from "@postern/apiserver/authorization/change-log";
+import { ChangeListeners, type Rights } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
@@ -19,9 +21,13 @@ export type ProjectMember = {
 
 export type ProjectFact = { readonly owner: Owner; readonly members: readonly ProjectMember[] };
 
-export type ProjectFacts = {
-  /** Goes up when who belongs to any project changes. */
-  readonly version: number;
+/** A project as it was and as it is, as far as it is known of both. */
+export type ProjectChange = { readonly project: string; readonly facts: readonly ProjectFact[] };
+
+/** The version goes up when who belongs to any project changes. */
+export type ProjectFacts = Rights & {
+  /** The changes that led beyond a version; undefined where they are not known any more. */
+  changesSince(version: number): readonly ProjectChange[] | undefined;
   get(project: string): ProjectFact | undefined;
   /** What an object says of itself, which may be older or newer than what `get` knows. */
   of(object: CachedObject): ProjectFact;
@@ -47,6 +53,15 @@ export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): 
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
   const byObject = new WeakMap<CachedObject, ProjectFact>();
   let version = 0;
+  const listeners = new ChangeListeners();
+  const log = new ChangeLog<ProjectChange>();
+  /** Without a change that says which project it concerns, every one. */
+  const change = (made?: ProjectChange): void => {
+    version++;
+    if (made === undefined) log.forget(version);
+    else log.add(version, made);
+    listeners.call();
+  };
   const put = (object: CachedObject): void => {
     const project = object.decode();
     const { name = "" } = project.metadata;
@@ -56,23 +71,29 @@ export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): 
     byObject.set(object, fact);
     if (fact === known) return;
     facts.set(name, fact);
-    version++;
+    change({ project: name, facts: known === undefined ? [fact] : [known, fact] });
   };
   const followed = followView(projects, scheduler, {
     replace(objects) {
       facts.clear();
-      version++;
+      change();
       for (const object of objects) put(object);
     },
     put,
     delete(object) {
-      if (facts.delete(object.decode().metadata.name ?? "")) version++;
+      const { name = "" } = object.decode().metadata;
+      const known = facts.get(name);
+      if (known === undefined) return;
+      facts.delete(name);
+      change({ project: name, facts: [known] });
     },
   });
   return {
     get version() {
       return version;
     },
+    changesSince: (since) => log.since(since),
+    onChange: (listener) => listeners.add(listener),
     get: (project) => facts.get(project),
     of: (object) => byObject.get(object) ?? readProjectFact(object.decode()),
     entries: () => facts.entries(),

@@ -2,6 +2,7 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import { combinedRights, type Rights } from "@postern/apiserver/authorization/rights";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAuthenticated } from "./caller.ts";
 import type { DecisionCode, DecisionSources } from "./decision.ts";
@@ -15,8 +16,8 @@ export type UserRight =
   | { readonly allowed: false; readonly reason: string };
 
 export type UserRights = {
-  /** Goes up with every change that may change an answer. */
-  readonly version: number;
+  /** What the answers follow from. */
+  readonly rights: Rights;
   of(user: UserInfo, request: PlatformRequest): UserRight;
 };
 
@@ -25,10 +26,7 @@ export function createUserRights(sources: Omit<DecisionSources, "keys">): UserRi
   const roles = createRbacAuthorizer({ source: rbac });
   const ownership = { names, roles: rbac, projects, instances };
   return {
-    get version() {
-      // Each part only ever goes up, so the sum is the same only when every part is.
-      return rbac.version + projects.version + instances.version;
-    },
+    rights: combinedRights([rbac, projects, instances]),
     of(user, request) {
       const asked = request.target === "Management" ? request.inner : useRequest(request, names);
       const byRole = roles.authorize({ ...asked, user, apiVersion: "*" });

@@ -4,12 +4,14 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-source";
+import { combinedRights, type Rights } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import { createOpenNames, KnownOpenNames } from "./open-names.ts";
-import { identityRight, instanceRight, ownRight, projectRight, type Right } from "./owner-rights.ts";
+import { identityRight, instanceRight, ownRight, projectRight, projectRolesOf, type Right } from "./owner-rights.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./request-target.ts";
 import { inScope } from "./scope.ts";
 
@@ -23,6 +25,8 @@ export type FollowedVisibility = {
 };
 
 export type Visibility = {
+  /** What it follows from, beside the objects themselves. */
+  readonly rights: Rights;
   /** As of now: for one list. */
   visibleTo(subject: Subject, resource: FilteredResource): VisibleObjects;
   follow(subject: Subject, resource: FilteredResource): FollowedVisibility;
@@ -53,8 +57,43 @@ export function createVisibility(sources: DecisionSources): Visibility {
     const seesAll = (): boolean => openNames(user, resource, "").all;
     const sawAll = seesAll();
     const isUnscoped = key?.restrictions === undefined;
-    const opened = new KnownOpenNames((namespace) => openNames(user, resource, namespace), projects);
-    const { version: rolesVersion } = rbac;
+    const opened = new KnownOpenNames((namespace) => openNames(user, resource, namespace));
+    let { version: rolesVersion } = rbac;
+    let { version: projectsVersion } = projects;
+
+    /** Whether roles or bindings have changed that concern the user, since this was last asked. */
+    const rolesChanged = (): boolean => {
+      if (rbac.version === rolesVersion) return false;
+      const changes = rbac.changesSince(rolesVersion);
+      rolesVersion = rbac.version;
+      // Only who saw everything, and still does, need not look closer.
+      if (sawAll && seesAll()) return false;
+      return changes === undefined || changes.some((change) => concerns(change, user));
+    };
+    const concerns = ({ users, groups, clusterRole }: RbacChange, { name, groups: own }: UserInfo): boolean =>
+      users.has(name) ||
+      own.some((group) => groups.has(group)) ||
+      (clusterRole !== undefined && isMemberAs(clusterRole));
+    const isMemberAs = (clusterRole: string): boolean => {
+      for (const [, fact] of projects.entries()) {
+        if (projectRolesOf(user, fact, names).includes(clusterRole)) return true;
+      }
+      return false;
+    };
+
+    /** The same for memberships, which open what is in the namespaces of projects. */
+    const membershipsChanged = (): boolean => {
+      if (projects.version === projectsVersion) return false;
+      const changes = projects.changesSince(projectsVersion);
+      projectsVersion = projects.version;
+      if (!isInstanceResource(resource) || (sawAll && seesAll())) return false;
+      if (changes === undefined) return true;
+      return changes.some(
+        ({ project, facts }) =>
+          facts.some((fact) => projectRolesOf(user, fact, names).length > 0) &&
+          opened.isOutdated(names.projectNamespace(project)),
+      );
+    };
 
     const isVisible = (object: CachedObject): boolean => {
       const { namespace, name } = placeOf(object.key, isInstanceResource(resource));
@@ -70,9 +109,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
       isOutdated() {
         const now = keyStanding(subject, keys);
         if (!now.good || !opensTheSame(now.key, key)) return true;
-        if (rbac.version === rolesVersion) return opened.membershipsChanged();
-        // Roles change seldom; only who saw everything, and still does, need not look again.
-        return !sawAll || !seesAll();
+        return rolesChanged() || membershipsChanged();
       },
     };
   };
@@ -81,7 +118,11 @@ export function createVisibility(sources: DecisionSources): Visibility {
     key?.restrictions === undefined ||
     inScope(key.restrictions, managementRequest(request), { names, user, owner: key.owner }).open;
 
-  return { follow, visibleTo: (subject, resource) => follow(subject, resource).visible };
+  return {
+    rights: combinedRights([rbac, projects]),
+    follow,
+    visibleTo: (subject, resource) => follow(subject, resource).visible,
+  };
 }
 
 /** A key's record also changes when it is used, which changes nothing that it opens. */

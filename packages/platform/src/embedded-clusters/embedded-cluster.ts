@@ -15,6 +15,7 @@ import {
 import type { ServiceAccountKey } from "@postern/apiserver/authentication/service-account-tokens/service-account-key";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { authorizeAsLongAsOpen } from "@postern/apiserver/authorization/open-requests";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -162,7 +163,7 @@ async function decideAndRoute(
   { authorizer, route }: Pick<StandardSurface, "authorizer" | "route">,
 ): Promise<ApiResponse> {
   const attributes = authorizationAttributesOf(context);
-  const { verdict, reason } = await authorizer.authorize(attributes);
+  const { verdict, reason } = await authorizeAsLongAsOpen(authorizer, attributes, context.open);
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
   return await route(context);
 }

@@ -47,7 +47,7 @@ export type UpstreamConnections = Disposable & {
   send(request: UpstreamRequest): Promise<UpstreamAnswer>;
   /** Requests under way. */
   readonly active: number;
-  /** Lets what is under way come to its end, and closes the connections then. */
+  /** Cuts what lasts, lets all else that is under way come to its end, and closes the connections then. */
   retire(): void;
 };
 
@@ -57,6 +57,8 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
   const dialer = createUpstreamDialer(target, { addresses, resolve, idleTimeoutMs: limits.idleTimeoutMs });
   const upgraded = new Set<Socket>();
+  /** What ends the requests that last. */
+  const lasting = new Set<(reason: Error) => void>();
   let retired = false;
   const closeWhenIdle = (): void => {
     if (retired && slots.active === 0) dialer.close();
@@ -64,9 +66,14 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
   const slots = createRequestSlots(limits, closeWhenIdle);
 
   /** The slot is given back when nothing of the exchange is under way any more, which outlasts the request where it is upgraded. */
-  async function sendOnce(asked: UpstreamRequest): Promise<UpstreamAnswer> {
-    asked.signal.throwIfAborted();
-    const release = slots.take(asked.upgrade === true);
+  async function sendOnce(wanted: UpstreamRequest): Promise<UpstreamAnswer> {
+    wanted.signal.throwIfAborted();
+    const giveBack = slots.take(wanted.upgrade === true);
+    const { asked, done } = endingWithTarget(wanted, lasting);
+    const release = (): void => {
+      done();
+      giveBack();
+    };
     const onUpgraded = (socket: Socket): void => {
       upgraded.add(socket);
       socket.once("close", () => {
@@ -102,12 +109,33 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
     },
     retire() {
       retired = true;
+      for (const end of [...lasting]) end(new Error("the cluster is reached in another way now"));
       closeWhenIdle();
     },
     [Symbol.dispose]() {
       retired = true;
       dialer.close();
       for (const socket of upgraded) socket.destroy();
+    },
+  };
+}
+
+/** A request that lasts ends with its own signal, and with whatever calls what it puts among `lasting`. */
+function endingWithTarget(
+  wanted: UpstreamRequest,
+  lasting: Set<(reason: Error) => void>,
+): { readonly asked: UpstreamRequest; readonly done: () => void } {
+  if (wanted.lasts !== true) return { asked: wanted, done: () => {} };
+  const ending = new AbortController();
+  const end = (reason: unknown): void => ending.abort(reason);
+  const onAbort = (): void => end(wanted.signal.reason);
+  wanted.signal.addEventListener("abort", onAbort, { once: true });
+  lasting.add(end);
+  return {
+    asked: { ...wanted, signal: ending.signal },
+    done() {
+      lasting.delete(end);
+      wanted.signal.removeEventListener("abort", onAbort);
     },
   };
 }

@@ -2,12 +2,15 @@
 
 import { createNamespaceLifecycle } from "@postern/apiserver/admission/namespace-lifecycle";
 import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/owner-references";
+import type { Rights } from "@postern/apiserver/authorization/rights";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -25,6 +28,7 @@ import { createObjectLookup, type ObjectLookup } from "../resources/object-looku
 import type { RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
 import { type ClusterBackends, createClusterBackends } from "./cluster-backends.ts";
+import { createDestinationChanges } from "./destination-changes.ts";
 import { disableKey } from "./disable-key.ts";
 import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
@@ -51,6 +55,8 @@ export type ManagementSurfaceOptions = {
 export type ManagementSurface = ApiSurface &
   ClusterBackends & {
     readonly lookup: ObjectLookup;
+    /** What proxied requests reach follows from it. */
+    readonly destinations: Rights;
     readonly mint: KeyMint;
     readonly recordKeyEvent: RecordKeyEvent;
     /** Takes faults of work that no request waits for. */
@@ -96,6 +102,21 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     queueMetrics: metrics.workQueues,
     onError,
   });
+
+  const viewOf = (group: string, resource: string, namespaced: boolean): ViewPrefix => {
+    const { prefix } = createResourceKeys(MANAGEMENT, { group, resource, namespaced });
+    return { view: cache.view(prefix), prefix };
+  };
+  const destinations = createDestinationChanges(
+    [
+      viewOf(names.managementGroup, "virtualclusterinstances", true),
+      viewOf(names.managementGroup, "spaceinstances", true),
+      viewOf(names.managementGroup, "clusters", false),
+      viewOf(names.managementGroup, "projects", false),
+      viewOf("", "secrets", true),
+    ],
+    runtime.scheduler,
+  );
 
   const surface = createApiSurface({
     composition: MANAGEMENT,
@@ -149,10 +170,15 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     ...surface,
     ...clusters,
     lookup,
+    destinations,
     mint,
     recordKeyEvent,
     onError,
     queueMetrics: metrics.workQueues,
+    [Symbol.dispose]() {
+      destinations[Symbol.dispose]();
+      clusters[Symbol.dispose]();
+    },
   };
 }
 

@@ -17,7 +17,9 @@ export function createProxyCertificateAuthenticator(...sources: DestinationSourc
       if (request.peerCertificate() === undefined) return undefined;
       const path = parseProxyPath(request.path);
       if (path === undefined) return undefined;
-      return await findVirtualCluster(path, ...sources)?.().authenticateCertificate(below(request, path));
+      return await findVirtualCluster(path, ...sources)
+        ?.open()
+        .authenticateCertificate(below(request, path));
     },
   };
 }
@@ -30,8 +32,8 @@ export function createProxyServiceAccountAuthenticator(...sources: DestinationSo
       if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
       const path = parseProxyPath(request.path);
       if (path === undefined) return undefined;
-      const open = findVirtualCluster(path, ...sources) ?? findSpace(path, ...sources);
-      return await open?.().authenticateServiceAccount?.(below(request, path));
+      const found = findVirtualCluster(path, ...sources) ?? findSpace(path, ...sources);
+      return await found?.open().authenticateServiceAccount?.(below(request, path));
     },
   };
 }

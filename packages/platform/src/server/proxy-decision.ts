@@ -18,11 +18,14 @@ export function assertAllowed(
   if (isInsideIdentity(context)) return;
   const { request, user, credential, audit } = context;
   const proxied = proxyRequest(path, request.method, request.query);
-  const decision = authorizer.decide(proxied, { user, credential });
+  const decidedAt = authorizer.rights.version;
+  const decide = () => authorizer.decide(proxied, { user, credential });
+  const decision = decide();
   for (const [key, value] of Object.entries(decision.annotations)) audit.annotate(key, value);
   if (decision.verdict !== "allow")
     throw forbiddenErrorFor({ ...useOf(path, names), user, credential }, decision.reason);
   usage.note(proxied, { user, credential });
+  context.open?.keep({ rights: authorizer.rights, decidedAt, holds: () => decide().verdict === "allow" });
 }
 
 /** Holds what a request does inside to what its key opens there: what is done is asked about, and by whom is known here. */
@@ -40,6 +43,7 @@ export function createOuterAuthorizer(
 /** The route itself decides by what is asked behind the proxy. Acting as somebody else is decided here, as in the management API. */
 export function createProxyAuthorizer({ authorizer }: Pick<PlatformCore, "authorizer">): Authorizer {
   return {
+    rights: authorizer.rights,
     authorize(attributes) {
       if (attributes.verb !== "impersonate") return { verdict: "allow", reason: "" };
       return authorizer.authorize(attributes);

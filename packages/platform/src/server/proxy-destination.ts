@@ -4,6 +4,8 @@ import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ProxyPath } from "../authorization/proxy-target.ts";
+import type { SpaceInstance } from "../resources/space-instances/space-instance.ts";
+import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
 import type { ManagementSurface } from "./management-surface.ts";
@@ -15,26 +17,40 @@ export type DestinationSources = readonly [
   Pick<ManagementSurface, "lookup" | "backends" | "spaces">,
 ];
 
-/** Undefined where the path leads to no virtual cluster that there is. The result throws ApiError 503 for one out of reach. */
+/** The object that a path leads to. */
+export type FoundInstance<Backend> = {
+  readonly uid: string;
+  /** Where it lives; "" for one that lives in no cluster of the platform's. */
+  readonly cluster: string;
+  /** Throws ApiError 503 for one out of reach. */
+  open(): Backend;
+};
+
+/** Undefined where the path leads to no virtual cluster that there is. */
 export function findVirtualCluster(
   { destination }: ProxyPath,
   ...[{ names }, { lookup, backends }]: DestinationSources
-): (() => VirtualClusterBackend) | undefined {
+): FoundInstance<VirtualClusterBackend> | undefined {
   if (destination.target !== "ProjectVirtualCluster") return undefined;
   const namespace = names.projectNamespace(destination.project);
   const instance = lookup.virtualClusterInstance(namespace, destination.virtualCluster);
-  return instance === undefined ? undefined : () => backends.backendOf(instance);
+  return instance === undefined ? undefined : found(instance, () => backends.backendOf(instance));
 }
 
 /** The same for spaces. */
 export function findSpace(
   { destination }: ProxyPath,
   ...[{ names }, { lookup, spaces }]: DestinationSources
-): (() => SpaceBackend) | undefined {
+): FoundInstance<SpaceBackend> | undefined {
   if (destination.target !== "ProjectSpace") return undefined;
   const instance = lookup.spaceInstance(names.projectNamespace(destination.project), destination.space);
-  return instance === undefined ? undefined : () => spaces.spaceOf(instance);
+  return instance === undefined ? undefined : found(instance, () => spaces.spaceOf(instance));
 }
+
+const found = <Backend>(
+  { metadata, spec }: VirtualClusterInstance | SpaceInstance,
+  open: () => Backend,
+): FoundInstance<Backend> => ({ uid: metadata.uid ?? "", cluster: spec?.clusterRef?.cluster ?? "", open });
 
 /** The request as the virtual cluster sees it, its path written anew from the one that was decided about. */
 export function below(request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest {

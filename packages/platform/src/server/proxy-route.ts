@@ -12,9 +12,10 @@ import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
 import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request/long-running";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { type InstancePlace, insideIdentity, instanceAt } from "../authorization/inside-groups.ts";
+import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
 import { parseProxyPath } from "../authorization/proxy-target.ts";
 import { isLocalCluster } from "../resources/clusters/cluster.ts";
+import { allowsCluster } from "../resources/projects/allowed-clusters.ts";
 import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
 import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
@@ -22,12 +23,12 @@ import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 import { assertAllowed, createOuterAuthorizer } from "./proxy-decision.ts";
-import { below, findSpace, findVirtualCluster } from "./proxy-destination.ts";
+import { below, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 import { refuseRemoteGrants } from "./refuse-remote-grants.ts";
 
 export function createProxyRoute(
   core: PlatformCore,
-  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached">,
+  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached" | "destinations">,
 ): Handler {
   return async (context) => {
     const path = parseProxyPath(context.request.path);
@@ -38,30 +39,66 @@ export function createProxyRoute(
     const { destination } = path;
     switch (destination.target) {
       case "ProjectVirtualCluster":
-        return await toInstance(inner, destination, findVirtualCluster(path, core, surface), core);
+        return await toInstance(inner, destination, () => findVirtualCluster(path, core, surface), core, surface);
       case "ProjectSpace":
-        return await toInstance(inner, destination, findSpace(path, core, surface), core);
+        return await toInstance(inner, destination, () => findSpace(path, core, surface), core, surface);
       case "Cluster":
         return await toCluster(inner, destination.cluster, core, surface);
     }
   };
 }
 
-/** `open` is undefined where there is no such virtual cluster or space. */
+/** `find` gives undefined where there is no such virtual cluster or space. */
 async function toInstance(
   context: RequestContext,
   place: InstancePlace,
-  open: (() => VirtualClusterBackend | SpaceBackend) | undefined,
-  { names, sources }: PlatformCore,
+  find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
+  { names, sources, authorizer }: PlatformCore,
+  { lookup, destinations }: Pick<ManagementSurface, "lookup" | "destinations">,
 ): Promise<ApiResponse> {
-  if (open === undefined) {
+  const found = find();
+  if (found === undefined) {
     const { resource, name } = instanceAt(place);
     throw notFoundError({ group: names.managementGroup, resource }, name);
   }
-  const user = isInsideIdentity(context) ? context.user : insideIdentity(context.user, place, sources);
-  const backend = open();
+  mayBePlaced(found, place, lookup);
+  const identify = () => insideIdentity(context.user, place, sources);
+  const isOwnIdentity = isInsideIdentity(context);
+  const user = isOwnIdentity ? context.user : identify();
+  const backend = found.open();
+  const { rights } = authorizer;
+  // What it was let in as was said to the cluster once, which does not learn that it is no more.
+  if (!isOwnIdentity)
+    context.open?.keep({ rights, decidedAt: rights.version, holds: () => isKeptInside(user, identify(), sources) });
+  context.open?.keep({
+    rights: destinations,
+    decidedAt: destinations.version,
+    holds() {
+      const now = find();
+      if (now === undefined || now.uid !== found.uid) return false;
+      mayBePlaced(now, place, lookup);
+      return isReached(now.open());
+    },
+  });
   if (backend.isRemote) await refuseRemoteGrants(context);
   return await backend.proxy(context, user);
+}
+
+/** Throws ApiError 403 where the project may not use the cluster any more in which the instance was placed. */
+function mayBePlaced(
+  { cluster }: FoundInstance<unknown>,
+  { project: name }: InstancePlace,
+  { project }: ManagementSurface["lookup"],
+): void {
+  const known = project(name);
+  if (cluster === "" || known === undefined || allowsCluster(known, cluster)) return;
+  throw forbiddenPathError(`project ${JSON.stringify(name)} may not use cluster ${JSON.stringify(cluster)}`);
+}
+
+/** Throws ApiErrors where what leads there is gone. Under another credential, what the old one opened ends by itself. */
+function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true {
+  backend.assertReached?.();
+  return true;
 }
 
 /** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */
@@ -69,13 +106,21 @@ async function toCluster(
   context: RequestContext,
   name: string,
   { names }: PlatformCore,
-  { lookup, reached }: Pick<ManagementSurface, "lookup" | "reached">,
+  { lookup, reached, destinations }: Pick<ManagementSurface, "lookup" | "reached" | "destinations">,
 ): Promise<ApiResponse> {
   const cluster = lookup.cluster(name);
   if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
   if (isLocalCluster(cluster)) {
     throw badRequestError("the built-in cluster has no API of its own: its virtual clusters and spaces have");
   }
+  context.open?.keep({
+    rights: destinations,
+    decidedAt: destinations.version,
+    holds() {
+      const now = lookup.cluster(name);
+      return now !== undefined && now.metadata.uid === cluster.metadata.uid && isReached(reached.ofCluster(now));
+    },
+  });
   await refuseRemoteGrants(context);
   return await reached.ofCluster(cluster).proxy(context, outsideIdentity(context.user));
 }

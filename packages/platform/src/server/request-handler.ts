@@ -3,6 +3,7 @@
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
+import { OpenRequests } from "@postern/apiserver/authorization/open-requests";
 import type { Freshness } from "@postern/apiserver/cache/freshness";
 import { createFairShares } from "@postern/apiserver/chain/fair-shares";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
@@ -46,6 +47,7 @@ export type RequestHandlerOptions = {
 export function createRequestHandler(options: RequestHandlerOptions): ApiHandler {
   const { configuration, core, surface, freshness, audit, runtime, logger, metrics } = options;
   const { clock } = runtime;
+  const openRequests = new OpenRequests(runtime);
   // Rates and wrong credentials are counted together, whichever surface they come to.
   const chain: HandlerChainDeps = {
     runtime,
@@ -60,6 +62,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),
+    openRequests,
   };
   const proxyAuthenticators = [
     // Before that of access keys, which refuses every token that is none.

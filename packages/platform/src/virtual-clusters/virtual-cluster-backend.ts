@@ -37,6 +37,11 @@ export type VirtualClusterBackend = {
   readonly serverCertificateAuthority: string | undefined;
   /** Serves a request whose path is already below the cluster's root, as `user`. */
   proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /**
+   * Throws an ApiError where nothing leads to the cluster any more. Where its credential or address has changed, what lasts on the old
+   * ones ends. Absent: it is always reached.
+   */
+  assertReached?(): void;
   /** Whose certificate a request carries that this cluster's authority signed; undefined for any other, or none. */
   authenticateCertificate(request: ApiRequest): Promise<Authentication | undefined>;
   /** Whose token a request carries that this cluster gave to a ServiceAccount; undefined for any other. Absent: none is known. */

@@ -46,6 +46,8 @@ export function createCachedRbacSource(views: RbacViews, scheduler: Scheduler): 
     get version() {
       return index.version;
     },
+    changesSince: (version) => index.changesSince(version),
+    onChange: (listener) => index.onChange(listener),
     grantsToUser: (namespace, name) => index.grantsToUser(namespace, name),
     grantsToGroup: (namespace, group) => index.grantsToGroup(namespace, group),
     rulesOf: (roleRef, namespace) => index.rulesOf(roleRef, namespace),

@@ -9,6 +9,7 @@ import {
   NO_OPINION,
   type ResolvedRules,
 } from "../authorizer.ts";
+import type { Rights } from "../rights.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import { RBAC_GROUP } from "./policy-rule.ts";
 import type { Grant, RbacSource } from "./rbac-source.ts";
@@ -17,12 +18,14 @@ import { combinedResource, ruleAllows } from "./rule-allows.ts";
 
 /** Decisions are synchronous: the source is in memory. */
 export type RbacAuthorizer = {
+  readonly rights: Rights;
   authorize(attributes: AuthorizationAttributes): AuthorizationDecision;
   rulesFor(user: UserInfo, namespace: string): ResolvedRules;
 };
 
 export function createRbacAuthorizer({ source }: { readonly source: RbacSource }): RbacAuthorizer {
   return {
+    rights: source,
     authorize(attributes) {
       const combined = combinedResource(attributes);
       let allowedBy: Grant | undefined;

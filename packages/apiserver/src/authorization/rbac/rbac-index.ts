@@ -1,16 +1,21 @@
 // Roles and bindings in memory, bindings indexed by subject: a decision costs the bindings of one user, not all there are.
 
+import { ChangeLog } from "../change-log.ts";
+import { ChangeListeners } from "../rights.ts";
 import type { PolicyRule } from "./policy-rule.ts";
-import type { Grant, RbacSource } from "./rbac-source.ts";
+import type { Grant, RbacChange, RbacSource } from "./rbac-source.ts";
 import { principalOf, type RbacBinding, type RoleRef } from "./role-binding.ts";
 
 type GrantsByName = Map<string, Grant[]>;
 type NamespaceGrants = { readonly users: GrantsByName; readonly groups: GrantsByName };
 
 const NONE: readonly Grant[] = [];
+const NO_BINDINGS: ReadonlyMap<string, RbacBinding> = new Map();
 
 export class RbacIndex implements RbacSource {
   #version = 0;
+  readonly #listeners = new ChangeListeners();
+  readonly #log = new ChangeLog<RbacChange>();
   /** By namespace and name; cluster roles and cluster bindings under "". */
   readonly #roles = new Map<string, Map<string, readonly PolicyRule[]>>();
   readonly #bindings = new Map<string, Map<string, RbacBinding>>();
@@ -20,18 +25,27 @@ export class RbacIndex implements RbacSource {
     return this.#version;
   }
 
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  changesSince(version: number): readonly RbacChange[] | undefined {
+    return this.#log.since(version);
+  }
+
   setRole(namespace: string, name: string, rules: readonly PolicyRule[]): void {
     entryOf(this.#roles, namespace, () => new Map()).set(name, rules);
-    this.#version++;
+    this.#roleChanged(namespace, name);
   }
 
   removeRole(namespace: string, name: string): void {
-    if (removeNested(this.#roles, namespace, name)) this.#version++;
+    if (removeNested(this.#roles, namespace, name)) this.#roleChanged(namespace, name);
   }
 
   setBinding(binding: RbacBinding): void {
     const { namespace, name } = binding;
-    this.#ungrant(this.#bindings.get(namespace)?.get(name));
+    const before = this.#bindings.get(namespace)?.get(name);
+    this.#ungrant(before);
     entryOf(this.#bindings, namespace, () => new Map()).set(name, binding);
     const { users, groups } = entryOf(this.#grants, namespace, () => ({ users: new Map(), groups: new Map() }));
     for (const subject of binding.subjects) {
@@ -40,12 +54,15 @@ export class RbacIndex implements RbacSource {
       const byName = principal.type === "user" ? users : groups;
       entryOf(byName, principal.name, () => []).push({ binding, subject });
     }
-    this.#version++;
+    this.#change(peopleOf(before === undefined ? [binding] : [before, binding]));
   }
 
   removeBinding(namespace: string, name: string): void {
-    this.#ungrant(this.#bindings.get(namespace)?.get(name));
-    if (removeNested(this.#bindings, namespace, name)) this.#version++;
+    const before = this.#bindings.get(namespace)?.get(name);
+    this.#ungrant(before);
+    if (before === undefined) return;
+    removeNested(this.#bindings, namespace, name);
+    this.#change(peopleOf([before]));
   }
 
   /** Forgets the roles of every namespace, or of the cluster alone. */
@@ -53,7 +70,7 @@ export class RbacIndex implements RbacSource {
     for (const namespace of [...this.#roles.keys()]) {
       if ((namespace === "") === (scope === "cluster")) this.#roles.delete(namespace);
     }
-    this.#version++;
+    this.#change();
   }
 
   clearBindings(scope: "cluster" | "namespaces"): void {
@@ -62,7 +79,7 @@ export class RbacIndex implements RbacSource {
       this.#bindings.delete(namespace);
       this.#grants.delete(namespace);
     }
-    this.#version++;
+    this.#change();
   }
 
   grantsToUser(namespace: string, name: string): readonly Grant[] {
@@ -80,6 +97,28 @@ export class RbacIndex implements RbacSource {
     return undefined;
   }
 
+  /** Without a change that says whom it concerns, everybody. */
+  #change(change?: RbacChange): void {
+    this.#version++;
+    if (change === undefined) this.#log.forget(this.#version);
+    else this.#log.add(this.#version, change);
+    this.#listeners.call();
+  }
+
+  /** Concerns those whom bindings give the role. */
+  #roleChanged(namespace: string, name: string): void {
+    const kind = namespace === "" ? "ClusterRole" : "Role";
+    // A ClusterRole is bound anywhere, a Role in its own namespace.
+    const places = namespace === "" ? this.#bindings.values() : [this.#bindings.get(namespace) ?? NO_BINDINGS];
+    const bindings: RbacBinding[] = [];
+    for (const place of places) {
+      for (const binding of place.values()) {
+        if (binding.roleRef.kind === kind && binding.roleRef.name === name) bindings.push(binding);
+      }
+    }
+    this.#change({ ...peopleOf(bindings), ...(namespace === "" ? { clusterRole: name } : {}) });
+  }
+
   #ungrant(binding: RbacBinding | undefined): void {
     if (binding === undefined) return;
     const grants = this.#grants.get(binding.namespace);
@@ -93,6 +132,17 @@ export class RbacIndex implements RbacSource {
       else byName.set(principal.name, left);
     }
   }
+}
+
+function peopleOf(bindings: readonly RbacBinding[]): RbacChange {
+  const [users, groups] = [new Set<string>(), new Set<string>()];
+  for (const { subjects, namespace } of bindings) {
+    for (const subject of subjects) {
+      const principal = principalOf(subject, namespace);
+      if (principal !== undefined) (principal.type === "user" ? users : groups).add(principal.name);
+    }
+  }
+  return { users, groups };
 }
 
 function entryOf<V>(map: Map<string, V>, key: string, create: () => V): V {

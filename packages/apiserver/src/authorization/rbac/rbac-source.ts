@@ -1,14 +1,23 @@
 // The port through which RBAC reads roles and bindings, already sorted by whom they concern.
 
+import type { Rights } from "../rights.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { RbacBinding, RbacSubject, RoleRef } from "./role-binding.ts";
 
 /** A binding and that one of its subjects under which it was found. */
 export type Grant = { readonly binding: RbacBinding; readonly subject: RbacSubject };
 
-export type RbacSource = {
-  /** Goes up with every change of any answer, so that decisions can be memoised per version. */
-  readonly version: number;
+/** Whom a change of roles or bindings concerns. */
+export type RbacChange = {
+  readonly users: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+  /** Whose rules have changed, for those who are given it otherwise than by bindings. */
+  readonly clusterRole?: string;
+};
+
+export type RbacSource = Rights & {
+  /** The changes that led beyond a version; undefined where they are not known any more. */
+  changesSince(version: number): readonly RbacChange[] | undefined;
   /** Grants to a user name (service accounts by their user name). Namespace "" asks for ClusterRoleBindings. */
   grantsToUser(namespace: string, name: string): readonly Grant[];
   grantsToGroup(namespace: string, group: string): readonly Grant[];

@@ -230,6 +230,8 @@ describe("createRbacAuthorizer", () => {
     const asked: string[] = [];
     const counting = {
       version: source.version,
+      onChange: source.onChange.bind(source),
+      changesSince: source.changesSince.bind(source),
       rulesOf: source.rulesOf.bind(source),
       grantsToGroup: source.grantsToGroup.bind(source),
       grantsToUser: (namespace: string, name: string) => {

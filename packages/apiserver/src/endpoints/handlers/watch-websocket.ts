@@ -8,6 +8,8 @@ import { webSocketProtocols } from "../../request/bearer-token.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
 
+/** How long a client may take to agree that it is over. */
+const CLOSE_TIMEOUT_MS = 2_000;
 /** Clients send nothing but control frames. */
 const MAX_MESSAGE_BYTES = 4096;
 
@@ -54,7 +56,13 @@ async function serve(
 /** Rejects when the request is no proper handshake; the client has been told by then. */
 function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSocket> {
   const { socket, head } = upgrade.accept();
-  const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES });
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+    // Of ws 8.19 and later, whose types do not know it yet.
+    ...{ closeTimeout: CLOSE_TIMEOUT_MS },
+  });
   // The handshake reads the method and the headers of a request, nothing else.
   const handshake = { method: request.method, headers: request.headers } as unknown as IncomingMessage;
   return new Promise((resolve, reject) => {

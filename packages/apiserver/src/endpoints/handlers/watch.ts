@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
 
 import { ApiError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import type { OpenRequest } from "../../authorization/open-requests.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
@@ -34,7 +35,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     clock: endpoint.runtime.clock,
     eventLines: endpoint.eventLines,
   });
-  const stream = new WatchStream(encoder, query, resource, endpoint);
+  const stream = new WatchStream(encoder, query, resource, endpoint, context.open);
   try {
     stream.attach(await storage.watch(context, query, stream));
   } catch (error) {
@@ -69,6 +70,7 @@ class WatchStream implements WatchEventObserver {
   readonly #query: WatchQuery;
   readonly #resource: InstalledResource;
   readonly #endpoint: EndpointContext;
+  readonly #open: OpenRequest | undefined;
   #subscription: Disposable | undefined;
   #waiting: Uint8Array[] | undefined = [];
   #sink: ByteSink | undefined;
@@ -77,11 +79,18 @@ class WatchStream implements WatchEventObserver {
   #isOver = false;
   #finish: (() => void) | undefined;
 
-  constructor(encoder: WatchEncoder, query: WatchQuery, resource: InstalledResource, endpoint: EndpointContext) {
+  constructor(
+    encoder: WatchEncoder,
+    query: WatchQuery,
+    resource: InstalledResource,
+    endpoint: EndpointContext,
+    open: OpenRequest | undefined,
+  ) {
     this.#encoder = encoder;
     this.#query = query;
     this.#resource = resource;
     this.#endpoint = endpoint;
+    this.#open = open;
   }
 
   attach(subscription: Disposable): void {
@@ -90,6 +99,11 @@ class WatchStream implements WatchEventObserver {
   }
 
   event(type: "ADDED" | "MODIFIED" | "DELETED", object: CachedObject): void {
+    // What has changed since the right to see it was lost is not sent, however much else waits to be decided again.
+    if (this.#open?.isAllowed() === false) {
+      this.#end();
+      return;
+    }
     const line = this.#encoder.event(type, object);
     this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
     this.#progress = object.revision;

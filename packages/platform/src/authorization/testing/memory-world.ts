@@ -3,9 +3,11 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { ChangeLog } from "@postern/apiserver/authorization/change-log";
 import { type PolicyRule, readPolicyRules } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { RbacIndex } from "@postern/apiserver/authorization/rbac/rbac-index";
 import { type RbacBinding, readBinding } from "@postern/apiserver/authorization/rbac/role-binding";
+import { ChangeListeners } from "@postern/apiserver/authorization/rights";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type {
   AccessKeyRestrictions,
@@ -18,7 +20,7 @@ import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-rol
 import type { DecisionSources, Subject } from "../decision.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import { type InstanceFact, type InstanceFacts, readInstanceFact } from "../instance-facts.ts";
-import { type ProjectFact, type ProjectFacts, readProjectFact } from "../project-facts.ts";
+import { type ProjectChange, type ProjectFact, type ProjectFacts, readProjectFact } from "../project-facts.ts";
 import type {
   ClusterRequest,
   PlatformRequest,
@@ -95,10 +97,18 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
   const keys = new Map<string, AccessKeyState>();
   let refusal: string | undefined;
   let version = 1;
+  const listeners = new ChangeListeners();
+  const log = new ChangeLog<ProjectChange>();
+  const change = (): void => {
+    version++;
+    listeners.call();
+  };
   const projectFacts: ProjectFacts = {
     get version() {
       return version;
     },
+    onChange: (listener) => listeners.add(listener),
+    changesSince: (since) => log.since(since),
     get: (name) => projectsByName.get(name),
     of: (object) => readProjectFact(object.decode()),
     entries: () => projectsByName.entries(),
@@ -107,6 +117,7 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
     get version() {
       return version;
     },
+    onChange: (listener) => listeners.add(listener),
     get: (resource, namespace, name) => instancesByKey.get(instanceKey({ resource, namespace, name })),
     of: (object) => readInstanceFact(object.decode()),
     entries: (resource, namespace) =>
@@ -129,12 +140,14 @@ export function memorySources({ clusterRoles, bindings, projects, instances }: W
         refusal = cause;
       },
       setProject(project) {
+        const known = projectsByName.get(project.name);
         projectsByName.set(project.name, project);
-        version++;
+        log.add(version + 1, { project: project.name, facts: known === undefined ? [project] : [known, project] });
+        change();
       },
       setInstance(instance) {
         instancesByKey.set(instanceKey(instance), instance);
-        version++;
+        change();
       },
     },
   };

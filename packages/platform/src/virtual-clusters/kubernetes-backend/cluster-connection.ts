@@ -12,7 +12,7 @@ export type ClusterConnection = Disposable & {
   readonly proxy: ReverseProxy["proxy"];
   /** Acts as the credential of the kube config. */
   readonly client: ApiClient;
-  /** Lets what is under way come to its end, and closes then. */
+  /** Cuts what lasts, lets all else that is under way come to its end, and closes then. */
   retire(): void;
 };
 

@@ -9,8 +9,8 @@ import { targetOfKubeConfig } from "./kube-config-target.ts";
 
 export type ClusterConnections = Disposable & {
   /**
-   * The connection of the cluster that `key` names. Under another kube config than before it is a new one, and what is under way on
-   * the old one comes to its end. Throws ApiError 502 for a kube config that cannot be used.
+   * The connection of the cluster that `key` names. Under another kube config than before it is a new one: what lasts on the old
+   * one is cut, since that was opened with what is not good any more, and all else comes to its end. Throws ApiError 502 for a kube config that cannot be used.
    */
   connectionOf(key: string, kubeConfig: string, loopbackServer?: string): ClusterConnection;
   /** Undefined when it has not been asked for yet. */

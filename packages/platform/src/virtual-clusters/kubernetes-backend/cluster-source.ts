@@ -12,6 +12,8 @@ export type ClusterSource = {
   connect(signal: AbortSignal): Promise<ClusterConnection>;
   /** The connection without asking anybody else for it. Throws an ApiError where that is not possible. */
   current(): ClusterConnection;
+  /** Throws an ApiError where nothing leads to it any more, as far as this is known here. */
+  assertReached(): void;
   /** The cluster has refused the credential: the next one that connects looks for a newer one. */
   invalidate(): void;
 };
@@ -40,7 +42,7 @@ export function createSecretSource({ connections, key, find }: SecretSourceOptio
     const { object, entry, place } = find();
     return connections.connectionOf(key, kubeConfigIn(object, entry, place));
   };
-  return { current, connect: async () => current(), invalidate() {} };
+  return { current, connect: async () => current(), assertReached: () => void current(), invalidate() {} };
 }
 
 /** The text of a kube config in a Secret. Throws ApiError 503 when there is none, 502 when it is no text. */

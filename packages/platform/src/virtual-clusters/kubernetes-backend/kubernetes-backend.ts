@@ -45,6 +45,7 @@ export function createKubernetesBackend(options: KubernetesBackendOptions): Virt
     },
     proxy: (context, user) =>
       withSource(source.connect(context.signal).then((connection) => connection.proxy(context, user))),
+    assertReached: () => source.assertReached(),
     /** It is the cluster itself that knows its own certificates, at its own endpoint. */
     authenticateCertificate: async () => undefined,
     issueClientCertificate: (request, signal) =>

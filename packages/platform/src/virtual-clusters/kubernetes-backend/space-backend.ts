@@ -17,7 +17,7 @@ import { createSpaceNamespace } from "./space-namespace.ts";
 /** All methods reject with ApiErrors. */
 export type SpaceBackend = Pick<
   VirtualClusterBackend,
-  "proxy" | "health" | "bindRoles" | "isRemote" | "authenticateServiceAccount"
+  "proxy" | "health" | "bindRoles" | "isRemote" | "assertReached" | "authenticateServiceAccount"
 > & {
   /**
    * Makes the namespace where it is missing, and gives it the labels and annotations. Rejects with ApiError 409 when the namespace
@@ -59,6 +59,7 @@ export function createSpaceBackend(options: SpaceBackendOptions): SpaceBackend {
 
   return {
     isRemote: true,
+    assertReached: () => host.assertReached(),
     async proxy(context, user) {
       const connection = await host.connect(context.signal);
       await mustBeOurs(connection, context.signal);

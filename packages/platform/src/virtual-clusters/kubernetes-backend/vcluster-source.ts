@@ -81,6 +81,8 @@ export function createVclusterSource(options: VclusterSourceOptions): ClusterSou
       readOnce().catch(() => undefined);
       throw unreachableError({ reason: "NotConnectedYet", message: "it is being looked for" });
     },
+    // Where its own Secret has changed is found out with the next request, and when its health is looked at.
+    assertReached: () => host.assertReached(),
     invalidate() {
       readAt = Number.NEGATIVE_INFINITY;
     },

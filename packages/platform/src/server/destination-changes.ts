@@ -1,0 +1,42 @@
+// Tells when what a path of the proxy leads to may be another than before: instances, clusters, projects, and the Secrets with kube configs.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { ChangeListeners, type Rights } from "@postern/apiserver/authorization/rights";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+
+/** Follows the views until disposed. The cache must be ready. */
+export function createDestinationChanges(views: readonly ViewPrefix[], scheduler: Scheduler): Rights & Disposable {
+  const listeners = new ChangeListeners();
+  let version = 0;
+  const change = (): void => {
+    version++;
+    listeners.call();
+  };
+  const followed = views.map((view) =>
+    followView(view, scheduler, {
+      replace: change,
+      put(object, previous) {
+        if (previous === undefined || !leadsToTheSame(previous, object)) change();
+      },
+      delete: change,
+    }),
+  );
+  return {
+    get version() {
+      return version;
+    },
+    onChange: (listener) => listeners.add(listener),
+    [Symbol.dispose]() {
+      for (const handle of followed) handle[Symbol.dispose]();
+    },
+  };
+}
+
+/** A new status, or a label, changes nothing. */
+function leadsToTheSame(before: CachedObject, after: CachedObject): boolean {
+  const [old, now] = [before.decode(), after.decode()];
+  const parts = ["spec", "data"] as const;
+  return old.metadata.uid === now.metadata.uid && parts.every((part) => equalJson(old[part], now[part]));
+}
