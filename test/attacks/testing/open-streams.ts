@@ -16,7 +16,7 @@ export type OpenStream = {
   close(): void;
 };
 
-export type StreamRequest = {
+type StreamRequest = {
   readonly path: string;
   readonly key: string;
   readonly headers?: { readonly [name: string]: string };
