@@ -57,7 +57,7 @@ const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } 
 const ISSUING_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create token `),
   new RegExp(`${KUBECTL}.*create .*-o jsonpath={\\.(spec\\.key|status\\.kubeConfig|status\\.token)}$`),
-  /^node \S*postern\.js (key (create|rotate)|kube-?config) /,
+  /^node \S*postern\.js (key (create|rotate|compromised)|kube-?config) /,
 ];
 
 /** What a command prints that is no error. */

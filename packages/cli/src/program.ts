@@ -1,7 +1,7 @@
 // The tree of commands.
 
 import { Command } from "commander";
-import { createAuditCommand } from "./audit.ts";
+import { createAuditCommand } from "./audit/audit.ts";
 import { createBackupCommand } from "./backup/backup.ts";
 import { createRestoreCommand } from "./backup/restore.ts";
 import { createStoreCommand } from "./backup/store.ts";

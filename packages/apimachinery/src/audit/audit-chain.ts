@@ -3,13 +3,32 @@
 /** The annotation that carries it. */
 export const PREVIOUS_LINE_ANNOTATION = "audit-chain/previous-line-sha256";
 
+/**
+ * The annotation that seals a line where the log has a key: an HMAC-SHA-256 of the line as it is without this annotation, which is the
+ * last thing in it.
+ */
+export const SEAL_ANNOTATION = "audit-chain/hmac-sha256";
+
+const SEAL = new RegExp(`,"${SEAL_ANNOTATION}":"([0-9a-f]{64})"}}$`);
+
+/** The line with its seal; `text` ends with the annotations of the event. */
+export const sealedLine = (text: string, hmac: (text: string) => string): string =>
+  `${text.slice(0, -2)},"${SEAL_ANNOTATION}":"${hmac(text)}"}}`;
+
+/** Whether a line is sealed with the key of `hmac`. */
+export function isSealed(line: string, hmac: (text: string) => string): boolean {
+  // The seal of a line of any length stands at its end.
+  const [tail, seal] = SEAL.exec(line.slice(-SEAL_ANNOTATION.length - 80)) ?? [];
+  return tail !== undefined && hmac(`${line.slice(0, -tail.length)}}}`) === seal;
+}
+
 /** What the first line of all carries. */
 export const CHAIN_START = "0".repeat(64);
 
 export type ChainFault = {
   /** Counted from 1. */
   readonly line: number;
-  readonly fault: "not-json" | "not-chained" | "broken";
+  readonly fault: "not-json" | "not-chained" | "broken" | "not-sealed";
 };
 
 export type ChainReport = {
@@ -25,9 +44,15 @@ export type ChainReport = {
 
 /**
  * Reads lines one at a time. `sha256` gives lower-case hexadecimal of the UTF-8 of a text. `wanted` is the hash of a line that was
- * there before: a chain alone does not tell that its end was cut off.
+ * there before: a chain alone does not tell that its end was cut off. With `hmac` every line has to be sealed by its key: anybody can
+ * write a chain anew, and nobody without the key its seals.
  */
-export function createChainReader(sha256: (text: string) => string, startsAfter?: string, wanted?: string) {
+export function createChainReader(
+  sha256: (text: string) => string,
+  startsAfter?: string,
+  wanted?: string,
+  hmac?: (text: string) => string,
+) {
   const faults: ChainFault[] = [];
   let lines = 0;
   let first: string | undefined = startsAfter;
@@ -41,7 +66,8 @@ export function createChainReader(sha256: (text: string) => string, startsAfter?
       if (carried.fault !== undefined) faults.push({ line: lines, fault: carried.fault });
       else {
         first ??= carried.hash;
-        if (expected !== undefined && carried.hash !== expected) faults.push({ line: lines, fault: "broken" });
+        if (hmac !== undefined && !isSealed(text, hmac)) faults.push({ line: lines, fault: "not-sealed" });
+        else if (expected !== undefined && carried.hash !== expected) faults.push({ line: lines, fault: "broken" });
       }
       expected = sha256(text);
       holdsWanted ||= expected === wanted;

@@ -1,7 +1,7 @@
 // Writes audit events as lines that each carry the hash of the one before, so that one that is changed or missing is told.
 
-import { hash } from "node:crypto";
-import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
+import { createHmac, hash } from "node:crypto";
+import { CHAIN_START, PREVIOUS_LINE_ANNOTATION, sealedLine } from "@postern/apimachinery/audit/audit-chain";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { AuditEvent } from "./audit-event.ts";
 
@@ -12,26 +12,34 @@ export type AuditChain = {
   written(head: string): void;
 };
 
-/** `head` is the hash of the line to go on from. */
-export function createAuditChain(head = CHAIN_START): AuditChain {
+/** `head` is the hash of the line to go on from; with `key` each line is sealed. */
+export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditChain {
   let last = head;
   return {
     linesOf(events) {
       let head = last;
-      let text = "";
+      let lines = "";
       for (const event of events) {
         const annotations = { ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head };
-        const line = stringifyJson({ ...event, annotations });
+        const { annotations: _, ...rest } = event;
+        const text = stringifyJson({ ...rest, annotations });
+        const line = key === undefined ? text : sealedLine(text, hmacWith(key));
         head = sha256(line);
-        text += `${line}\n`;
+        lines += `${line}\n`;
       }
-      return { text, head };
+      return { text: lines, head };
     },
     written(newHead) {
       last = newHead;
     },
   };
 }
+
+/** Lower-case hexadecimal. */
+export const hmacWith =
+  (key: Uint8Array) =>
+  (text: string): string =>
+    createHmac("sha256", key).update(text, "utf8").digest("hex");
 
 /** Lower-case hexadecimal. */
 export const sha256 = (text: string | Uint8Array): string => hash("sha256", text);

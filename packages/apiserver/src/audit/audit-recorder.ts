@@ -29,6 +29,8 @@ export type AuditRecorder = AuditContext & {
 export type AuditedRequest = {
   readonly request: ApiRequest;
   readonly info: RequestInfo;
+  /** What the path itself says, by which bodies are kept. Default: the same. */
+  readonly outerInfo?: RequestInfo;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
 };
@@ -140,7 +142,7 @@ class RequestRecorder implements AuditRecorder {
 
   #kept(body: JsonValue | undefined): JsonValue | undefined {
     if (body === undefined) return undefined;
-    const redaction = this.#options.redaction(this.#audited.info);
+    const redaction = this.#options.redaction(this.#audited.outerInfo ?? this.#audited.info);
     const safe = redaction === undefined ? body : redaction(body);
     return safe !== undefined && this.#decide().omitManagedFields === true ? withoutManagedFields(safe) : safe;
   }

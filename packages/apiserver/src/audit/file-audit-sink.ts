@@ -3,8 +3,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { CHAIN_START } from "@postern/apimachinery/audit/audit-chain";
-import { type AuditChain, createAuditChain, sha256 } from "./audit-chain.ts";
+import { CHAIN_START, isSealed } from "@postern/apimachinery/audit/audit-chain";
+import { type AuditChain, createAuditChain, hmacWith, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import type { AuditSink } from "./audit-sink.ts";
 
@@ -14,11 +14,16 @@ export type FileAuditSinkOptions = {
   readonly maxBytes?: number;
   /** How many renamed files are kept. Default 10. */
   readonly maxBackups?: number;
+  /** Each line is sealed with it. A file that goes on with lines which are not is renamed first. Default: none is. */
+  readonly key?: Uint8Array;
 };
 
 /** Opens the file, readable for its owner alone. Rejects when that is impossible. */
 export async function createFileAuditSink(options: FileAuditSinkOptions): Promise<AuditSink> {
-  return new FileAuditSink(options, await openForAppend(options.path));
+  const file = await openForAppend(options.path);
+  if (options.key === undefined || file.last === undefined || isSealed(file.last, hmacWith(options.key)))
+    return new FileAuditSink(options, file);
+  return new FileAuditSink(options, await renameAndOpen(options, file));
 }
 
 type Line = { readonly event: AuditEvent; readonly resolve: () => void; readonly reject: (error: unknown) => void };
@@ -36,7 +41,7 @@ class FileAuditSink implements AuditSink {
   constructor(options: FileAuditSinkOptions, file: OpenFile) {
     this.#options = options;
     this.#file = file;
-    this.#chain = createAuditChain(file.head);
+    this.#chain = createAuditChain(file.head, options.key);
   }
 
   /** Resolves when the line has been handed to the operating system. */
@@ -81,21 +86,13 @@ class FileAuditSink implements AuditSink {
   async #mend(): Promise<void> {
     const previous = this.#file.handle;
     this.#file = await openForAppend(this.#options.path);
-    this.#chain = createAuditChain(this.#file.head);
+    this.#chain = createAuditChain(this.#file.head, this.#options.key);
     this.#isTorn = false;
     await previous.close();
   }
 
   async #rotate(): Promise<void> {
-    const { path, maxBackups = 10 } = this.#options;
-    await rm(`${path}.${maxBackups}`, { force: true });
-    for (let number = maxBackups - 1; number >= 1; number -= 1)
-      await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
-    await renameIfThere(path, `${path}.1`);
-    const previous = this.#file.handle;
-    // The chain goes on across files.
-    this.#file = await openForAppend(path);
-    await previous.close();
+    this.#file = await renameAndOpen(this.#options, this.#file);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -106,8 +103,19 @@ class FileAuditSink implements AuditSink {
   }
 }
 
-/** `head` is the hash of the last line. */
-type OpenFile = { readonly handle: FileHandle; readonly head: string; size: number };
+/** The chain goes on across files. */
+async function renameAndOpen({ path, maxBackups = 10 }: FileAuditSinkOptions, file: OpenFile): Promise<OpenFile> {
+  await rm(`${path}.${maxBackups}`, { force: true });
+  for (let number = maxBackups - 1; number >= 1; number -= 1)
+    await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
+  await renameIfThere(path, `${path}.1`);
+  const next = await openForAppend(path);
+  await file.handle.close();
+  return next;
+}
+
+/** `head` is the hash of the last line; `last` that line, where this file has one. */
+type OpenFile = { readonly handle: FileHandle; readonly head: string; readonly last: string | undefined; size: number };
 
 async function openForAppend(path: string): Promise<OpenFile> {
   const handle = await open(path, constants.O_APPEND | constants.O_CREAT | constants.O_RDWR, 0o600);
@@ -115,8 +123,9 @@ async function openForAppend(path: string): Promise<OpenFile> {
     await handle.chmod(0o600);
     const { size } = await handle.stat();
     const added = await endLine(handle, size);
-    const head = size === 0 ? await headOfRotated(`${path}.1`) : await lastLineHash(handle, size + added);
-    return { handle, size: size + added, head };
+    if (size === 0) return { handle, size, head: await headOfRotated(`${path}.1`), last: undefined };
+    const last = await lastLine(handle, size + added);
+    return { handle, size: size + added, head: sha256(last), last: Buffer.from(last).toString("utf8") };
   } catch (error) {
     await handle.close();
     throw error;
@@ -140,17 +149,17 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
 const CHUNK_BYTES = 64 * 1024;
 
 /** Of a file that is not empty and ends with a line break. Reads from its end. */
-async function lastLineHash(handle: FileHandle, size: number): Promise<string> {
+async function lastLine(handle: FileHandle, size: number): Promise<Uint8Array> {
   let tail: Uint8Array = new Uint8Array(0);
   for (let end = size - 1; end > 0; ) {
     const start = Math.max(0, end - CHUNK_BYTES);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - start), 0, end - start, start);
     tail = Buffer.concat([buffer.subarray(0, bytesRead), tail]);
     const lineBreak = tail.lastIndexOf(LINE_BREAK);
-    if (lineBreak >= 0) return sha256(tail.subarray(lineBreak + 1));
+    if (lineBreak >= 0) return tail.subarray(lineBreak + 1);
     end = start;
   }
-  return sha256(tail);
+  return tail;
 }
 
 const LINE_BREAK = 0x0a;
@@ -160,7 +169,7 @@ async function headOfRotated(path: string): Promise<string> {
   try {
     await using handle = await open(path, "r");
     const { size } = await handle.stat();
-    return size === 0 ? CHAIN_START : await lastLineHash(handle, size);
+    return size === 0 ? CHAIN_START : sha256(await lastLine(handle, size));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return CHAIN_START;

@@ -7,9 +7,13 @@ import type { UserInfo } from "./user-info.ts";
 export type Credential = {
   /** A public handle: safe in logs and audit events, never usable as a secret. */
   readonly id: string;
+  /** What audit events say of it beside. Holds no secret. */
+  readonly annotations?: CredentialAnnotations;
   /** Calls `listener` once when the credential stops being valid (revoked, disabled, expired, narrowed). */
   onRevoked?(listener: () => void): Disposable;
 };
+
+export type CredentialAnnotations = { readonly [key: string]: string };
 
 export type Authentication = {
   readonly user: UserInfo;
@@ -32,9 +36,12 @@ export class CredentialRefusedError extends Error {
   /** The public handle; undefined where it is not known whose credential it was to be. */
   readonly credentialId: string | undefined;
 
-  constructor(why: string, credentialId: string | undefined) {
+  readonly annotations: CredentialAnnotations;
+
+  constructor(why: string, credentialId: string | undefined, annotations: CredentialAnnotations = {}) {
     super(why);
     this.credentialId = credentialId;
+    this.annotations = annotations;
   }
 }
 

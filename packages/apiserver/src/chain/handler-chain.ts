@@ -22,7 +22,7 @@ import { createFairShares, DEFAULT_FAIR_SHARES, type FairShares } from "./fair-s
 import type { Handler, RequestContext } from "./handler.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
-import { withAudit, withAuditOfArrival } from "./with-audit.ts";
+import { type AuditedAs, withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { withAuthorization } from "./with-authorization.ts";
 import { withErrors } from "./with-errors.ts";
@@ -45,6 +45,8 @@ export type HandlerChainDeps = {
   readonly authorizer: Authorizer;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
+  /** As what requests are recorded. Default: as their paths say. */
+  readonly auditedAs?: AuditedAs;
   /** Shared by all chains of a server. Default: those of this chain alone, with the default limits. */
   readonly shares?: FairShares;
   readonly isUrgent?: WithFlowControlDeps["isUrgent"];

@@ -13,13 +13,22 @@ import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { LongRunningCheck } from "../request/long-running.ts";
+import type { RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, withHeaders } from "../transport/api-response.ts";
 import { discardResponse } from "../transport/discard-response.ts";
 import { afterResponse } from "./after-response.ts";
 import type { Handler } from "./handler.ts";
 
+/** As what a request is recorded, where its path alone does not tell. */
+export type AuditedAs = (
+  request: ApiRequest,
+  info: RequestInfo,
+) => { readonly info: RequestInfo; readonly annotations?: { readonly [key: string]: string } };
+
 export type WithAuditDeps = {
+  readonly auditedAs?: AuditedAs | undefined;
   readonly audit?: AuditOptions | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -28,7 +37,10 @@ export type WithAuditDeps = {
 };
 
 /** `next` must not reject. */
-export function withAudit(next: Handler, { audit, clock, logger, metrics, isLongRunning }: WithAuditDeps): Handler {
+export function withAudit(
+  next: Handler,
+  { audit, auditedAs, clock, logger, metrics, isLongRunning }: WithAuditDeps,
+): Handler {
   if (audit === undefined) return async (context) => named(await next(context), context.audit.auditId);
   const write = createAuditWriter(audit, metrics, logger);
   const { policy, redaction = redactionByDefault, maxBodyLength = DEFAULT_MAX_BODY_LENGTH } = audit;
@@ -36,7 +48,9 @@ export function withAudit(next: Handler, { audit, clock, logger, metrics, isLong
   return async (context) => {
     const { request, info } = context;
     const { auditId } = context.audit;
-    const recorder = createAuditRecorder(auditId, context, options);
+    const audited = auditedAs?.(request, info) ?? { info };
+    const recorder = createAuditRecorder(auditId, { ...context, info: audited.info, outerInfo: info }, options);
+    for (const [key, value] of Object.entries(audited.annotations ?? {})) recorder.annotate(key, value);
     const response = await next({ ...context, audit: recorder });
     try {
       return named(await recorded(response, recorder, isLongRunning(request, info)), auditId);

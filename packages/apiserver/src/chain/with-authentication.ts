@@ -2,7 +2,12 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authentication.go
 
 import { isApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
-import { type Authentication, type Authenticator, CredentialRefusedError } from "../authentication/authenticator.ts";
+import {
+  type Authentication,
+  type Authenticator,
+  type Credential,
+  CredentialRefusedError,
+} from "../authentication/authenticator.ts";
 import {
   anonymousUser,
   GROUP_AUTHENTICATED,
@@ -51,17 +56,22 @@ export function withAuthentication(next: Handler, deps: WithAuthenticationDeps):
     metrics.authentication("success", seconds());
     const user = withGroups(authentication.user);
     context.audit.setUser(user);
-    if (authentication.credential !== undefined) context.audit.annotate(AUDIT_CREDENTIAL, authentication.credential.id);
+    if (authentication.credential !== undefined) annotateCredential(context, authentication.credential);
     const request = withoutTokenProtocol(context.request);
     return next({ ...context, request, user, caller: user, credential: authentication.credential });
   };
 }
 
+function annotateCredential({ audit }: Pick<RequestContext, "audit">, { id, annotations = {} }: Credential): void {
+  audit.annotate(AUDIT_CREDENTIAL, id);
+  for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
+}
+
 function annotateRefusal({ audit }: RequestContext, error: unknown): void {
   if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
-  const { message, credentialId } = error.cause;
+  const { message, credentialId, annotations } = error.cause;
   audit.annotate(AUDIT_REFUSAL, message);
-  if (credentialId !== undefined) audit.annotate(AUDIT_CREDENTIAL, credentialId);
+  if (credentialId !== undefined) annotateCredential({ audit }, { id: credentialId, annotations });
 }
 
 /**

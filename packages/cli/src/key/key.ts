@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { withConnectionOptions } from "../connection-options.ts";
+import { createKeyCompromisedCommand } from "./compromised.ts";
 import { createKeyCreateCommand } from "./create.ts";
 import { createKeyExplainCommand } from "./explain.ts";
 import { createKeyGetCommand, createKeyListCommand } from "./list.ts";
@@ -15,6 +16,7 @@ const COMMANDS = [
   createKeyGetCommand,
   createKeyExplainCommand,
   createKeyRotateCommand,
+  createKeyCompromisedCommand,
   createKeyDisableCommand,
   createKeyEnableCommand,
   createKeyRevokeCommand,

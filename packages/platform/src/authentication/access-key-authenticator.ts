@@ -1,9 +1,11 @@
 // Authenticates requests, and tokens in reviews, by access key.
 
+import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import {
   type Authentication,
   type Authenticator,
+  type CredentialAnnotations,
   CredentialRefusedError,
 } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
@@ -13,6 +15,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { DigestRenewal } from "../access-keys/digest-renewal.ts";
+import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { accessKeyIdentity, type IdentityDependencies } from "./access-key-identity.ts";
@@ -52,7 +55,8 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     const known = remembered.get(key);
     if (known?.version === directory.version) return known.authentication;
     const { id } = key;
-    const credential = { id, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
+    const annotations = accessKeyAnnotations(key.name, key.origins);
+    const credential = { id, annotations, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
     const authentication = { user: accessKeyIdentity(key, options), credential };
     remembered.set(key, { version: directory.version, authentication });
     return authentication;
@@ -62,7 +66,7 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
-      throw keyNotFoundError(refusal, key.id);
+      throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
     }
     rotations?.accepted(key);
     activity.record(key.uid, clock.now());
@@ -101,11 +105,23 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
   };
 }
 
+/** By name, so that people find it, also in what goes back to it. */
+export const accessKeyAnnotations = (name: string, origins: readonly KeyOrigin[]): CredentialAnnotations => ({
+  [ACCESS_KEY_ANNOTATION]: name,
+  ...(origins.length === 0
+    ? {}
+    : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
+});
+
 /** 401 with the one text; what it is about goes into the cause. */
-export const keyNotFoundError = (why: string, keyId: string | undefined): ApiError =>
+export const keyNotFoundError = (
+  why: string,
+  keyId: string | undefined,
+  annotations: CredentialAnnotations = {},
+): ApiError =>
   new ApiError({
     code: 401,
     reason: "Unauthorized",
     message: ACCESS_KEY_NOT_FOUND,
-    cause: new AccessKeyRefusedError(why, keyId),
+    cause: new AccessKeyRefusedError(why, keyId, annotations),
   });

@@ -1,28 +1,38 @@
 // A certificate that proved who somebody is, checked against what is known of its serial.
 
-import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import type { Authentication, CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
 import { untilFirst } from "@postern/apiserver/authentication/credential-end";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { keyNotFoundError } from "../authentication/access-key-authenticator.ts";
+import { accessKeyAnnotations, keyNotFoundError } from "../authentication/access-key-authenticator.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
+import type { IssuedCertificate } from "./issued-certificate.ts";
 
 const NOTHING: Disposable = { [Symbol.dispose]: () => {} };
+
+/** The key that it was asked for with, and those before. */
+function annotationsOf(certificate: IssuedCertificate | undefined): CredentialAnnotations {
+  const origins = certificate?.issuedTo?.origins ?? [];
+  const last = origins.at(-1);
+  return last === undefined ? {} : accessKeyAnnotations(last.name, origins.slice(0, -1));
+}
 
 /** Throws ApiError 401, in the one text for all credentials, for a certificate that was revoked or that nobody knows. */
 export function checkedCertificate(
   { user, credential }: Authentication,
   { peerCertificate }: Pick<ApiRequest, "peerCertificate">,
   instanceUid: string,
-  ledger: Pick<CertificateLedger, "refusalOf" | "onRevoked">,
+  ledger: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">,
 ): Authentication {
   const serial = peerCertificate()?.serialNumber ?? "";
   const why = ledger.refusalOf(serial, instanceUid);
-  if (why !== undefined) throw keyNotFoundError(why, credential?.id);
+  const annotations = annotationsOf(ledger.find(serial));
+  if (why !== undefined) throw keyNotFoundError(why, credential?.id, annotations);
   if (credential === undefined) return { user };
   return {
     user,
     credential: {
       ...credential,
+      annotations,
       onRevoked: untilFirst([
         (listener) => credential.onRevoked?.(listener) ?? NOTHING,
         (listener) => ledger.onRevoked(serial, listener),

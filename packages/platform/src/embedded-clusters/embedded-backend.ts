@@ -30,7 +30,7 @@ export type EmbeddedBackendOptions = {
   /** Whose certificates are refused. Absent: nobody's. */
   readonly holders?: CertificateHolders;
   /** What is known of certificates by their serials. Absent: all that the authority signed are good. */
-  readonly certificates?: Pick<CertificateLedger, "refusalOf" | "onRevoked">;
+  readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
 };
 
 /** `uid` is that of the instance. */

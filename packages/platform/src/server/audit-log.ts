@@ -12,6 +12,7 @@ import { parseAuditPolicy } from "../audit/audit-policy-file.ts";
 import { alwaysRecordingCredentials, bodyRedaction } from "../audit/credential-requests.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
+import { parseSecret } from "../pki/secret-file.ts";
 import { createPlatformNames } from "../platform-names.ts";
 
 const AUDIT_FILE = "audit.log";
@@ -26,10 +27,11 @@ export async function openAuditLog({ audit, dataDir, platform }: Configuration):
   const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
   const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
   const { logPath, logMaxSize, logMaxBackup, mode } = audit;
+  const key = await readKey(audit.keyFile);
   const sink =
     logPath === "-"
-      ? standardOutputSink()
-      : await openFile(logPath === "" ? join(dataDir, AUDIT_FILE) : logPath, logMaxSize, logMaxBackup);
+      ? standardOutputSink(key)
+      : await openFile(logPath === "" ? join(dataDir, AUDIT_FILE) : logPath, logMaxSize, logMaxBackup, key);
   const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
   return { sink, options: { policy, sink, mode, redaction } };
 }
@@ -48,10 +50,28 @@ async function readPolicy(path: string, otherwise: AuditPolicy): Promise<AuditPo
   return parseAuditPolicy(path, text);
 }
 
-async function openFile(path: string, maxSize: number, maxBackups: number): Promise<AuditSink> {
+async function readKey(path: string): Promise<Uint8Array | undefined> {
+  if (path === "") return undefined;
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new ConfigurationError(`the key of the audit log ${path} cannot be read: ${KEY_REMEDY}`, { cause: error });
+  });
+  const key = parseSecret(text);
+  if (key === undefined) throw new ConfigurationError(`${path} does not hold 64 hexadecimal digits: ${KEY_REMEDY}`);
+  return key;
+}
+
+const KEY_REMEDY = "make it with `openssl rand -hex 32`, and name it in --audit-log-key-file";
+
+async function openFile(
+  path: string,
+  maxSize: number,
+  maxBackups: number,
+  key: Uint8Array | undefined,
+): Promise<AuditSink> {
   try {
     return await createFileAuditSink({
       path,
+      ...(key === undefined ? {} : { key }),
       ...(maxSize === 0 ? {} : { maxBytes: maxSize * MEGABYTE }),
       ...(maxBackups === 0 ? { maxBackups: Number.MAX_SAFE_INTEGER } : { maxBackups }),
     });
@@ -63,8 +83,8 @@ async function openFile(path: string, maxSize: number, maxBackups: number): Prom
   }
 }
 
-function standardOutputSink(): AuditSink {
-  const chain = createAuditChain();
+function standardOutputSink(key: Uint8Array | undefined): AuditSink {
+  const chain = createAuditChain(undefined, key);
   return {
     write: (event) =>
       new Promise((resolve, reject) => {

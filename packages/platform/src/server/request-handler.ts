@@ -13,6 +13,7 @@ import { isLongRunning } from "@postern/apiserver/request/long-running";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import { proxiedRequest } from "../audit/proxied-request.ts";
 import { notingUse } from "../authorization/noting-use.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { isLongRunningBackup } from "./backup-route.ts";
@@ -86,6 +87,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       ...chain,
       authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
       authorizer: createProxyAuthorizer(core),
+      auditedAs: proxiedRequest,
       isLongRunning: isLongRunningProxy,
       leavesImpersonation: isInsideIdentity,
     }),

@@ -38,6 +38,14 @@ export const auditOptions = {
       max: 10_000,
       description: "Rotated audit logs that are kept; 0 for all",
     }),
+    keyFile: textOption({
+      flag: "audit-log-key-file",
+      placeholder: "<file>",
+      default: "",
+      defaultText: "none: lines are chained without a key",
+      description:
+        "File with 64 hexadecimal digits that each line of the audit log is sealed with, so that nobody without it writes the log anew unnoticed; keep it where the log is not",
+    }),
     mode: choiceOption({
       flag: "audit-log-mode",
       choices: ["batch", "blocking", "blocking-strict"],

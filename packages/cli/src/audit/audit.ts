@@ -1,20 +1,23 @@
 // `postern audit`: looks at the audit log of a server.
 
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
+import { createHash, createHmac } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
 import { Command } from "commander";
-import type { CommandContext } from "./command-context.ts";
-import { UsageError } from "./usage-error.ts";
+import type { CommandContext } from "../command-context.ts";
+import { UsageError } from "../usage-error.ts";
+import { linesOf } from "./log-files.ts";
+import { createAuditSearchCommand } from "./search.ts";
 
 const FAULTS = {
   "not-json": "is not complete: the server was stopped in the middle of it, or somebody cut it",
   "not-chained": "carries no hash of the line before it",
+  "not-sealed": "is not sealed with this key: somebody without the key wrote it, or changed it",
   broken: "does not follow the line before it: something between the two was changed, put in or taken out",
 } as const;
 
-export function createAuditCommand({ stdout }: CommandContext): Command {
+export function createAuditCommand(context: CommandContext): Command {
+  const { stdout } = context;
   const verify = new Command("verify")
     .description("check that no line of an audit log was changed or is missing")
     .argument("<file...>", "the log; of several, the oldest first, such as audit.log.2 audit.log.1 audit.log")
@@ -26,13 +29,18 @@ export function createAuditCommand({ stdout }: CommandContext): Command {
       "--through <sha256>",
       "hash of a line that must be there, as an earlier check printed it for the last one: tells that the end was cut off",
     )
-    .action(async (files: readonly string[], { from, through }: VerifyFlags) => {
+    .option(
+      "--key-file <file>",
+      "the file of --audit-log-key-file: every line must be sealed with it, so that a log which was written anew is noticed",
+    )
+    .action(async (files: readonly string[], { from, through, keyFile }: VerifyFlags) => {
+      const hmac = keyFile === undefined ? undefined : await readHmac(keyFile);
       let isThere = through === undefined;
       let head = from;
       let total = 0;
       let faulty = 0;
       for (const file of files) {
-        const reader = createChainReader(sha256, head, through);
+        const reader = createChainReader(sha256, head, through, hmac);
         for await (const line of linesOf(file)) reader.read(line);
         const { lines, faults, startsAfter, endsWith, holdsWanted } = reader.report();
         for (const { line, fault } of faults) stdout.write(`${file}:${line} ${FAULTS[fault]}\n`);
@@ -47,19 +55,19 @@ export function createAuditCommand({ stdout }: CommandContext): Command {
         throw new UsageError(`the line ${through} is missing: the end of the log was cut off or written anew`);
       if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
     });
-  return new Command("audit").description("look at the audit log of a server").addCommand(verify);
+  return new Command("audit")
+    .description("look at the audit log of a server")
+    .addCommand(verify)
+    .addCommand(createAuditSearchCommand(context));
 }
 
-type VerifyFlags = { readonly from?: string; readonly through?: string };
+type VerifyFlags = { readonly from?: string; readonly through?: string; readonly keyFile?: string };
 
 const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex");
 
-async function* linesOf(path: string): AsyncGenerator<string> {
-  const input = createReadStream(path, "utf8");
-  try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) yield line;
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-    throw new UsageError(`${path} cannot be read (${code})`);
-  }
+async function readHmac(path: string): Promise<(text: string) => string> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  if (!/^[0-9a-f]{64}\n?$/.test(text)) throw new UsageError(`${path} does not hold 64 hexadecimal digits`);
+  const key = Buffer.from(text.trim(), "hex");
+  return (line) => createHmac("sha256", key).update(line, "utf8").digest("hex");
 }

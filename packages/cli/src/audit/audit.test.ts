@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHAIN_START, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { runCommand } from "./testing/run-command.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -1,0 +1,8 @@
+// Annotations of audit events that the server writes and `postern audit search` reads.
+
+/** Name of the access key of a request, beside the handle of its value; of the key that a certificate was asked for with. */
+export const ACCESS_KEY_ANNOTATION = "access-key/name";
+/** Names of the access keys that it goes back to, separated by commas. */
+export const ACCESS_KEY_ORIGINS_ANNOTATION = "access-key/origins";
+/** Where the proxy was to take a request: `virtualcluster/<project>/<name>`, `space/<project>/<name>` or `cluster/<name>`. */
+export const PROXY_TARGET_ANNOTATION = "proxy/target";

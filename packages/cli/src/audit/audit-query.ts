@@ -1,0 +1,168 @@
+// What is asked of an audit log, and what of its events answers it.
+
+import {
+  ACCESS_KEY_ANNOTATION,
+  ACCESS_KEY_ORIGINS_ANNOTATION,
+  PROXY_TARGET_ANNOTATION,
+} from "@postern/apimachinery/audit/audit-annotations";
+import { lastEventTime, linesOf } from "./log-files.ts";
+
+export type AuditQuery = {
+  /** Name of an access key, or the handle of one of its values: also what goes back to it. */
+  readonly key?: string | undefined;
+  readonly user?: string | undefined;
+  /** `<project>/<name>`, the name of a connected cluster, or either with its kind in front. */
+  readonly cluster?: string | undefined;
+  readonly verb?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** Only what was refused: 401 and 403. */
+  readonly refused?: boolean | undefined;
+};
+
+/** One request. */
+export type AuditRecord = {
+  /** RFC 3339. */
+  readonly time: string;
+  readonly key: string;
+  readonly keyID: string;
+  /** Names of the keys that it goes back to. */
+  readonly origins: readonly string[];
+  readonly user: string;
+  readonly impersonatedUser?: string;
+  /** Empty for the management API itself. */
+  readonly cluster: string;
+  readonly verb: string;
+  /** As kubectl writes it: `deployments.apps/name -n namespace`; of other requests the path. */
+  readonly object: string;
+  readonly code: number;
+  readonly refusal?: string;
+  readonly sourceIP: string;
+  readonly auditID: string;
+};
+
+const CREDENTIAL_ANNOTATION = "authentication.kubernetes.io/credential-id";
+const REFUSAL_ANNOTATION = "authentication.kubernetes.io/refusal";
+
+/** The oldest file first. Lines that are no events are passed over. */
+export async function* searchAuditLog(files: readonly string[], query: AuditQuery): AsyncGenerator<AuditRecord> {
+  const { since } = query;
+  // A watch is written when it begins and when it ends: it is one request.
+  const begun = new Set<string>();
+  const needles = [query.key, query.user, query.cluster].flatMap((text) =>
+    text === undefined ? [] : [Buffer.from(JSON.stringify(text).slice(1, -1))],
+  );
+  const mayHold = (line: Buffer): boolean => needles.every((needle) => line.includes(needle));
+  for (const file of files) {
+    if (since !== undefined && ((await lastEventTime(file)) ?? Number.POSITIVE_INFINITY) < since) continue;
+    for await (const line of linesOf(file, mayHold)) {
+      const event = parsed(line);
+      if (event === undefined || event.stage === "RequestReceived") continue;
+      const { auditID = "", stage } = event;
+      if (stage === "ResponseStarted") begun.add(auditID);
+      else if (begun.delete(auditID)) continue;
+      const record = toRecord(event);
+      if (matches(record, query)) yield record;
+    }
+  }
+}
+
+type LoggedEvent = {
+  readonly auditID?: string;
+  readonly stage?: string;
+  readonly verb?: string;
+  readonly requestURI?: string;
+  readonly requestReceivedTimestamp?: string;
+  readonly user?: { readonly username?: string };
+  readonly impersonatedUser?: { readonly username?: string };
+  readonly sourceIPs?: readonly string[];
+  readonly objectRef?: { readonly [member: string]: string };
+  readonly responseStatus?: { readonly code?: number };
+  readonly annotations?: { readonly [key: string]: string };
+};
+
+/** What the server wrote is of this shape. */
+function parsed(line: string): LoggedEvent | undefined {
+  try {
+    const event: unknown = JSON.parse(line);
+    return typeof event === "object" && event !== null ? event : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toRecord(event: LoggedEvent): AuditRecord {
+  const { annotations = {}, objectRef, user, impersonatedUser, sourceIPs, responseStatus } = event;
+  const refusal = annotations[REFUSAL_ANNOTATION];
+  return {
+    time: event.requestReceivedTimestamp ?? "",
+    key: annotations[ACCESS_KEY_ANNOTATION] ?? "",
+    keyID: annotations[CREDENTIAL_ANNOTATION] ?? "",
+    origins: annotations[ACCESS_KEY_ORIGINS_ANNOTATION]?.split(",") ?? [],
+    user: user?.username ?? "",
+    ...(impersonatedUser?.username === undefined ? {} : { impersonatedUser: impersonatedUser.username }),
+    cluster: annotations[PROXY_TARGET_ANNOTATION] ?? "",
+    verb: event.verb ?? "",
+    object: objectRef === undefined ? (event.requestURI ?? "").replace(/\?.*$/, "") : objectText(objectRef),
+    code: responseStatus?.code ?? 0,
+    ...(refusal === undefined ? {} : { refusal }),
+    sourceIP: sourceIPs?.[0] ?? "",
+    auditID: event.auditID ?? "",
+  };
+}
+
+function objectText({ resource = "", subresource, apiGroup, namespace, name }: { readonly [member: string]: string }) {
+  const type = apiGroup === undefined ? resource : `${resource}.${apiGroup}`;
+  const path = [type, name, subresource].filter((part) => part !== undefined).join("/");
+  return namespace === undefined ? path : `${path} -n ${namespace}`;
+}
+
+function matches(record: AuditRecord, { key, user, cluster, verb, since, until, refused }: AuditQuery): boolean {
+  if (key !== undefined && ![record.key, record.keyID, ...record.origins].includes(key)) return false;
+  if (user !== undefined && record.user !== user && record.impersonatedUser !== user) return false;
+  if (cluster !== undefined && record.cluster !== cluster && !record.cluster.endsWith(`/${cluster}`)) return false;
+  if (verb !== undefined && record.verb !== verb) return false;
+  if (refused === true && record.code !== 401 && record.code !== 403) return false;
+  if (since === undefined && until === undefined) return true;
+  const time = Date.parse(record.time);
+  return time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY);
+}
+
+/** Requests of one key, user and cluster. */
+export type AuditSummary = Pick<AuditRecord, "key" | "user" | "cluster"> & {
+  requests: number;
+  refused: number;
+  readonly verbs: Set<string>;
+  readonly sourceIPs: Set<string>;
+  first: string;
+  last: string;
+};
+
+/** Who used which key on which cluster. */
+export async function summarize(records: AsyncIterable<AuditRecord>): Promise<readonly AuditSummary[]> {
+  const found = new Map<string, AuditSummary>();
+  for await (const { key, keyID, user, cluster, verb, code, sourceIP, time } of records) {
+    const shown = key === "" ? keyID : key;
+    const group = JSON.stringify([shown, user, cluster]);
+    const row = found.get(group) ?? {
+      key: shown,
+      user,
+      cluster,
+      requests: 0,
+      refused: 0,
+      verbs: new Set<string>(),
+      sourceIPs: new Set<string>(),
+      first: time,
+      last: time,
+    };
+    found.set(group, row);
+    row.requests++;
+    if (code === 401 || code === 403) row.refused++;
+    row.verbs.add(verb);
+    row.sourceIPs.add(sourceIP);
+    if (time < row.first) row.first = time;
+    if (time > row.last) row.last = time;
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,61 @@
+// Reads audit logs line by line, however large they are.
+
+import { createReadStream } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import { UsageError } from "../usage-error.ts";
+
+const LINE_BREAK = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
+
+/** Without the line breaks. `isWanted` looks at the bytes of a line, so that others are never decoded. */
+export async function* linesOf(path: string, isWanted: (line: Buffer) => boolean = () => true): AsyncGenerator<string> {
+  let rest: Buffer = Buffer.alloc(0);
+  try {
+    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+      // A stream without an encoding gives Buffers.
+      const text = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
+      let start = 0;
+      for (let end = text.indexOf(LINE_BREAK); end >= 0; end = text.indexOf(LINE_BREAK, start)) {
+        const line = text.subarray(start, end);
+        start = end + 1;
+        if (isWanted(line)) yield line.toString("utf8");
+      }
+      rest = text.subarray(start);
+    }
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+    throw new UsageError(`${path} cannot be read (${code})`);
+  }
+  if (rest.length > 0 && isWanted(rest)) yield rest.toString("utf8");
+}
+
+/** The files that a log was before it was renamed, the oldest first, and the log. */
+export async function withRotated(path: string): Promise<readonly string[]> {
+  const files = [path];
+  for (let number = 1; await exists(`${path}.${number}`); number++) files.unshift(`${path}.${number}`);
+  return files;
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+const TAIL_BYTES = 64 * 1024;
+const TIMESTAMP = /"stageTimestamp":"([^"]{20,32})"/g;
+
+/** When the last event of a file happened, in milliseconds since the epoch; undefined where its end does not say. */
+export async function lastEventTime(path: string): Promise<number | undefined> {
+  try {
+    await using handle = await open(path, "r");
+    const { size } = await handle.stat();
+    const length = Math.min(size, TAIL_BYTES);
+    const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length);
+    const last = [...buffer.toString("utf8").matchAll(TIMESTAMP)].at(-1)?.[1];
+    const time = last === undefined ? Number.NaN : Date.parse(last);
+    return Number.isNaN(time) ? undefined : time;
+  } catch {
+    return undefined;
+  }
+}

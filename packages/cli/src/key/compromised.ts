@@ -1,0 +1,72 @@
+// `postern key compromised`: the one command for the day on which somebody else has the value of an access key.
+
+import { randomUUID } from "node:crypto";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { Command } from "commander";
+import { type AuditQuery, searchAuditLog, summarize } from "../audit/audit-query.ts";
+import { allFiles, parseTime, printSummary } from "../audit/search.ts";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient } from "../connection-options.ts";
+import { objectAt } from "../json-members.ts";
+import { shellQuote } from "../shell-quote.ts";
+import { accessKeysOf } from "./access-keys.ts";
+
+type CompromisedFlags = ConnectionFlags &
+  Pick<AuditQuery, "since"> & { readonly auditLog?: readonly string[]; readonly keepDisabled?: boolean };
+
+const LEAK_REPORTED_AT = /\/leak-reported-at$/;
+
+export const createKeyCompromisedCommand = (context: CommandContext): Command =>
+  new Command("compromised")
+    .description(
+      "somebody else has the value of an access key: give it a new one and print that, revoke all that was made with it, and tell what it was used for",
+    )
+    .argument("<name>", "name of the key")
+    .option("--audit-log <file...>", "audit log of the server, to tell what was reached with the key")
+    .option(
+      "--since <time>",
+      "what was reached from then on: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z; absent: all that the log has",
+      parseTime,
+    )
+    .option("--keep-disabled", "leave a key disabled that was disabled when somebody reported it as leaked")
+    .action((name: string, { auditLog, since, keepDisabled, ...flags }: CompromisedFlags) =>
+      withClient(flags, context, async (client, group) => {
+        const { stdout, stderr } = context;
+        const keys = accessKeysOf(client, group);
+        const answer = await keys.createSubresource(name, "rotate", {
+          apiVersion: `${group}/v1`,
+          kind: "OwnedAccessKeyRotation",
+          metadata: {},
+          spec: { nonce: randomUUID(), compromised: true },
+        });
+        const status = objectAt(answer, "status");
+        stdout.write(`${status["key"] ?? ""}\n`);
+        stderr.write(
+          `access key ${name} has a new value; keep it now, it is not shown again; ${status["revokedCredentials"] ?? 0} access keys and certificates that were made with the old one are revoked\n`,
+        );
+        // Who asked with the old value is nobody from now on.
+        const key = await keys.get(name).catch(unlessRefused);
+        if (key?.spec?.disabled === true) {
+          const report = Object.keys(key.metadata.annotations ?? {}).find((key) => LEAK_REPORTED_AT.test(key));
+          if (report === undefined || keepDisabled === true) {
+            stderr.write(`access key ${name} is disabled: postern key enable ${shellQuote(name)}\n`);
+          } else {
+            const patch = { metadata: { annotations: { [report]: null } }, spec: { disabled: false } };
+            await keys.patch(name, { type: "merge", patch });
+            stderr.write(`access key ${name} is enabled again: the leak that was reported is dealt with\n`);
+          }
+        }
+        if (auditLog === undefined) {
+          stderr.write(
+            `what was reached with it, on the machine of the server: postern audit search --key ${shellQuote(name)} audit.log\n`,
+          );
+          return;
+        }
+        const rows = await summarize(searchAuditLog(await allFiles(auditLog), { key: name, since }));
+        stderr.write(rows.length === 0 ? "the audit log has no request with it\n" : `\n${printSummary(rows)}`);
+      }),
+    );
+
+function unlessRefused(error: unknown): undefined {
+  if (!isApiError(error, "Unauthorized")) throw error;
+}
