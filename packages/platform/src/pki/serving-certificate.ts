@@ -40,13 +40,16 @@ export type ServingCertificateOptions = {
 export function signServingCertificate(options: ServingCertificateOptions & { readonly publicKey: KeyObject }): string {
   const { authority, names, clock, random, publicKey } = options;
   const now = clock.now();
+  const serial = randomSerial(random);
+  // Never the subject of an authority that the operator made: OpenSSL takes equal names for a self-signed certificate, and refuses it.
+  const commonName = `postern-server-${Buffer.from(serial).toString("hex")}`;
   return encodePem(
     "CERTIFICATE",
     buildCertificate(
       {
-        serial: randomSerial(random),
+        serial,
         issuer: authority.subject,
-        subject: encodeDistinguishedName({ commonName: "postern", organizations: [] }),
+        subject: encodeDistinguishedName({ commonName, organizations: [] }),
         publicKeyInfo: publicKey.export({ type: "spki", format: "der" }),
         notBefore: Math.max(now - CLOCK_SKEW_MS, authority.notBefore),
         notAfter: Math.min(now + LIFETIME_MS, authority.notAfter),

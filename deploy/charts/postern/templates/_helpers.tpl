@@ -1,0 +1,206 @@
+{{- define "postern.name" -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "postern.selector" -}}
+app.kubernetes.io/name: postern
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "postern.labels" -}}
+{{ include "postern.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "postern.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}{{ .repository }}@{{ .digest }}{{- else -}}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "postern.tlsSecret" -}}
+{{- if .Values.tls.certManager.enabled -}}{{ include "postern.name" . }}-tls{{- else -}}{{ .Values.tls.secret }}{{- end -}}
+{{- end -}}
+
+{{- define "postern.onEtcd" -}}
+{{- if eq .Values.store.type "etcd" -}}true{{- end -}}
+{{- end -}}
+
+{{/* The configuration file: what the values say, and .Values.config over it. */}}
+{{- define "postern.config" -}}
+{{- $config := dict "dataDir" "/data" "bindAddress" "0.0.0.0" "securePort" 8443 -}}
+{{- if .Values.externalHostname -}}{{- $_ := set $config "externalHostname" .Values.externalHostname -}}{{- end -}}
+{{- if include "postern.tlsSecret" . -}}
+{{- $_ := set $config "tlsCertFile" "/tls/tls.crt" -}}
+{{- $_ := set $config "tlsPrivateKeyFile" "/tls/tls.key" -}}
+{{- else -}}
+{{- $service := printf "%s.%s.svc" (include "postern.name" .) .Release.Namespace -}}
+{{- $_ := set $config "tlsSans" (list (include "postern.name" .) $service) -}}
+{{- end -}}
+{{- if include "postern.onEtcd" . -}}
+{{- $etcd := .Values.store.etcd -}}
+{{/* The data directory ends with the pod: the audit log goes where the cluster collects logs. */}}
+{{- $_ := set $config "audit" (dict "logPath" "-") -}}
+{{- $_ := set $config "store" (printf "etcd://%s" (join "," $etcd.endpoints)) -}}
+{{- $settings := dict "prefix" $etcd.prefix -}}
+{{- if $etcd.tlsSecret -}}
+{{- $settings = merge $settings (dict "caFile" "/etcd-tls/ca.crt" "certFile" "/etcd-tls/tls.crt" "keyFile" "/etcd-tls/tls.key") -}}
+{{- end -}}
+{{- $_ := set $config "etcd" $settings -}}
+{{- end -}}
+{{- mergeOverwrite $config .Values.config | toYaml -}}
+{{- end -}}
+
+{{- define "postern.pod" -}}
+metadata:
+  labels:
+    {{- include "postern.selector" . | nindent 4 }}
+    {{- with .Values.podLabels }}{{ toYaml . | nindent 4 }}{{- end }}
+  annotations:
+    checksum/config: {{ include "postern.config" . | sha256sum }}
+    {{- with .Values.podAnnotations }}{{ toYaml . | nindent 4 }}{{- end }}
+spec:
+  serviceAccountName: {{ include "postern.name" . }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets: {{ toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 1000
+    runAsGroup: 1000
+    fsGroup: 1000
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  {{- if include "postern.onEtcd" . }}
+  initContainers:
+    # The data directory has to be writable, and a Secret is not.
+    - name: identity
+      image: {{ include "postern.image" . }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      command:
+        - node
+        - -e
+        - |
+          const { copyFileSync, chmodSync } = require("fs");
+          for (const name of ["server.key", "ca.crt", "ca.key"]) {
+            copyFileSync("/identity/" + name, "/data/" + name);
+            chmodSync("/data/" + name, 0o600);
+          }
+      securityContext: {{ include "postern.containerSecurity" . | nindent 8 }}
+      resources: {{ toYaml .Values.resources | nindent 8 }}
+      volumeMounts:
+        - name: data
+          mountPath: /data
+        - name: identity
+          mountPath: /identity
+          readOnly: true
+  {{- end }}
+  containers:
+    - name: postern
+      image: {{ include "postern.image" . }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args: [serve, --config, /config/postern.yaml]
+      {{- with .Values.extraEnv }}
+      env: {{ toYaml . | nindent 8 }}
+      {{- end }}
+      ports:
+        - name: https
+          containerPort: 8443
+      startupProbe:
+        httpGet: &ready
+          path: /readyz
+          port: https
+          scheme: HTTPS
+        periodSeconds: 2
+        failureThreshold: 150
+      readinessProbe:
+        httpGet: *ready
+        periodSeconds: 5
+      livenessProbe:
+        httpGet:
+          path: /livez
+          port: https
+          scheme: HTTPS
+        periodSeconds: 10
+        failureThreshold: 6
+      securityContext: {{ include "postern.containerSecurity" . | nindent 8 }}
+      resources: {{ toYaml .Values.resources | nindent 8 }}
+      volumeMounts:
+        - name: data
+          mountPath: /data
+        - name: config
+          mountPath: /config
+          readOnly: true
+        {{- if include "postern.tlsSecret" . }}
+        - name: tls
+          mountPath: /tls
+          readOnly: true
+        {{- end }}
+        {{- if and (include "postern.onEtcd" .) .Values.store.etcd.tlsSecret }}
+        - name: etcd-tls
+          mountPath: /etcd-tls
+          readOnly: true
+        {{- end }}
+        {{- with .Values.extraVolumeMounts }}{{ toYaml . | nindent 8 }}{{- end }}
+  volumes:
+    - name: config
+      configMap:
+        name: {{ include "postern.name" . }}
+    {{- if include "postern.tlsSecret" . }}
+    - name: tls
+      secret:
+        secretName: {{ include "postern.tlsSecret" . }}
+        defaultMode: 0440
+    {{- end }}
+    {{- if include "postern.onEtcd" . }}
+    - name: data
+      emptyDir: {}
+    - name: identity
+      secret:
+        secretName: {{ .Values.store.etcd.identitySecret }}
+        defaultMode: 0440
+    {{- if .Values.store.etcd.tlsSecret }}
+    - name: etcd-tls
+      secret:
+        secretName: {{ .Values.store.etcd.tlsSecret }}
+        defaultMode: 0440
+    {{- end }}
+    {{- end }}
+    {{- with .Values.extraVolumes }}{{ toYaml . | nindent 4 }}{{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector: {{ toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations: {{ toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity: {{ toYaml . | nindent 4 }}
+  {{- end }}
+  topologySpreadConstraints:
+    {{- with .Values.topologySpreadConstraints }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "postern.selector" . | nindent 10 }}
+    {{- end }}
+{{- end -}}
+
+{{- define "postern.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}

@@ -1,0 +1,248 @@
+// The Helm chart and the kustomize base, with the real helm and kubectl; and a server with the configuration that the chart writes.
+
+import { readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as models from "@kubernetes/client-node";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { kustomizeBase } from "../../tools/release/kustomize-base.ts";
+import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
+import { REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
+
+const CHART = join(REPOSITORY, "deploy/charts/postern");
+const BASE = join(REPOSITORY, "deploy/kustomize/base");
+
+const ON_ETCD = [
+  "store.type=etcd",
+  "store.etcd.endpoints={etcd-0.etcd:2379,etcd-1.etcd:2379}",
+  "store.etcd.identitySecret=postern-identity",
+  "store.etcd.tlsSecret=postern-etcd",
+  "externalHostname=postern.example.com",
+];
+
+/** Values, and the kinds that they add to or take from those of the defaults. */
+const INSTALLATIONS: readonly (readonly [name: string, values: readonly string[], kinds: readonly string[]])[] = [
+  ["the defaults", [], ["StatefulSet"]],
+  ["etcd", ON_ETCD, ["Deployment", "PodDisruptionBudget"]],
+  ["one server on etcd", [...ON_ETCD, "replicas=1"], ["Deployment"]],
+  [
+    "an ingress and cert-manager",
+    [
+      "externalHostname=postern.example.com:8443",
+      "ingress.enabled=true",
+      "tls.certManager.enabled=true",
+      "tls.certManager.issuerRef.name=ca",
+    ],
+    ["Certificate", "Ingress", "StatefulSet"],
+  ],
+  [
+    "a load balancer and own certificates",
+    [
+      "service.type=LoadBalancer",
+      "service.loadBalancerClass=x",
+      "tls.secret=postern-tls",
+      "externalHostname=p.example.com",
+    ],
+    ["StatefulSet"],
+  ],
+  [
+    "metrics for the Prometheus operator",
+    [
+      "serviceMonitor.enabled=true",
+      "serviceMonitor.tokenSecret.name=metrics",
+      "serviceMonitor.labels.release=prometheus",
+    ],
+    ["ServiceMonitor", "StatefulSet"],
+  ],
+  [
+    "everything that can be added",
+    [
+      "extraEnv[0].name=A,extraEnv[0].value=b",
+      "extraVolumes[0].name=v,extraVolumes[0].emptyDir.medium=Memory",
+      "extraVolumeMounts[0].name=v,extraVolumeMounts[0].mountPath=/v",
+      "nodeSelector.a=b",
+      "tolerations[0].operator=Exists",
+      "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key=a,affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator=Exists",
+      "priorityClassName=high",
+      "podLabels.a=b",
+      "podAnnotations.a=b",
+      "imagePullSecrets[0].name=s",
+      "networkPolicy.from[0].namespaceSelector.matchLabels.a=b",
+      `image.digest=sha256:${"0".repeat(64)}`,
+      "config.log.level=info",
+    ],
+    ["StatefulSet"],
+  ],
+];
+const ALWAYS = ["ConfigMap", "NetworkPolicy", "Pod", "Service", "ServiceAccount"];
+
+let newest: KubernetesTools;
+let oldest: KubernetesTools;
+beforeAll(async () => {
+  [oldest, newest] = await Promise.all([kubernetesTools("1.32"), kubernetesTools("1.35")]);
+});
+
+const setting = (values: readonly string[]): readonly string[] => values.flatMap((value) => ["--set", value]);
+const render = async (values: readonly string[], { helm } = newest): Promise<readonly any[]> => {
+  const text = await succeed(tool(helm, ["template", "postern", CHART, "--namespace", "keys", ...setting(values)]));
+  return parseAllDocuments(text).flatMap((document) => document.toJS() ?? []);
+};
+const configOf = (manifests: readonly any[]): string =>
+  manifests.find(({ kind }) => kind === "ConfigMap").data["postern.yaml"];
+const podOf = (manifests: readonly any[]): any =>
+  manifests.find(({ kind }) => kind === "StatefulSet" || kind === "Deployment").spec.template.spec;
+
+describe.each(INSTALLATIONS)("the chart with %s", (_, values, kinds) => {
+  it("passes helm lint --strict, with helm 3 and helm 4", async () => {
+    for (const { helm } of [oldest, newest]) await succeed(tool(helm, ["lint", "--strict", CHART, ...setting(values)]));
+  });
+
+  it("renders the objects that it should, the same with helm 3 and helm 4", async () => {
+    const manifests = await render(values);
+    expect(manifests.map(({ kind }) => kind).sort()).toEqual([...ALWAYS, ...kinds].sort());
+    expect(await render(values, oldest)).toEqual(manifests);
+  });
+
+  it("renders what the types of the Kubernetes API allow", async () => {
+    const faults = (await render(values)).flatMap((manifest) => faultsOf(manifest));
+    expect(faults).toEqual([]);
+  });
+
+  it("meets the restricted pod security standard, with a root file system that cannot be written", async () => {
+    const manifests = await render(values);
+    for (const pod of [podOf(manifests), manifests.find(({ kind }) => kind === "Pod").spec]) {
+      expect(pod).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+      });
+      for (const container of [...(pod.initContainers ?? []), ...pod.containers])
+        expect(container.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        });
+      expect(pod.hostNetwork ?? pod.hostPID ?? pod.hostIPC).toBeUndefined();
+    }
+  });
+});
+
+it.each([
+  ["an unknown value", ["imagee=x"], /imagee/],
+  ["etcd without endpoints", ["store.type=etcd", "store.etcd.identitySecret=x"], /endpoints/],
+  ["etcd without the identity that servers share", ["store.type=etcd", "store.etcd.endpoints={a:1}"], /identitySecret/],
+  [
+    "a certificate without a host",
+    ["tls.certManager.enabled=true", "tls.certManager.issuerRef.name=a"],
+    /externalHostname/,
+  ],
+  ["an ingress without a host", ["ingress.enabled=true"], /externalHostname/],
+  ["a digest that is none", ["image.digest=latest"], /digest/],
+])("refuses %s", async (_, values, fault) => {
+  const { code, stderr } = await tool(newest.helm, ["template", "postern", CHART, ...setting(values)]);
+  expect(code).not.toBe(0);
+  expect(stderr).toMatch(fault);
+});
+
+it("finds fields and types that the Kubernetes API does not have", () => {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { nam: "x" },
+    spec: { containers: [{ image: 1, ports: {} }] },
+  };
+  expect(faultsOf(pod)).toEqual([
+    "Pod.metadata.nam: unknown",
+    "Pod.spec.containers[0].image: number is no string",
+    "Pod.spec.containers[0].ports: no list",
+  ]);
+});
+
+it("starts a server with the configuration of the chart", async () => {
+  await using directory = await temporaryDirectory();
+  const data = join(directory.path, "data");
+  const file = join(directory.path, "postern.yaml");
+  const config = configOf(await render(["externalHostname=postern.example.com", "config.log.level=info"]));
+  expect(parse(config)).toMatchObject({
+    bindAddress: "0.0.0.0",
+    dataDir: "/data",
+    externalHostname: "postern.example.com",
+  });
+  await writeFile(file, config.replace("0.0.0.0", "127.0.0.1"));
+  await using server = await startPostern(data, ["--config", file]);
+  expect(readFileSync(server.adminKubeConfig, "utf8")).toContain("https://postern.example.com");
+});
+
+it("starts a server with the identity that the guide has the operator make", async () => {
+  await using directory = await temporaryDirectory();
+  const guide = readFileSync(join(REPOSITORY, "docs/operations/installing.md"), "utf8");
+  const commands = /```sh\n(openssl rand[\s\S]*?)kubectl/.exec(guide)?.[1] ?? "";
+  const data = join(directory.path, "data");
+  await mkdir(data);
+  await succeed(tool("sh", ["-euc", `cd ${data}\n${commands}`]));
+  await using server = await startPostern(data);
+  const { code } = await tool("curl", ["--silent", "--fail", "--cacert", join(data, "ca.crt"), `${server.url}/readyz`]);
+  expect(code).toBe(0);
+});
+
+it("knows every option that the chart writes", async () => {
+  const reference = readFileSync(join(REPOSITORY, "docs/reference/configuration.md"), "utf8");
+  const config = parse(configOf(await render(ON_ETCD)));
+  const keys = Object.entries(config).flatMap(([name, value]) =>
+    typeof value === "object" && !Array.isArray(value) && value !== null
+      ? Object.keys(value).map((inner) => `${name}.${inner}`)
+      : [name],
+  );
+  for (const key of keys) expect(reference).toContain(`| \`${key}\` |`);
+});
+
+describe("the kustomize base", () => {
+  it("is what the chart renders", async () => {
+    const args = ["template", "postern", CHART, "--skip-tests"];
+    const rendered = kustomizeBase(await succeed(tool(newest.helm, args)));
+    expect(readFileSync(join(BASE, "postern.yaml"), "utf8")).toBe(rendered);
+  });
+
+  it("builds with kubectl kustomize", async () => {
+    const text = await succeed(tool(newest.kubectl, ["kustomize", BASE]));
+    const manifests = parseAllDocuments(text).map((document) => document.toJS());
+    expect(manifests.map(({ kind }) => kind).sort()).toEqual(
+      [...ALWAYS.filter((kind) => kind !== "Pod"), "StatefulSet"].sort(),
+    );
+    expect(manifests.flatMap((manifest) => faultsOf(manifest))).toEqual([]);
+  });
+});
+
+type TypeMap = readonly { readonly baseName: string; readonly type: string }[];
+const mapOf = (type: string): TypeMap | undefined =>
+  (models as unknown as Record<string, { getAttributeTypeMap?: () => TypeMap } | undefined>)[
+    type
+  ]?.getAttributeTypeMap?.();
+
+/** What an object of a built-in kind has that its OpenAPI model, as the JavaScript client has it, does not. Kinds of others pass. */
+function faultsOf(manifest: any): readonly string[] {
+  const [, version = ""] = /(?:^|\/)(v[^/]+)$/.exec(manifest.apiVersion) ?? [];
+  const type = `${version[0]?.toUpperCase()}${version.slice(1)}${manifest.kind}`;
+  return mapOf(type) === undefined || manifest.apiVersion.includes(".coreos.")
+    ? []
+    : faultsIn(manifest, type, manifest.kind);
+}
+
+function faultsIn(value: any, type: string, path: string): readonly string[] {
+  if (type === "any" || type === "object") return [];
+  if (type === "IntOrString") return ["number", "string"].includes(typeof value) ? [] : [`${path}: no number or text`];
+  const [, item] = /^Array<(.*)>$/.exec(type) ?? [];
+  if (item !== undefined) {
+    if (!Array.isArray(value)) return [`${path}: no list`];
+    return value.flatMap((each, index) => faultsIn(each, item, `${path}[${index}]`));
+  }
+  const [, member] = /^\{ \[key: string\]: (.*); \}$/.exec(type) ?? [];
+  if (member !== undefined)
+    return Object.entries(value).flatMap(([name, each]) => faultsIn(each, member, `${path}.${name}`));
+  const map = mapOf(type);
+  if (map === undefined) return typeof value === type ? [] : [`${path}: ${typeof value} is no ${type}`];
+  return Object.entries(value).flatMap(([name, each]) => {
+    const field = map.find(({ baseName }) => baseName === name);
+    return field === undefined ? [`${path}.${name}: unknown`] : faultsIn(each, field.type, `${path}.${name}`);
+  });
+}
