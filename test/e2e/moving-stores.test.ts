@@ -175,9 +175,12 @@ describe.skipIf(reason !== undefined)("a store that moves", () => {
 
   it("that is missed by its server costs no administrator the kube config", async () => {
     const mine = await readFile(join(data, "admin.kubeconfig"), "utf8");
-    // A prefix with a slip of the pen is a store of its own, and a first start.
+    // Another installation in the same place, on purpose.
     for (let start = 0; start < 2; start++) {
-      await using server = await startPostern(data, ["--store", store, ...tls, "--etcd-prefix", "/slip"]);
+      await using server = await startPostern(data, [
+        ...["--store", store, ...tls],
+        ...["--etcd-prefix", "/slip", "--etcd-new-installation"],
+      ]);
       expect(await statusOf(server, stays)).toBe(401);
       expect(await server.stop()).toBe(0);
     }

@@ -53,9 +53,12 @@ function reasonAgainst(name: StoreName, durable: boolean): string | undefined {
   return name === "etcd" ? whyNoEtcd() : undefined;
 }
 
+/** Tests have prefixes of their own in one etcd. */
+const IN_SHARED_ETCD = ["--etcd-new-installation", "--etcd-compaction", "always"];
+
 function storeFlags(name: StoreName, id: string): readonly string[] {
   if (name !== "etcd") return ["--store", name];
   const etcd = sharedEtcd();
   if (etcd === undefined) throw new Error("etcd does not run");
-  return ["--store", `etcd://${etcd.endpoint}`, "--etcd-prefix", `/postern-${id}`];
+  return ["--store", `etcd://${etcd.endpoint}`, "--etcd-prefix", `/postern-${id}`, ...IN_SHARED_ETCD];
 }

@@ -44,7 +44,7 @@ export type ServerStoreOptions = {
 export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
   const { configuration, secrets, runtime, logger, metrics, teardown } = options;
   const { scheduler, random } = runtime;
-  const opened = await openStore(configuration, { onChecked: reportStoreCheck(logger, metrics) });
+  const opened = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
   const { storage: disk, election, isShared, reloadCredentials, checks } = opened;
   teardown.use(disk);
   if (reloadCredentials !== undefined) {

@@ -34,12 +34,14 @@ export type OpenStoreOptions = {
   /** For whoever only reads: what is in etcd is left as it is, and may be in a place where nothing can be written. */
   readonly isReadOnly?: boolean;
   readonly onChecked?: StoreCheckListener;
+  /** For a server: it does not begin in a place of a shared etcd that is empty, unless the configuration says so. */
+  readonly isServer?: boolean;
 };
 
 /** Rejects with ConfigurationError: one line that says what is wrong and how to mend it. */
 export async function openStore(
   configuration: Configuration,
-  { isReadOnly = false, onChecked }: OpenStoreOptions = {},
+  { isReadOnly = false, isServer = false, onChecked }: OpenStoreOptions = {},
 ): Promise<OpenedStore> {
   const { store } = configuration;
   switch (store.kind) {
@@ -51,7 +53,7 @@ export async function openStore(
       return { ...soleStore(storage), checks: [storage.health] };
     }
     case "etcd":
-      return await openEtcd(store.endpoints, configuration, isReadOnly);
+      return await openEtcd(store.endpoints, configuration, { isReadOnly, isServer });
   }
 }
 
@@ -66,16 +68,23 @@ const soleStore = (storage: Storage): OpenedStore => ({
 async function openEtcd(
   endpoints: readonly string[],
   { etcd }: Configuration,
-  isReadOnly: boolean,
+  { isReadOnly, isServer }: Required<Pick<OpenStoreOptions, "isReadOnly" | "isServer">>,
 ): Promise<OpenedStore> {
-  const [{ openEtcdStorage }, { createEtcdLeaderElection }, { migrateEtcd }] = await Promise.all([
+  const [{ openEtcdStorage }, { createEtcdLeaderElection }, { migrateEtcd }, { EtcdPlaceError }] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
     import("@postern/stores/etcd/etcd-schema"),
+    import("@postern/stores/etcd/etcd-neighbours"),
   ]);
   const tls = await readTls(etcd);
   try {
-    const storage = await openEtcdStorage({ endpoints, prefix: etcd.prefix, ...(tls === undefined ? {} : { tls }) });
+    const storage = await openEtcdStorage({
+      endpoints,
+      prefix: etcd.prefix,
+      compaction: etcd.compaction,
+      mustBeInstalled: isServer && !etcd.newInstallation,
+      ...(tls === undefined ? {} : { tls }),
+    });
     try {
       if (!isReadOnly) await migrateEtcd(storage);
     } catch (error) {
@@ -92,6 +101,12 @@ async function openEtcd(
   } catch (error) {
     if (error instanceof StoreVersionError) {
       throw new ConfigurationError(`${error.message}; nothing was changed`, { cause: error });
+    }
+    if (error instanceof EtcdPlaceError) {
+      throw new ConfigurationError(
+        `${error.message}: correct --etcd-prefix, or for a first installation beside them start once with --etcd-new-installation; nothing was written`,
+        { cause: error },
+      );
     }
     if (error instanceof StoreWriteRefusedError) {
       throw new ConfigurationError(

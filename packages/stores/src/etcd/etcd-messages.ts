@@ -27,6 +27,7 @@ export type RangeRequest = {
   /** 0 means the newest. */
   readonly revision?: number;
   readonly count_only?: boolean;
+  readonly keys_only?: boolean;
 };
 
 export type RangeResponse = {

@@ -27,9 +27,12 @@ import { closedError, isCompacted, isFutureRevision, isServiceError, lastErrorIn
 import { toEntries, toEntry } from "./etcd-events.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
 import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
+import { assertInstalledOrAlone, EtcdPlaceError, findNeighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
 import { type EtcdPosition, WatchFeed } from "./watch-feed.ts";
+
+export type EtcdCompaction = "always" | "never" | "unless-shared";
 
 export type EtcdStorageOptions = {
   /** Each `host:port`. */
@@ -38,6 +41,13 @@ export type EtcdStorageOptions = {
   readonly tls?: EtcdTls;
   /** All keys lie under it, so that several servers with stores of their own can share one etcd; `/postern` when absent. */
   readonly prefix?: string;
+  /**
+   * Whether history is forgotten, which etcd does for all its keys: `unless-shared` leaves it to whoever runs the etcd while others
+   * have keys there; `always` when absent.
+   */
+  readonly compaction?: EtcdCompaction;
+  /** Refuses to begin in a place without keys while others have keys in the same etcd. */
+  readonly mustBeInstalled?: boolean;
   /** No read or write takes longer, in milliseconds; 5000 when absent. */
   readonly requestTimeoutMs?: number;
   readonly scheduler?: Scheduler;
@@ -64,11 +74,12 @@ const PAGE_SIZE = 1_000;
 /** Rejects with StorageUnavailableError when no endpoint answers, or etcd refuses the credentials, and with StoreVersionError. */
 export async function openEtcdStorage(options: EtcdStorageOptions): Promise<EtcdStorage> {
   const { endpoints, tls, prefix = DEFAULT_PREFIX, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const { scheduler = systemScheduler } = options;
+  const { scheduler = systemScheduler, compaction = "always", mustBeInstalled = false } = options;
   const keys = new EtcdKeys(prefix);
   const connection = new EtcdConnection({ endpoints, requestTimeoutMs, scheduler, ...(tls && { tls }) });
   const readPosition = () => asStorageCall(position(connection, keys));
   try {
+    if (mustBeInstalled) await assertInstalledOrAlone({ connection, keys }, prefix);
     await readEtcdSchema({ connection, keys });
     const feed = new WatchFeed({
       connection,
@@ -79,10 +90,10 @@ export async function openEtcdStorage(options: EtcdStorageOptions): Promise<Etcd
       tick: () => tick(connection, keys),
     });
     await feed.firstContact();
-    return new StorageOnEtcd({ connection, keys, feed, readPosition });
+    return new StorageOnEtcd({ connection, keys, feed, readPosition, compaction });
   } catch (error) {
     connection[Symbol.dispose]();
-    if (error instanceof StoreVersionError) throw error;
+    if (error instanceof StoreVersionError || error instanceof EtcdPlaceError) throw error;
     throw openError(endpoints, error);
   }
 }
@@ -117,6 +128,7 @@ type Parts = {
   readonly keys: EtcdKeys;
   readonly feed: WatchFeed;
   readonly readPosition: () => Promise<EtcdPosition>;
+  readonly compaction: EtcdCompaction;
 };
 
 class StorageOnEtcd implements EtcdStorage {
@@ -125,12 +137,14 @@ class StorageOnEtcd implements EtcdStorage {
   readonly health: EtcdStorage["health"];
   readonly #feed: WatchFeed;
   readonly #position: () => Promise<EtcdPosition>;
+  readonly #compaction: EtcdCompaction;
   #oldestRevision: Revision = 0;
 
-  constructor({ connection, keys, feed, readPosition }: Parts) {
+  constructor({ connection, keys, feed, readPosition, compaction }: Parts) {
     this.connection = connection;
     this.keys = keys;
     this.#feed = feed;
+    this.#compaction = compaction;
     this.#position = createCoalescedRead(readPosition);
     this.health = { name: "etcd", check: () => this.#checkHealth() };
   }
@@ -192,6 +206,7 @@ class StorageOnEtcd implements EtcdStorage {
 
   async compact(revision: Revision): Promise<void> {
     const { connection } = this;
+    if (!(await this.#mayCompact())) return;
     try {
       await connection.call(connection.methods.compact, { revision }, { repeatable: true });
     } catch (error) {
@@ -199,6 +214,12 @@ class StorageOnEtcd implements EtcdStorage {
       if (!isCompacted(error)) return asStorageCall(Promise.reject(error));
     }
     this.#oldestRevision = Math.max(this.#oldestRevision, revision);
+  }
+
+  /** Asked each time: others may have come, or gone. */
+  async #mayCompact(): Promise<boolean> {
+    if (this.#compaction !== "unless-shared") return this.#compaction === "always";
+    return (await findNeighbour(this)) === undefined;
   }
 
   get oldestRevision(): Revision {

@@ -1,7 +1,7 @@
 // Options of the connection to etcd, named as in kube-apiserver.
 // Source: k8s.io/apiserver/pkg/server/options/etcd.go
 
-import { textOption } from "../option.ts";
+import { choiceOption, switchOption, textOption } from "../option.ts";
 
 const file = (flag: string, defaultText: string, description: string) =>
   textOption({ flag, placeholder: "<file>", default: "", defaultText, description });
@@ -24,6 +24,19 @@ export const etcdOptions = {
       placeholder: "<prefix>",
       default: "/postern",
       description: "What all keys in etcd begin with; another one for each installation that shares the etcd",
+    }),
+    newInstallation: switchOption({
+      flag: "etcd-new-installation",
+      default: false,
+      description:
+        "Begin below an --etcd-prefix that is empty, although the etcd holds keys of others; for a first start",
+    }),
+    compaction: choiceOption({
+      flag: "etcd-compaction",
+      choices: ["unless-shared", "always", "never"],
+      default: "unless-shared",
+      description:
+        "When the history of the etcd, which is that of all its keys, is compacted; unless-shared leaves it to whoever runs the etcd while others have keys there",
     }),
   },
 };

@@ -1,0 +1,69 @@
+import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EtcdPlaceError } from "./etcd-neighbours.ts";
+import { type EtcdStorageOptions, openEtcdStorage } from "./etcd-storage.ts";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
+
+describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
+  let etcd: EtcdCluster;
+  beforeAll(async () => {
+    etcd = await startEtcd();
+  });
+  afterAll(() => etcd?.[Symbol.asyncDispose]());
+
+  const open = (prefix: string, options: Partial<EtcdStorageOptions> = {}) =>
+    openEtcdStorage({ endpoints: etcd.endpoints, prefix, ...options });
+
+  it("is begun in where it is empty, and then by who has keys there, however many others have come", async () => {
+    await using first = await open("/mine", { mustBeInstalled: true });
+    await first.create("/a", Buffer.from("1"));
+    await using _other = await open("/registry");
+    await _other.create("/secrets/of-others", Buffer.from("1"));
+    await using again = await open("/mine", { mustBeInstalled: true });
+    expect(await again.get("/a")).toBeDefined();
+  });
+
+  it.each(["/mien", "/min", "/mine2", "/zzz", "/a"])(
+    "is not begun in at %s, where nothing lies, and nothing is written",
+    async (prefix) => {
+      await using own = await open("/mine");
+      const before = await own.currentRevision();
+      const refused = open(prefix, { mustBeInstalled: true });
+      await expect(refused).rejects.toThrow(EtcdPlaceError);
+      await expect(refused).rejects.toThrow(/nothing below .* keys of others/);
+      await expect(refused).rejects.not.toThrow(/of-others/);
+      expect(await own.currentRevision()).toBe(before);
+      await expect(open(prefix, { mustBeInstalled: true })).rejects.toThrow(EtcdPlaceError);
+      await using _asked = await open(`${prefix}-asked`, { mustBeInstalled: false });
+    },
+  );
+
+  it.each([
+    ["unless-shared", false],
+    ["never", false],
+    ["always", true],
+  ] as const)("is compacted: %s, %s", async (compaction, isCompacted) => {
+    await using other = await open("/registry");
+    const old = await other.create(`/history/${compaction}`, Buffer.from("1"));
+    await other.create(`/newer/${compaction}`, Buffer.from("1"));
+    await using own = await open("/mine", { compaction });
+    await own.compact(await own.currentRevision());
+    const reading = other.list("/history/", { revision: old });
+    if (isCompacted) await expect(reading).rejects.toThrow(RevisionCompactedError);
+    else expect((await reading).entries.length).toBeGreaterThan(0);
+  });
+
+  it("is compacted by who is alone in it", async () => {
+    await using alone = await startEtcd();
+    await using own = await openEtcdStorage({
+      endpoints: alone.endpoints,
+      prefix: "/mine",
+      compaction: "unless-shared",
+      mustBeInstalled: true,
+    });
+    const old = await own.create("/a", Buffer.from("1"));
+    await own.create("/b", Buffer.from("1"));
+    await own.compact(await own.currentRevision());
+    await expect(own.list("/", { revision: old })).rejects.toThrow(RevisionCompactedError);
+  });
+});
