@@ -85,6 +85,12 @@ const RUNS: readonly Run[] = [
     environment: { REVOCATIONS: 500, REVOCATIONS_WITH_FAULTS: 500, REVOCATION_BATCH: 25 },
   },
   {
+    name: "slow watchers",
+    project: "system",
+    paths: ["test/attacks/slow-watchers.test.ts"],
+    environment: { SOAK_SECONDS: 900 },
+  },
+  {
     name: "simulated watch caches",
     project: "system",
     paths: ["test/simulation/watch-cache.test.ts"],

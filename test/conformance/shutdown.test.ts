@@ -56,7 +56,7 @@ test("W-19 ends its watches cleanly", async () => {
 
 /** Resolves when a change has been begun and waits for its body. */
 async function isUnderWay(server: Awaited<ReturnType<typeof startServer>>): Promise<void> {
-  const gauge = 'apiserver_current_inflight_requests{request_kind="mutating"} 1';
+  const gauge = "apiserver_current_request_bodies 1";
   for (;;) {
     const { text } = await server.client.send({ method: "GET", path: "/metrics", headers: ADMIN });
     if (text.includes(gauge)) return;

@@ -21,6 +21,7 @@ import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { SETTLE_MS } from "./server/open-sealed-store.ts";
 import type { ServerStore } from "./server/open-server-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
+import { transportLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { createRequestHandler } from "./server/request-handler.ts";
 import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
@@ -148,8 +149,11 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     scheduler,
     random,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
+    onConnectionDropped: (reason) => metrics.connectionDropped(reason),
+    limits: transportLimitsOf(configuration),
     handler: createRequestHandler({ configuration, core, surface, freshness, audit, runtime, logger, metrics, signal }),
   });
+  metrics.followBacklog(transport.backlog);
   teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
   const { port } = await transport.listen();
   const url = publicUrl(configuration, port);

@@ -55,3 +55,9 @@ export async function startAttackedServer(flags: readonly string[] = []): Promis
     },
   };
 }
+
+/** Resident memory of the server, in MiB. */
+export async function residentMiB({ process }: AttackedServer): Promise<number> {
+  const pages = Number((await readFile(`/proc/${process.pid}/statm`, "utf8")).split(" ")[1]);
+  return Math.round((pages * 4096) / (1 << 20));
+}

@@ -123,6 +123,12 @@ export async function connectRawHttp2(
   };
 }
 
+/** A GOAWAY frame in words: its code, and what the server says about it. */
+export const goawayOf = ({ payload }: ReceivedFrame): { readonly code: number; readonly reason: string } => ({
+  code: payload.readUInt32BE(4),
+  reason: payload.subarray(8).toString(),
+});
+
 function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);

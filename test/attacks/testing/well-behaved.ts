@@ -79,7 +79,9 @@ const inWords = ({ requests, p50, p99, worst, failures }: Figures): string =>
 /** How many times slower than without an attack a request may be: the machine has other work, too. */
 const SLOWER = 10;
 /** What is fast enough whatever the baseline was. */
-const FAST_MS = 1_000;
+const FAST_MS = 100;
+/** One stall of a busy machine is the whole p99 of some hundred requests, so that it is printed, and only bounded far off. */
+const FAR_MS = 3_000;
 
 /** Measures the client and a revocation during an attack that goes on, prints both, and says what is wrong with them. */
 export async function measureUnderAttack(
@@ -95,9 +97,10 @@ export async function measureUnderAttack(
   );
   const faults: string[] = [];
   if (Object.keys(figures.failures).length > 0) faults.push(`requests failed: ${JSON.stringify(figures.failures)}`);
-  if (figures.p99 > Math.max(FAST_MS, SLOWER * baseline.p99)) faults.push(`p99 ${figures.p99} ms`);
+  if (figures.p50 > Math.max(FAST_MS, SLOWER * baseline.p50)) faults.push(`p50 ${figures.p50} ms`);
+  if (figures.p99 > Math.max(FAR_MS, SLOWER * baseline.p99)) faults.push(`p99 ${figures.p99} ms`);
   if (revocation.status !== 200) faults.push(`revocation: ${revocation.status}`);
-  // The aim is one second; a test on a busy machine gives three.
-  if (revocation.took > 3_000) faults.push(`revoked in ${revocation.took} ms`);
+  // The aim is one second.
+  if (revocation.took > FAR_MS) faults.push(`revoked in ${revocation.took} ms`);
   return { faults };
 }

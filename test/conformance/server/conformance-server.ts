@@ -89,6 +89,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     queueMetrics: metrics.workQueues,
     watchMetrics: {
       watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),
+      watchTerminated: ({ definition: { group, plural } }, scope) => metrics.watchTerminated(group, plural, scope),
     },
   });
   await surface.bootstrap(stopping.signal);

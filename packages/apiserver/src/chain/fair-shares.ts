@@ -62,6 +62,8 @@ export type FairShares = {
   takeAgain(lane: Lane, claimant: Claimant, signal: AbortSignal): Place | Promise<Place>;
   /** Memory for a body; `giveUp` is called when it has to make way for others'. */
   body(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount;
+  /** How many bodies are being received, or worked on. */
+  readonly bodies: number;
   readonly state: Readonly<Record<Lane, { readonly taken: number; readonly waiting: number }>>;
 };
 
@@ -87,6 +89,7 @@ export function createFairShares(
     Lane,
     LaneState
   >;
+  const bodies = createBodyMemory(limits);
   let isStepping = false;
 
   const step = (): void => {
@@ -160,7 +163,10 @@ export function createFairShares(
       if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
       return wait(state, claimant, signal, undefined);
     },
-    body: createBodyMemory(limits),
+    body: bodies.open,
+    get bodies() {
+      return bodies.count();
+    },
     get state() {
       return lanes;
     },
@@ -290,7 +296,7 @@ function createTurn(clock: Pick<Clock, "elapsed">): { isOver(): boolean } {
 type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
 
 /** A user or key beyond its share is refused; where all bodies are too much together, the largest of whoever holds most gives way. */
-function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits): FairShares["body"] {
+function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits) {
   const bodies = new Set<Body>();
   const users = new Map<string, number>();
   const keys = new Map<string, number>();
@@ -312,7 +318,7 @@ function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits): 
     const [[greediest = ""] = []] = [...users].sort(([, a], [, b]) => b - a);
     return [...bodies].filter(({ claimant }) => claimant.user === greediest).sort((a, b) => b.bytes - a.bytes)[0];
   };
-  return (claimant, giveUp) => {
+  const open: FairShares["body"] = (claimant, giveUp) => {
     const body: Body = { claimant, bytes: 0, giveUp };
     bodies.add(body);
     return {
@@ -337,4 +343,5 @@ function createBodyMemory({ bodyBytes, userShare, keyShare }: FairShareLimits): 
       [Symbol.dispose]: () => close(body),
     };
   };
+  return { open, count: () => bodies.size };
 }

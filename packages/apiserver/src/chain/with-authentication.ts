@@ -55,6 +55,7 @@ export function withAuthentication(next: Handler, deps: WithAuthenticationDeps):
     }
     metrics.authentication("success", seconds());
     const user = withGroups(authentication.user);
+    if (authentication.credential !== undefined) context.request.know?.(user.name);
     context.audit.setUser(user);
     if (authentication.credential !== undefined) annotateCredential(context, authentication.credential);
     const request = withoutTokenProtocol(context.request);

@@ -5,19 +5,22 @@ import type { RequestContext } from "../chain/handler.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
+import type { BacklogScope } from "../transport/watch-backlog.ts";
 import type { EventLines } from "./handlers/watch-encoder.ts";
 
 export type EndpointLimits = {
   /** Bytes of a request body. */
   readonly bodyBytes: number;
-  /** Bytes that may wait for a watch client before its watch is ended. */
-  readonly watchBufferBytes: number;
 };
 
 /** The limits of kube-apiserver where it has them. */
-export const DEFAULT_LIMITS: EndpointLimits = { bodyBytes: 3 * 1024 * 1024, watchBufferBytes: 8 * 1024 * 1024 };
+export const DEFAULT_LIMITS: EndpointLimits = { bodyBytes: 3 * 1024 * 1024 };
 
-export type WatchMetrics = { watchEvent(resource: InstalledResource, bytes: number): void };
+export type WatchMetrics = {
+  watchEvent(resource: InstalledResource, bytes: number): void;
+  /** A watch was ended because too much waited for its client, or for others. */
+  watchTerminated(resource: InstalledResource, scope: BacklogScope): void;
+};
 
 export type EndpointContext = {
   /** Asked again where a request turns out to do more than its verb says: an apply or update that creates. */

@@ -18,13 +18,17 @@ export type ServerMetrics = {
   readonly requests: RequestCounters;
   readonly workQueues: WorkQueueMetrics;
   /** Shows how many places are taken, and how many requests wait for one. */
-  followFairShares(shares: Pick<FairShares, "state">): void;
+  followFairShares(shares: Pick<FairShares, "state" | "bodies">): void;
+  watchTerminated(group: string, resource: string, scope: string): void;
+  /** Shows how much waits for the clients of watches. */
+  followBacklog(backlog: { readonly bytes: number }): void;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   authentication(result: AuthenticationResult, seconds: number): void;
   authorization(result: AuthorizationResult, seconds: number): void;
   auditEvent(level: AuditEvent["level"]): void;
   auditError(): void;
   tlsHandshakeError(): void;
+  connectionDropped(reason: string): void;
 };
 
 export type ServerMetricsOptions = {
@@ -41,6 +45,8 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
   return {
     registry,
     followFairShares: gaugePlaces(registers),
+    watchTerminated: countTerminatedWatches(registers),
+    followBacklog: gaugeBacklog(registers),
     watchEvent: countWatchEvents(registers),
     authentication: observeAttempts<AuthenticationResult>(registers, {
       durations: {
@@ -58,6 +64,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     }),
     ...countAudit(registers),
     tlsHandshakeError: countHandshakeErrors(registers),
+    connectionDropped: countDroppedConnections(registers),
     requests: createRequestCounters(registry),
     workQueues: createWorkQueueMetrics(registry),
   };
@@ -66,7 +73,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
 type Registers = Registry[];
 
 function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
-  let followed: Pick<FairShares, "state"> | undefined;
+  let followed: Pick<FairShares, "state" | "bodies"> | undefined;
   new Gauge({
     name: "apiserver_current_inflight_requests",
     help: "Requests that hold a place in the flow control now",
@@ -83,6 +90,14 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
     registers,
     collect() {
       for (const lane of LANES) this.set({ request_kind: lane }, followed?.state[lane].waiting ?? 0);
+    },
+  });
+  new Gauge({
+    name: "apiserver_current_request_bodies",
+    help: "Request bodies that are being received, or worked on",
+    registers,
+    collect() {
+      this.set(followed?.bodies ?? 0);
     },
   });
   return (shares) => {
@@ -103,6 +118,31 @@ function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
     const series = byResource.get(key) ?? watchEvents.series({ group, version, resource });
     byResource.set(key, series);
     series.inc(count);
+  };
+}
+
+function countTerminatedWatches(registers: Registers): ServerMetrics["watchTerminated"] {
+  const terminated = new Counter({
+    name: "apiserver_terminated_watchers_total",
+    help: "Watches that were ended because their clients were too slow, by what they were too much for",
+    labelNames: ["group", "resource", "scope"],
+    registers,
+  });
+  return (group, resource, scope) => terminated.inc({ group, resource, scope });
+}
+
+function gaugeBacklog(registers: Registers): ServerMetrics["followBacklog"] {
+  let followed = { bytes: 0 };
+  new Gauge({
+    name: "apiserver_watch_backlog_bytes",
+    help: "Bytes that wait for the clients of watches",
+    registers,
+    collect() {
+      this.set(followed.bytes);
+    },
+  });
+  return (backlog) => {
+    followed = backlog;
   };
 }
 
@@ -158,6 +198,16 @@ function countHandshakeErrors(registers: Registers): ServerMetrics["tlsHandshake
     registers,
   });
   return () => errors.inc();
+}
+
+function countDroppedConnections(registers: Registers): ServerMetrics["connectionDropped"] {
+  const dropped = new Counter({
+    name: "apiserver_connections_dropped_total",
+    help: "Connections ended in favour of others, or because they were silent, by why",
+    labelNames: ["reason"],
+    registers,
+  });
+  return (reason) => dropped.inc({ reason });
 }
 
 /** What belongs to each value of a label, made when the value is first met. */

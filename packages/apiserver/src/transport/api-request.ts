@@ -2,6 +2,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import type { Duplex } from "node:stream";
+import type { ConnectionBacklog } from "./watch-backlog.ts";
 
 /** Header names in lower case; repeated headers joined as Node joins them, `set-cookie`-like ones as lists. */
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined };
@@ -22,6 +23,10 @@ export type ApiRequest = {
   readonly remoteAddress: string;
   /** Host name and port the client used (`:authority` or Host). */
   readonly host: string;
+  /** Counts what waits for the watches of the connection. */
+  readonly backlog?: ConnectionBacklog;
+  /** Tells the connection that somebody has shown a valid credential on it. */
+  know?(user: string): void;
   /** The client's certificate, not verified: authenticators check the chain against the CA they trust. */
   peerCertificate(): X509Certificate | undefined;
   /**

@@ -36,6 +36,8 @@ export function createApiRequest(
     httpVersion: exchange.httpVersion,
     remoteAddress: exchange.connection.remoteAddress,
     host: exchange.host,
+    know: exchange.connection.know,
+    backlog: exchange.connection.backlog,
     peerCertificate: () => exchange.connection.peerCertificate,
     async body(limitBytes, onBytes) {
       takeBody();

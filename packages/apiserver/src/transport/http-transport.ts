@@ -8,15 +8,16 @@ import type {
   ServerHttp2Session,
   ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Logger } from "../logging/logger.ts";
 import type { Random, Scheduler } from "../runtime/clock.ts";
 import { type Connection, describeConnection } from "./connection.ts";
+import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
+import { endSession } from "./end-session.ts";
 import type { Exchange } from "./exchange.ts";
-import { type HandshakeGate, installHandshakeGate } from "./handshake-gate.ts";
 import { http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
@@ -26,6 +27,7 @@ import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
 import { unknownMethodRequest } from "./unknown-method-request.ts";
+import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
 
 export type HttpTransportOptions = {
   readonly tls: TlsCredentials;
@@ -40,33 +42,52 @@ export type HttpTransportOptions = {
   readonly random: Random;
   readonly limits?: Partial<TransportLimits>;
   readonly onTlsHandshakeError?: () => void;
+  /** A connection was ended in favour of others, or for its silence. */
+  readonly onConnectionDropped?: (reason: DropReason) => void;
 };
 
 export type ListenAddress = { readonly address: string; readonly port: number };
 
-/** `active` counts the requests under way over HTTP/1.1. */
-type SocketState = { readonly socket: TLSSocket; readonly connection: Connection; active: number };
+/** Connections that wait to be accepted. The kernel makes clients that find no place among them wait for a second, or three. */
+const BACKLOG = 4_096;
+
+/** `active` counts the requests under way. */
+type SocketState = Guest & {
+  readonly socket: TLSSocket;
+  readonly connection: Connection;
+  active: number;
+  session: ServerHttp2Session | undefined;
+};
 
 export class HttpTransport {
   readonly #options: HttpTransportOptions;
   readonly #limits: TransportLimits;
   readonly #server: Http2SecureServer;
-  readonly #handshakes: HandshakeGate;
+  readonly #gate: ConnectionGate;
+  readonly #backlog: WatchBacklog;
   readonly #serve: ServeOptions;
   readonly #stopping = new AbortController();
   readonly #sockets = new Map<Duplex, SocketState>();
-  readonly #sessions = new Map<Http2Session, Connection>();
+  readonly #sessions = new Map<Http2Session, SocketState>();
+  /** A session does not give its own socket away: what both know is the other end. */
+  readonly #byPeer = new Map<string, SocketState>();
   readonly #exchanges = new Set<Exchange>();
   #closed: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
-    const { handler, logger, scheduler } = options;
+    const { handler, logger, scheduler, onConnectionDropped: onDrop } = options;
     this.#serve = { handler, logger, scheduler, limits: this.#limits, serverStopping: this.#stopping.signal };
     this.#server = createTlsServer(options.tls, this.#limits);
-    this.#handshakes = installHandshakeGate(this.#server, this.#limits.maxHandshakes);
+    this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
+    this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
     this.#installListeners();
+  }
+
+  /** What waits for the clients of watches. */
+  get backlog(): Pick<WatchBacklog, "bytes"> {
+    return this.#backlog;
   }
 
   /** Aborted when `close` is called. */
@@ -80,7 +101,7 @@ export class HttpTransport {
     return new Promise((resolve, reject) => {
       const onError = (error: Error): void => reject(describeListenError(error, bindAddress, port));
       this.#server.once("error", onError);
-      this.#server.listen({ host: bindAddress, port }, () => {
+      this.#server.listen({ host: bindAddress, port, backlog: BACKLOG }, () => {
         this.#server.off("error", onError);
         this.#server.on("error", (error) => this.#options.logger.error({ error }, "listener failed"));
         // A server that listens on a host has an address.
@@ -107,7 +128,7 @@ export class HttpTransport {
   async #close(drainMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#stopping.abort(serviceUnavailableError("the server is shutting down"));
-    this.#handshakes.close();
+    this.#gate.close();
     for (const session of this.#sessions.keys()) session.close();
     for (const { socket, active } of this.#sockets.values()) {
       if (active === 0 && socket.alpnProtocol !== "h2") socket.destroy();
@@ -145,13 +166,40 @@ export class HttpTransport {
   }
 
   #addSocket(socket: TLSSocket): void {
-    this.#sockets.set(socket, { socket, connection: describeConnection(socket), active: 0 });
-    socket.once("close", () => this.#sockets.delete(socket));
+    const { scheduler } = this.#options;
+    const know = (user: string): void => this.#gate.know(state, user);
+    const state: SocketState = {
+      socket,
+      connection: describeConnection(socket, { know, backlog: this.#backlog.connection() }),
+      active: 0,
+      session: undefined,
+      remoteAddress: socket.remoteAddress ?? "",
+      remotePort: socket.remotePort ?? 0,
+      isBusy: () => state.active > 0,
+      end(reason) {
+        if (state.session === undefined) socket.destroy();
+        else endSession(state.session, REASONS[reason], scheduler);
+      },
+    };
+    const peer = peerOf(socket);
+    this.#sockets.set(socket, state);
+    this.#byPeer.set(peer, state);
+    this.#gate.enter(state);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      this.#byPeer.delete(peer);
+      this.#gate.leave(state);
+    });
   }
 
   #addSession(session: ServerHttp2Session): void {
-    // On a TLS listener it is one; Node's type allows for plain text.
-    this.#sessions.set(session, describeConnection(session.socket as TLSSocket));
+    const state = this.#byPeer.get(peerOf(session.socket));
+    if (state === undefined) {
+      session.destroy();
+      return;
+    }
+    state.session = session;
+    this.#sessions.set(session, state);
     session.on("error", (error) => this.#options.logger.debug({ error }, "HTTP/2 session failed"));
     session.once("close", () => this.#sessions.delete(session));
     if (this.#stopping.signal.aborted) session.close();
@@ -160,11 +208,16 @@ export class HttpTransport {
   #onStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     // Without a listener a reset by the client would end the process.
     stream.on("error", ignore);
-    const connection = stream.session === undefined ? undefined : this.#sessions.get(stream.session);
-    if (connection === undefined) {
+    const state = stream.session === undefined ? undefined : this.#sessions.get(stream.session);
+    if (state === undefined) {
       stream.destroy();
       return;
     }
+    const { connection } = state;
+    state.active += 1;
+    stream.once("close", () => {
+      state.active -= 1;
+    });
     const { random } = this.#options;
     this.#run(
       asksForTunnel(headers)
@@ -230,3 +283,14 @@ export class HttpTransport {
 export const createHttpTransport = (options: HttpTransportOptions): HttpTransport => new HttpTransport(options);
 
 const ignore = (): void => undefined;
+
+const peerOf = ({ remoteAddress = "", remotePort = 0 }: Pick<Socket, "remoteAddress" | "remotePort">): string =>
+  `${remoteAddress} ${remotePort}`;
+
+/** What a client is told of the end of its connection. */
+const REASONS: Readonly<Record<DropReason, string>> = {
+  handshake: "",
+  stranger: "too many connections without a valid credential",
+  known: "too many connections of the same user",
+  silent: "no request with a valid credential",
+};

@@ -45,7 +45,6 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
     requireHostHeader: true,
     connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 10_000),
   });
-  server.maxConnections = limits.maxConnections;
   // Node puts its compatibility layer on every HTTP/2 stream once somebody listens for "request", which here means HTTP/1.1 alone.
   server.removeAllListeners("newListener");
   return server;

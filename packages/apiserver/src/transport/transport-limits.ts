@@ -1,9 +1,18 @@
 // What one listener takes before it refuses, so that no client can use up the server.
 
+import type { BacklogLimits } from "./watch-backlog.ts";
+
 export type TransportLimits = {
+  /** Connections on which somebody showed a valid credential. */
   readonly maxConnections: number;
-  /** TLS handshakes going on at one time; further connections are dropped until some are done. */
+  /** Connections behind their handshake on which nobody has done so yet. */
+  readonly maxStrangers: number;
+  /** Connections before the end of their TLS handshake: each costs more than a hundred requests. */
   readonly maxHandshakes: number;
+  /** How much of each of these one source may have, or one user; between 0 and 1. */
+  readonly sourceShare: number;
+  /** How long a connection without a valid credential may be idle. */
+  readonly strangerTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
   /** All header lines of one request, its path and query included. */
   readonly maxHeaderBytes: number;
@@ -16,14 +25,18 @@ export type TransportLimits = {
   readonly maxConcurrentStreams: number;
   /** Per HTTP/2 connection, in MiB. */
   readonly maxSessionMemory: number;
+  readonly watchBacklog: BacklogLimits;
   /** How much of a body that nobody wants is still taken, so that the client gets to read why. */
   readonly maxUnreadBodyBytes: number;
 };
 
 export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   maxConnections: 20_000,
-  maxHandshakes: 256,
-  handshakeTimeoutMs: 10_000,
+  maxStrangers: 4_096,
+  maxHandshakes: 512,
+  sourceShare: 0.25,
+  strangerTimeoutMs: 30_000,
+  handshakeTimeoutMs: 5_000,
   // Go's default, which clients rely on: label selectors of 70 kB are real.
   maxHeaderBytes: 1 << 20,
   headersTimeoutMs: 30_000,
@@ -32,5 +45,6 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   keepAliveTimeoutMs: 120_000,
   maxConcurrentStreams: 250,
   maxSessionMemory: 32,
+  watchBacklog: { perWatch: 8 << 20, perConnection: 16 << 20, total: 128 << 20 },
   maxUnreadBodyBytes: 4 << 20,
 };

@@ -162,6 +162,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     info: { title: "Postern", version: SERVED_VERSION.gitVersion },
     watchMetrics: {
       watchEvent: ({ definition: { group, version, plural } }) => metrics.watchEvent(group, version, plural),
+      watchTerminated: ({ definition: { group, plural } }, scope) => metrics.watchTerminated(group, plural, scope),
     },
     onHookError: (error) => onError(error, "hook"),
   });

@@ -4,6 +4,7 @@ import type { FairShareLimits } from "@postern/apiserver/chain/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
 import type { Configuration } from "../config/configuration.ts";
 
 export function rateLimitsOf({ rateLimits }: Configuration, clock: Clock): RateLimits {
@@ -35,6 +36,20 @@ export function fairSharesOf(configuration: Configuration): FairShareLimits {
     bodyBytes: fairness.bodyMiB << 20,
   };
 }
+
+export const transportLimitsOf = ({ connections, watchBacklog }: Configuration): Partial<TransportLimits> => ({
+  maxConnections: connections.max,
+  maxStrangers: connections.maxStrangers,
+  maxHandshakes: connections.maxHandshakes,
+  sourceShare: connections.sharePercent / 100,
+  handshakeTimeoutMs: connections.handshakeTimeoutSeconds * 1000,
+  watchBacklog: {
+    perWatch: watchBacklog.perWatchMiB << 20,
+    perConnection: watchBacklog.perConnectionMiB << 20,
+    total: watchBacklog.totalMiB << 20,
+  },
+  strangerTimeoutMs: connections.strangerTimeoutSeconds * 1000,
+});
 
 /** A rate of 0 is no limit, a burst of 0 twice the rate. */
 const limiterOf = (qps: number, burst: number, clock: Clock): RateLimiter | undefined =>

@@ -71,12 +71,20 @@ function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSo
   });
 }
 
+/** So much may wait for the client until writers wait, too. */
+const HIGH_WATER_BYTES = 64 * 1024;
+
 /** Each line that is written becomes a message. */
 function createWebSocketSink(webSocket: WebSocket): ByteSink {
-  const write = (chunk: Uint8Array | string): boolean => {
-    if (webSocket.readyState !== webSocket.OPEN) return false;
-    for (const line of Buffer.from(chunk).toString("utf8").split("\n")) if (line !== "") webSocket.send(line);
-    return true;
+  const isOpen = (): boolean => webSocket.readyState === webSocket.OPEN;
+  const write = (chunk: Uint8Array | string): boolean | Promise<boolean> => {
+    if (!isOpen()) return false;
+    const lines = Buffer.from(chunk).toString("utf8").split("\n");
+    let sent: Promise<boolean> | undefined;
+    for (const line of lines) {
+      if (line !== "") sent = new Promise((resolve) => webSocket.send(line, () => resolve(isOpen())));
+    }
+    return webSocket.bufferedAmount < HIGH_WATER_BYTES ? true : (sent ?? true);
   };
   return {
     write,

@@ -1,14 +1,20 @@
 // GET with watch=true: streams events as JSON lines until the client goes, the time is up, or the watch cannot be kept whole.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/watch.go
 
-import { ApiError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, expiredError, isApiError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { OpenRequest } from "../../authorization/open-requests.ts";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
-import type { WatchEventObserver, WatchQuery } from "../../registry/resource-storage.ts";
+import type { WatchEventObserver, WatchEventType, WatchQuery } from "../../registry/resource-storage.ts";
 import type { Revision } from "../../storage/storage.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
+import {
+  type BacklogQueue,
+  type BacklogScope,
+  type ConnectionBacklog,
+  createWatchBacklog,
+} from "../../transport/watch-backlog.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateStream } from "../negotiation/negotiate-output.ts";
 import { readListOptions, watchQueryOf } from "./list-query.ts";
@@ -20,8 +26,10 @@ const BOOKMARK_INTERVAL_MS = 60_000;
 const LAST_BOOKMARK_LEAD_MS = 2_000;
 const MIN_TIMEOUT_SECONDS = 1_800;
 
-/** Events joined into one write while the initial state goes out. */
-const CHUNK_BYTES = 256 * 1024;
+/** Events joined into one write. So much of each watch lies where HTTP/2 counts it against its connection. */
+const CHUNK_BYTES = 64 * 1024;
+/** How long a client may take to read the last event of a watch that the server ends. */
+const FAREWELL_MS = 10_000;
 
 export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   const { definition, storage } = resource;
@@ -35,7 +43,8 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     clock: endpoint.runtime.clock,
     eventLines: endpoint.eventLines,
   });
-  const stream = new WatchStream(encoder, query, resource, endpoint, context.open);
+  const backlog = context.request.backlog ?? noLimit();
+  const stream = new WatchStream(encoder, query, resource, endpoint, backlog, context.open);
   try {
     stream.attach(await storage.watch(context, query, stream));
   } catch (error) {
@@ -48,6 +57,10 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   const upgrade = webSocketUpgrade(context.request);
   return upgrade === undefined ? watchResponse(run) : webSocketResponse(context.request, upgrade, run);
 };
+
+/** For requests that come by no connection. */
+const noLimit = (): ConnectionBacklog =>
+  createWatchBacklog({ perWatch: Infinity, perConnection: Infinity, total: Infinity }).connection();
 
 type StreamRun = Extract<ApiResponse["body"], { readonly type: "stream" }>["run"];
 
@@ -64,6 +77,11 @@ function timeoutOf(timeoutSeconds: number | undefined, { runtime }: EndpointCont
   return MIN_TIMEOUT_SECONDS * 1000 * (1 + random / 256);
 }
 
+/** An event is made into a line when the client takes it: until then it is an object that others hold as well. */
+type Entry =
+  | { readonly type: WatchEventType; readonly object: CachedObject }
+  | { readonly type: "line"; readonly line: Uint8Array };
+
 /** One watch of one client. Takes events from the moment it exists, and writes them once the response has begun. */
 class WatchStream implements WatchEventObserver {
   readonly #encoder: WatchEncoder;
@@ -72,18 +90,28 @@ class WatchStream implements WatchEventObserver {
   readonly #endpoint: EndpointContext;
   readonly #open: OpenRequest | undefined;
   #subscription: Disposable | undefined;
-  #waiting: Uint8Array[] | undefined = [];
+  /** What came before the response began: the state, or what has happened since the client saw it. The cache holds that anyway. */
+  #past: Entry[] = [];
+  #pastTaken = 0;
+  readonly #queue: BacklogQueue<Entry>;
   #sink: ByteSink | undefined;
+  /** Whether `#write` is under way, or will be once the client has taken what was written. */
+  #isWriting = false;
   /** Text only when a bookmark is sent: events are many. */
   #progress: Revision | string = "";
+  /** Nothing more comes than what waits. */
+  #isEnding = false;
   #isOver = false;
-  #finish: (() => void) | undefined;
+  #isCut = false;
+  readonly #finished: Promise<void>;
+  #finish: () => void = () => undefined;
 
   constructor(
     encoder: WatchEncoder,
     query: WatchQuery,
     resource: InstalledResource,
     endpoint: EndpointContext,
+    backlog: ConnectionBacklog,
     open: OpenRequest | undefined,
   ) {
     this.#encoder = encoder;
@@ -91,23 +119,28 @@ class WatchStream implements WatchEventObserver {
     this.#resource = resource;
     this.#endpoint = endpoint;
     this.#open = open;
+    this.#queue = backlog.queue((scope) => this.#tooSlow(scope));
+    this.#finished = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
   }
 
   attach(subscription: Disposable): void {
     this.#subscription = subscription;
-    if (this.#isOver) subscription[Symbol.dispose]();
+    if (this.#isOver || this.#isEnding) subscription[Symbol.dispose]();
   }
 
-  event(type: "ADDED" | "MODIFIED" | "DELETED", object: CachedObject): void {
+  event(type: WatchEventType, object: CachedObject): void {
+    if (this.#isEnding || this.#isOver) return;
     // What has changed since the right to see it was lost is not sent, however much else waits to be decided again.
     if (this.#open?.isAllowed() === false) {
       this.#end();
       return;
     }
-    const line = this.#encoder.event(type, object);
-    this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
     this.#progress = object.revision;
-    this.#send(line);
+    if (this.#sink === undefined) this.#past.push({ type, object });
+    else if (this.#isWriting) this.#queue.push({ type, object }, object, object.byteLength);
+    else this.#writeLine(this.#sink, this.#lineOf(type, object));
   }
 
   initialEventsEnd(resourceVersion: string): void {
@@ -121,51 +154,111 @@ class WatchStream implements WatchEventObserver {
   }
 
   error(error: Error): void {
-    this.#send(this.#encoder.error(error instanceof ApiError ? error : watchFailure(error)));
-    this.#end();
+    this.#endWith(error instanceof ApiError ? error : watchFailure(error));
   }
 
-  /** Resolves when the watch has ended, however it did. */
+  /** Resolves when the watch has ended, however it did. Rejects when its client took too long to read the end of it. */
   async run(sink: ByteSink, signal: AbortSignal, timeoutMs: number): Promise<void> {
     const { scheduler } = this.#endpoint.runtime;
-    const finished = new Promise<void>((resolve) => {
-      this.#finish = resolve;
-    });
     const stop = () => this.#end();
     signal.addEventListener("abort", stop, { once: true });
-    if (timeoutMs > 0) await this.#drain(sink);
+    if (signal.aborted || timeoutMs < 0) stop();
     this.#sink = sink;
-    if (this.#isOver || signal.aborted || timeoutMs < 0) {
-      this.#end();
-      return;
-    }
-    using _deadline = scheduler.schedule(timeoutMs, stop);
+    using _deadline = scheduler.schedule(Math.max(0, timeoutMs), stop);
     using _bookmarks = this.#query.allowWatchBookmarks ? this.#scheduleBookmarks(timeoutMs) : undefined;
-    await finished;
+    if (this.#isEnding) this.#hurry();
+    void this.#write(sink);
+    await this.#finished;
     signal.removeEventListener("abort", stop);
+    if (this.#isCut) throw new Error("the client of a watch read nothing any more");
   }
 
-  /** Writes what came before the response began, as fast as the client takes it; then events go straight through. */
-  async #drain(sink: ByteSink): Promise<void> {
-    for (let waiting = this.#waiting ?? []; waiting.length > 0; waiting = this.#waiting ?? []) {
-      this.#waiting = [];
-      for (const chunk of joinedChunks(waiting)) {
-        if (!(await sink.write(chunk))) this.#end();
-        if (this.#isOver && this.#waiting === undefined) return;
-      }
-    }
-    this.#waiting = undefined;
+  #lineOf(type: WatchEventType, object: CachedObject): Uint8Array {
+    const line = this.#encoder.event(type, object);
+    this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
+    return line;
   }
 
   #send(line: Uint8Array): void {
-    if (this.#isOver) return;
-    if (this.#sink === undefined) {
-      this.#waiting?.push(line);
-      return;
+    if (this.#isEnding || this.#isOver) return;
+    if (this.#sink === undefined) this.#past.push({ type: "line", line });
+    else if (this.#isWriting) this.#queue.push({ type: "line", line }, line, line.length);
+    else this.#writeLine(this.#sink, line);
+  }
+
+  /** The way of most events: the client has taken all that was before. */
+  #writeLine(sink: ByteSink, line: Uint8Array): void {
+    const taken = sink.write(line);
+    if (taken === true) return;
+    this.#isWriting = true;
+    void this.#goOn(sink, taken);
+  }
+
+  async #goOn(sink: ByteSink, taken: false | Promise<boolean>): Promise<void> {
+    if (await taken) await this.#write(sink);
+    else this.#end();
+  }
+
+  /** Writes what waits, as fast as the client takes it; then events go straight through. */
+  async #write(sink: ByteSink): Promise<void> {
+    this.#isWriting = true;
+    for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
+      if (!(await sink.write(chunk))) this.#end();
+      if (this.#isOver) return;
     }
-    void this.#sink.write(line);
-    // Whoever cannot keep up starts anew, rather than being fed from unbounded memory or missing events.
-    if (this.#sink.bufferedBytes > this.#endpoint.limits.watchBufferBytes) this.#end();
+    this.#isWriting = false;
+    if (this.#isEnding) this.#end();
+  }
+
+  /** Lines that wait, joined; undefined when none do. */
+  #nextChunk(): Uint8Array | undefined {
+    const lines: Uint8Array[] = [];
+    for (let size = 0; size < CHUNK_BYTES; ) {
+      const entry = this.#nextEntry();
+      if (entry === undefined) break;
+      const line = entry.type === "line" ? entry.line : this.#lineOf(entry.type, entry.object);
+      lines.push(line);
+      size += line.length;
+    }
+    return lines.length > 1 ? Buffer.concat(lines) : lines[0];
+  }
+
+  #nextEntry(): Entry | undefined {
+    const entry = this.#past[this.#pastTaken];
+    if (entry === undefined) return this.#queue.shift();
+    this.#pastTaken += 1;
+    if (this.#pastTaken === this.#past.length) this.#forgetPast();
+    return entry;
+  }
+
+  #forgetPast(): void {
+    this.#past = [];
+    this.#pastTaken = 0;
+  }
+
+  /** The client has to list again: feeding it from unbounded memory would be no help to it, and events may not be missing. */
+  #tooSlow(scope: BacklogScope): void {
+    this.#endpoint.metrics?.watchTerminated(this.#resource, scope);
+    this.#forgetPast();
+    this.#endWith(expiredError("the watch is too slow: more has changed than waits for a client"));
+  }
+
+  #endWith(error: ApiError): void {
+    if (this.#isEnding) return;
+    this.#send(this.#encoder.error(error));
+    this.#isEnding = true;
+    this.#subscription?.[Symbol.dispose]();
+    if (this.#sink === undefined) return;
+    this.#hurry();
+    if (!this.#isWriting) this.#end();
+  }
+
+  #hurry(): void {
+    const timer = this.#endpoint.runtime.scheduler.schedule(FAREWELL_MS, () => {
+      this.#isCut = true;
+      this.#end();
+    });
+    void this.#finished.then(() => timer[Symbol.dispose]());
   }
 
   /** Source: k8s.io/apiserver/pkg/storage/cacher/cache_watcher.go (nextBookmarkTime) */
@@ -191,22 +284,10 @@ class WatchStream implements WatchEventObserver {
   #end(): void {
     this.#isOver = true;
     this.#subscription?.[Symbol.dispose]();
-    this.#finish?.();
+    this.#forgetPast();
+    this.#queue.clear();
+    this.#finish();
   }
-}
-
-function* joinedChunks(lines: readonly Uint8Array[]): Iterable<Uint8Array> {
-  let chunk: Uint8Array[] = [];
-  let size = 0;
-  for (const line of lines) {
-    chunk.push(line);
-    size += line.length;
-    if (size < CHUNK_BYTES) continue;
-    yield Buffer.concat(chunk);
-    chunk = [];
-    size = 0;
-  }
-  if (chunk.length > 0) yield Buffer.concat(chunk);
 }
 
 const watchFailure = (cause: Error): ApiError =>

@@ -8,6 +8,18 @@ const perSecond = (flag: string, description: string) =>
 const percentOption = (flag: string, percent: number, description: string) =>
   integerOption({ flag, default: percent, min: 1, max: 100, description });
 
+const countOption = (flag: string, count: number, description: string) =>
+  integerOption({ flag, default: count, min: 1, max: 1_000_000, description });
+
+const backlogOption = (flag: string, mib: number, max: number, whose: string) =>
+  integerOption({
+    flag,
+    default: mib,
+    min: 1,
+    max,
+    description: `How many MiB may wait for the clients ${whose}; the watch with the most is ended, and its client lists again`,
+  });
+
 export const limitOptions = {
   history: {
     maxAgeSeconds: integerOption({
@@ -41,6 +53,35 @@ export const limitOptions = {
     description:
       "Writes worked on at once. More wait for their turn, and are answered 429 when it does not come. 0 for no limit",
   }),
+  connections: {
+    max: countOption("max-connections", 20_000, "Connections on which somebody showed a valid credential"),
+    maxStrangers: countOption("max-stranger-connections", 4_096, "Connections on which nobody has done so yet"),
+    maxHandshakes: countOption("max-tls-handshakes", 512, "Connections before the end of their TLS handshake"),
+    sharePercent: percentOption(
+      "connections-share-percent",
+      25,
+      "How many of these may come from one address (of IPv6 one /64), and how many with a credential from one user; whoever has most loses the longest idle one",
+    ),
+    handshakeTimeoutSeconds: integerOption({
+      flag: "tls-handshake-timeout-seconds",
+      default: 5,
+      min: 1,
+      max: 120,
+      description: "How long a TLS handshake may take",
+    }),
+    strangerTimeoutSeconds: integerOption({
+      flag: "stranger-timeout-seconds",
+      default: 30,
+      min: 1,
+      max: 3600,
+      description: "How long a connection may be idle on which nobody has shown a valid credential",
+    }),
+  },
+  watchBacklog: {
+    perWatchMiB: backlogOption("watch-backlog-mib", 8, 16, "of one watch"),
+    perConnectionMiB: backlogOption("connection-watch-backlog-mib", 16, 24, "of all watches of one connection"),
+    totalMiB: backlogOption("total-watch-backlog-mib", 128, 1024, "of all watches"),
+  },
   fairness: {
     userSharePercent: percentOption(
       "fairness-user-share-percent",

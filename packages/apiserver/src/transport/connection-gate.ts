@@ -1,0 +1,184 @@
+// Who may keep a connection when there are too many: those who showed a valid credential before those who did not, and of each kind
+// whoever has most gives way first.
+
+import type { Http2SecureServer } from "node:http2";
+import type { Socket } from "node:net";
+import type { Scheduler } from "../runtime/clock.ts";
+import type { TransportLimits } from "./transport-limits.ts";
+
+/** Why a connection was ended: another one needed its place, or it was silent for too long. */
+export type DropReason = "handshake" | "stranger" | "known" | "silent";
+
+/** A connection behind its handshake. */
+export type Guest = {
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  /** Whether a request is under way on it. */
+  isBusy(): boolean;
+  end(reason: DropReason): void;
+};
+
+export type ConnectionGate = {
+  /** The handshake is done. */
+  enter(guest: Guest): void;
+  /** A request on it had a valid credential, of this user. */
+  know(guest: Guest, user: string): void;
+  leave(guest: Guest): void;
+  /** Drops every connection whose handshake is not done. */
+  close(): void;
+};
+
+export type ConnectionGateOptions = {
+  readonly limits: Pick<
+    TransportLimits,
+    "maxHandshakes" | "maxStrangers" | "maxConnections" | "sourceShare" | "strangerTimeoutMs"
+  >;
+  readonly scheduler: Scheduler;
+  readonly onDrop?: ((reason: DropReason) => void) | undefined;
+};
+
+/** Must be called before the first connection. */
+export function installConnectionGate(
+  server: Http2SecureServer,
+  { limits, scheduler, onDrop = () => undefined }: ConnectionGateOptions,
+): ConnectionGate {
+  const { maxHandshakes, maxStrangers, maxConnections, sourceShare, strangerTimeoutMs } = limits;
+  const handshakes = new Room<Socket>(maxHandshakes, sourceShare, () => false);
+  const strangers = new Room<Guest>(maxStrangers, sourceShare, (guest) => guest.isBusy());
+  const known = new Room<Guest>(maxConnections, sourceShare, (guest) => guest.isBusy());
+  const timers = new Map<Guest, Disposable>();
+  // TLS hands out another socket than came in: what both know is the other end.
+  const byPeer = new Map<string, Socket>();
+
+  const endSilent = (guest: Guest): void => {
+    if (guest.isBusy()) {
+      watchSilence(guest);
+      return;
+    }
+    onDrop("silent");
+    guest.end("silent");
+  };
+  const watchSilence = (guest: Guest): void => {
+    timers.set(
+      guest,
+      scheduler.schedule(strangerTimeoutMs, () => endSilent(guest)),
+    );
+  };
+  const forgetStranger = (guest: Guest): void => {
+    timers.get(guest)?.[Symbol.dispose]();
+    timers.delete(guest);
+    strangers.delete(guest);
+  };
+  const drop = (guest: Guest | undefined, reason: DropReason): void => {
+    if (guest === undefined) return;
+    forgetStranger(guest);
+    known.delete(guest);
+    onDrop(reason);
+    guest.end(reason);
+  };
+
+  server.prependListener("connection", (socket: Socket) => {
+    const peer = peerOf(socket);
+    byPeer.set(peer, socket);
+    socket.once("close", () => {
+      handshakes.delete(socket);
+      if (byPeer.get(peer) === socket) byPeer.delete(peer);
+    });
+    const victim = handshakes.add(socket, sourceOf(socket.remoteAddress));
+    if (victim === undefined) return;
+    handshakes.delete(victim);
+    onDrop("handshake");
+    victim.destroy();
+  });
+  return {
+    enter(guest) {
+      const socket = byPeer.get(peerOf(guest));
+      if (socket !== undefined) handshakes.delete(socket);
+      watchSilence(guest);
+      drop(strangers.add(guest, sourceOf(guest.remoteAddress)), "stranger");
+    },
+    know(guest, user) {
+      if (!strangers.has(guest)) return;
+      forgetStranger(guest);
+      drop(known.add(guest, user), "known");
+    },
+    leave(guest) {
+      forgetStranger(guest);
+      known.delete(guest);
+    },
+    close() {
+      for (const socket of handshakes.all()) socket.destroy();
+    },
+  };
+}
+
+/** Members by whose they are, the oldest first. Holds no more than its limits say once whoever `add` names has left. */
+class Room<Member> {
+  readonly #max: number;
+  readonly #maxPerOwner: number;
+  readonly #isBusy: (member: Member) => boolean;
+  readonly #owners = new Map<Member, string>();
+  readonly #members = new Map<string, Set<Member>>();
+
+  constructor(max: number, share: number, isBusy: (member: Member) => boolean) {
+    this.#max = max;
+    this.#maxPerOwner = Math.max(1, Math.ceil(max * share));
+    this.#isBusy = isBusy;
+  }
+
+  /** Whoever has to go for it: the longest idle of the same owner, or of the one who has most. */
+  add(member: Member, owner: string): Member | undefined {
+    this.#owners.set(member, owner);
+    const own = this.#members.get(owner) ?? new Set();
+    this.#members.set(owner, own.add(member));
+    if (own.size > this.#maxPerOwner) return this.#firstIdle(own);
+    return this.#owners.size > this.#max ? this.#firstIdle(this.#largest(own)) : undefined;
+  }
+
+  has(member: Member): boolean {
+    return this.#owners.has(member);
+  }
+
+  delete(member: Member): void {
+    const owner = this.#owners.get(member);
+    if (owner === undefined) return;
+    this.#owners.delete(member);
+    const own = this.#members.get(owner);
+    own?.delete(member);
+    if (own?.size === 0) this.#members.delete(owner);
+  }
+
+  all(): readonly Member[] {
+    return [...this.#owners.keys()];
+  }
+
+  #largest(first: ReadonlySet<Member>): ReadonlySet<Member> {
+    let largest = first;
+    for (const members of this.#members.values()) if (members.size > largest.size) largest = members;
+    return largest;
+  }
+
+  #firstIdle(members: ReadonlySet<Member>): Member | undefined {
+    for (const member of members) if (!this.#isBusy(member)) return member;
+    const [oldest] = members;
+    return oldest;
+  }
+}
+
+type Peer = { readonly remoteAddress?: string | undefined; readonly remotePort?: number | undefined };
+
+const peerOf = ({ remoteAddress = "", remotePort = 0 }: Peer): string => `${remoteAddress} ${remotePort}`;
+
+const GROUPS_OF_NETWORK = 4;
+
+/** An address, and of IPv6 the network: whoever has one address of a /64 has all of them. */
+function sourceOf(address = ""): string {
+  if (!address.includes(":") || address.includes(".")) return address;
+  const [before = "", after] = address.split("::");
+  const groups = before.split(":");
+  if (after !== undefined) {
+    const missing = 8 - groups.length - after.split(":").length;
+    groups.push(...Array.from({ length: missing }, () => "0"));
+  }
+  return groups.slice(0, GROUPS_OF_NETWORK).join(":");
+}

@@ -1,0 +1,103 @@
+// Watches whose clients read nothing, on the connection of others that do: as client-go uses one connection for all that a program does.
+// By night for longer: SOAK_SECONDS.
+
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { API, type AttackedServer, residentMiB, startAttackedServer } from "./testing/attacked-server.ts";
+import { connectRawHttp2, FRAME } from "./testing/raw-http2.ts";
+import type { ClientReport } from "./testing/watching-client.ts";
+
+const SOAK_SECONDS = Number(process.env["SOAK_SECONDS"] ?? 6);
+const TEAMS = `${API}/teams`;
+/** As many as a controller has that looks after most kinds. */
+const BUSY = 30;
+const STALLED = 4;
+const OBJECT_BYTES = 20_000;
+
+let server: AttackedServer;
+let source: ChildProcess;
+let changes = 0;
+
+const start = (name: string, ...args: string[]): ChildProcess =>
+  fork(new URL(`./testing/${name}.ts`, import.meta.url).pathname, args, { execArgv: ["--import", "tsx"] });
+
+async function stop(child: ChildProcess | undefined): Promise<void> {
+  const exited = child && once(child, "exit");
+  child?.kill();
+  await exited;
+}
+
+beforeAll(async () => {
+  server = await startAttackedServer([
+    ...["--watch-backlog-mib", "1", "--connection-watch-backlog-mib", "8", "--total-watch-backlog-mib", "16"],
+  ]);
+  source = start("event-source", server.url, TEAMS, server.admin, "50", String(OBJECT_BYTES));
+  source.on("message", (count: number) => {
+    changes = count;
+  });
+  while (changes < 50) await once(source, "message");
+});
+afterAll(async () => {
+  await stop(source);
+  await server?.[Symbol.asyncDispose]();
+});
+
+const terminated = async (): Promise<number> => {
+  const { text } = await server.send("/metrics", { key: server.admin });
+  const values = [...text.matchAll(/^apiserver_terminated_watchers_total\{[^}]*\} (\d+)$/gm)];
+  return values.reduce((sum, [, value]) => sum + Number(value), 0);
+};
+
+test("watches that nobody reads end, and take neither the requests nor the other watches of their connection along", async () => {
+  const object = `${API}/users/good`;
+  const client = start("watching-client", server.url, TEAMS, object, server.admin, String(BUSY), String(STALLED));
+  let report: ClientReport | undefined;
+  client.on("message", (latest: ClientReport) => {
+    report = latest;
+  });
+  const first = changes;
+  const memory: number[] = [];
+  for (const end = performance.now() + SOAK_SECONDS * 1_000; performance.now() < end; ) {
+    await once(client, "message");
+    memory.push(await residentMiB(server));
+  }
+  await expect.poll(terminated).toBe(STALLED);
+  client.send("read");
+  await expect.poll(() => report?.endedStalled).toBe(STALLED);
+  process.stdout.write(
+    `${SOAK_SECONDS} s, ${changes - first} changes: ${JSON.stringify(report)}, memory ${memory[0]} to ${Math.max(...memory)} MiB\n`,
+  );
+  expect(report).toMatchObject({ connection: [], endedBusy: 0 });
+  expect(Object.keys(report?.statuses ?? {})).toEqual(["200"]);
+  expect(report?.fewestEvents).toBeGreaterThan(0);
+  // The first minute is that of the server's own start.
+  const settled = memory.slice(Math.min(240, memory.length >> 1));
+  expect(Math.max(...settled) - (settled[0] ?? 0)).toBeLessThan(100);
+  for (const line of report?.farewells ?? []) {
+    // A client that began to read too late finds its watch cut.
+    if (!line.startsWith("{")) continue;
+    expect(JSON.parse(line)).toMatchObject({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } });
+  }
+  await stop(client);
+});
+
+test("two hundred watches of everything on a connection that takes nothing cost little memory, and end", async () => {
+  const before = await residentMiB(server);
+  const ended = await terminated();
+  using raw = await connectRawHttp2(server, { initialWindowSize: 0 });
+  const head = {
+    ":method": "GET",
+    ":scheme": "https",
+    ":authority": "x",
+    ":path": `${TEAMS}?watch=true&resourceVersion=0`,
+    authorization: `Bearer ${server.admin}`,
+  };
+  const first = changes;
+  for (let count = 0; count < 200; count++) raw.request(head, true);
+  await raw.frame(({ type }) => type === FRAME.headers);
+  await expect.poll(terminated).toBeGreaterThanOrEqual(ended + 200);
+  const after = await residentMiB(server);
+  process.stdout.write(`${changes - first} changes of ${OBJECT_BYTES} bytes: memory ${before} to ${after} MiB\n`);
+  expect(after - before).toBeLessThan(150);
+});
