@@ -19,8 +19,10 @@ let server: AttackedServer;
 let source: ChildProcess;
 let changes = 0;
 
-const start = (name: string, ...args: string[]): ChildProcess =>
-  fork(new URL(`./testing/${name}.ts`, import.meta.url).pathname, args, { execArgv: ["--import", "tsx"] });
+const SOURCE = new URL("./testing/event-source.ts", import.meta.url);
+const CLIENT = new URL("./testing/watching-client.ts", import.meta.url);
+const start = ({ pathname }: URL, ...args: string[]): ChildProcess =>
+  fork(pathname, args, { execArgv: ["--import", "tsx"] });
 
 async function stop(child: ChildProcess | undefined): Promise<void> {
   const exited = child && once(child, "exit");
@@ -32,7 +34,7 @@ beforeAll(async () => {
   server = await startAttackedServer([
     ...["--watch-backlog-mib", "1", "--connection-watch-backlog-mib", "8", "--total-watch-backlog-mib", "16"],
   ]);
-  source = start("event-source", server.url, TEAMS, server.admin, "50", String(OBJECT_BYTES));
+  source = start(SOURCE, server.url, TEAMS, server.admin, "50", String(OBJECT_BYTES));
   source.on("message", (count: number) => {
     changes = count;
   });
@@ -51,7 +53,7 @@ const terminated = async (): Promise<number> => {
 
 test("watches that nobody reads end, and take neither the requests nor the other watches of their connection along", async () => {
   const object = `${API}/users/good`;
-  const client = start("watching-client", server.url, TEAMS, object, server.admin, String(BUSY), String(STALLED));
+  const client = start(CLIENT, server.url, TEAMS, object, server.admin, String(BUSY), String(STALLED));
   let report: ClientReport | undefined;
   client.on("message", (latest: ClientReport) => {
     report = latest;
