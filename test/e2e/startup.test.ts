@@ -303,7 +303,7 @@ describe("a running server", () => {
 
 describe("the program", () => {
   it("says its version", async () => {
-    expect(await succeed(postern("version"))).toMatch(/^postern \d+\.\d+\.\d+ /);
+    expect(await succeed(postern("version"))).toMatch(/^postern \d+\.\d+\.\d+\S* \(commit [0-9a-f]{12}, /);
   });
 
   it("shows help for each command", async () => {
