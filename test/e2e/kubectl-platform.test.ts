@@ -31,10 +31,10 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     await writeFile(file("both.kubeconfig"), flattened.stdout, { mode: 0o600 });
     const { run, fails } = session("both.kubeconfig");
     const contexts = (await run("config get-contexts -o name")).trim().split("\n");
-    expect(contexts).toContain("vcluster");
+    expect(contexts).toContain("default-demo");
     expect(contexts).toHaveLength(2);
-    expect(await run("config use-context vcluster")).toContain('Switched to context "vcluster".');
-    expect(await run("config current-context")).toBe("vcluster\n");
+    expect(await run("config use-context default-demo")).toContain('Switched to context "default-demo".');
+    expect(await run("config current-context")).toBe("default-demo\n");
     expect(await run("get cm -o name -n default")).toContain("configmap/kube-root-ca.crt");
     await run("config set-context --current --namespace=kube-system");
     expect(await run("get cm -o name")).toContain("configmap/extension-apiserver-authentication");

@@ -16,6 +16,7 @@ type KubeConfigFlags = ConnectionFlags & {
   readonly ttl?: number;
   readonly server?: string;
   readonly clientCert?: boolean;
+  readonly contextName?: string;
 };
 
 export function createKubeConfigCommand(context: CommandContext): Command {
@@ -25,6 +26,7 @@ export function createKubeConfigCommand(context: CommandContext): Command {
     .option("--project <name>", "project of the virtual cluster", "default")
     .option("--ttl <duration>", "life of its credential, such as 90m, 12h or 30d", parseDurationSeconds)
     .option("--server <url>", "server address to write into it")
+    .option("--context-name <name>", "name of cluster, user and context in it (default: <project>-<virtual-cluster>)")
     .option("--cert, --client-cert", "with a client certificate instead of a token")
     .action((name: string, flags: KubeConfigFlags) =>
       withClient(flags, context, async (client, group) => {
@@ -41,7 +43,12 @@ export function createKubeConfigCommand(context: CommandContext): Command {
             apiVersion: `${group}/v1`,
             kind: "VirtualClusterInstanceKubeConfig",
             metadata: {},
-            spec: { certificateTTL: flags.ttl, server: flags.server, clientCert: flags.clientCert },
+            spec: {
+              certificateTTL: flags.ttl,
+              server: flags.server,
+              clientCert: flags.clientCert,
+              contextName: flags.contextName,
+            },
           }),
         );
         const { kubeConfig, expirationTimestamp } = objectAt(reply, "status");
@@ -58,13 +65,14 @@ export function createKubeConfigCommand(context: CommandContext): Command {
 
 /** The command line that gives the same again. */
 function commandLine(name: string, flags: KubeConfigFlags): string {
-  const { project, namespacePrefix, ttl, server, clientCert, kubeconfig, context } = flags;
+  const { project, namespacePrefix, ttl, server, clientCert, contextName, kubeconfig, context } = flags;
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, shellQuote(value)]);
   return [
     ...["postern", "kubeconfig", shellQuote(name), "--project", shellQuote(project)],
     ...option("--namespace-prefix", namespacePrefix === DEFAULT_NAMESPACE_PREFIX ? undefined : namespacePrefix),
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--server", server),
+    ...option("--context-name", contextName),
     ...(clientCert === true ? ["--client-cert"] : []),
     ...option("--kubeconfig", kubeconfig),
     ...option("--context", context),

@@ -88,7 +88,7 @@ function kubectlView(text: string): any {
   );
 }
 
-const expectedOf = ({ server, credential, namespace, name = "vcluster" }: KubeConfigParts) => ({
+const expectedOf = ({ server, credential, namespace, name }: KubeConfigParts) => ({
   apiVersion: "v1",
   kind: "Config",
   clusters: [{ cluster: { server }, name }],
@@ -101,6 +101,7 @@ const expectedOf = ({ server, credential, namespace, name = "vcluster" }: KubeCo
 describe("a kube config", () => {
   it("has one cluster, one user and one context of one name, and the token on a line of its own", () => {
     const text = buildKubeConfig({
+      name: "default-demo",
       server: "https://postern.example.com:8443/kubernetes/project/a/virtualcluster/b",
       certificateAuthorityPem: "-----BEGIN CERTIFICATE-----\n",
       credential: { token: "pst_ab12cd34ef_xyz" },
@@ -111,16 +112,16 @@ clusters:
 - cluster:
     certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==
     server: https://postern.example.com:8443/kubernetes/project/a/virtualcluster/b
-  name: vcluster
+  name: default-demo
 contexts:
 - context:
-    cluster: vcluster
-    user: vcluster
-  name: vcluster
-current-context: vcluster
+    cluster: default-demo
+    user: default-demo
+  name: default-demo
+current-context: default-demo
 preferences: {}
 users:
-- name: vcluster
+- name: default-demo
   user:
     token: pst_ab12cd34ef_xyz
 `);
@@ -128,14 +129,19 @@ users:
 
   it("carries a client certificate and its key", () => {
     const credential = { clientCertificatePem: "CERT", clientKeyPem: "KEY" };
-    expect(parse(buildKubeConfig({ server: "https://x", credential })).users[0].user).toEqual({
+    expect(parse(buildKubeConfig({ name: "default-demo", server: "https://x", credential })).users[0].user).toEqual({
       "client-certificate-data": "Q0VSVA==",
       "client-key-data": "S0VZ",
     });
   });
 
   it("trusts any server only when the cluster is configured so, and names no authority then", () => {
-    const parts = { server: "https://x", certificateAuthorityPem: "CA", credential: { token: "t" } };
+    const parts = {
+      name: "default-demo",
+      server: "https://x",
+      certificateAuthorityPem: "CA",
+      credential: { token: "t" },
+    };
     expect(buildKubeConfig(parts)).not.toContain("insecure");
     const { cluster } = parse(buildKubeConfig({ ...parts, insecureSkipTlsVerify: true })).clusters[0];
     expect(cluster).toEqual({ server: "https://x", "insecure-skip-tls-verify": true });

@@ -17,13 +17,13 @@ export type KubeConfigParts = {
   readonly credential: KubeConfigCredential;
   /** The context's namespace. */
   readonly namespace?: string;
-  /** The name of cluster, user and context. Existing clients index the user entry by `vcluster`. */
-  readonly name?: string;
+  /** The name of cluster, user and context: files of different names can be used together, `KUBECONFIG=a:b`. */
+  readonly name: string;
 };
 
 /** The YAML document. Secrets in it: the token, or the client key. */
 export function buildKubeConfig(parts: KubeConfigParts): string {
-  const name = writeYamlScalar(parts.name ?? "vcluster");
+  const name = writeYamlScalar(parts.name);
   return [
     "apiVersion: v1",
     "kind: Config",

@@ -39,7 +39,7 @@ import type { ObjectLookup } from "./object-lookup.ts";
 import { ownSelfSubjectAccessReviews } from "./own-access-reviews.ts";
 import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "./owned-access-keys/key-events.ts";
-import { projects } from "./projects/index.ts";
+import { type ProjectsDeps, projects } from "./projects/index.ts";
 import { type SelvesDependencies, selves } from "./selves/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { teams } from "./teams/index.ts";
@@ -68,6 +68,7 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly ownKeys: OwnedAccessKeysDependencies["ownKeys"];
   readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
   readonly keyQuota: OwnedAccessKeysDependencies["keyQuota"];
+  readonly createNamespace: ProjectsDeps["createNamespace"];
   readonly decisions: OwnedAccessKeysDependencies["decisions"];
   /** Whether a cluster may be told whose a token is. */
   readonly acceptsReview: ReviewGuard;

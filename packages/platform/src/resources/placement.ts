@@ -6,30 +6,34 @@ import {
   type FieldError,
   forbiddenError,
   invalidError,
-  notFoundFieldError,
+  requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import type { PlatformNames } from "../platform-names.ts";
 import type { ObjectLookup } from "./object-lookup.ts";
 import { allowsCluster } from "./projects/allowed-clusters.ts";
+import type { Project } from "./projects/project.ts";
 
 export type PlacementDeps = {
   readonly names: Pick<PlatformNames, "projectOf">;
-  readonly lookup: Pick<ObjectLookup, "project" | "cluster">;
+  readonly lookup: Pick<ObjectLookup, "project" | "refresh">;
 };
 
-/** The faults of an instance in `namespace` that is to live in `cluster`, or in none of the platform's where it need not. */
-export function validatePlacement(
+/**
+ * The faults of an instance in `namespace` that is to live in `cluster`, or in none of the platform's where it need not. The cluster may
+ * come later.
+ */
+export async function validatePlacement(
   namespace: string,
   cluster: string,
   { names, lookup }: PlacementDeps,
-  { isOptional = false } = {},
-): readonly FieldError[] {
+  { signal, isOptional = false }: { readonly signal: AbortSignal; readonly isOptional?: boolean },
+): Promise<readonly FieldError[]> {
   const name = names.projectOf(namespace);
-  const project = name === undefined ? undefined : lookup.project(name);
+  const project = name === undefined ? undefined : await newestProject(name, lookup, signal);
   if (project === undefined) {
     return [invalidError("metadata.namespace", namespace, "must be the namespace of a project")];
   }
-  if (cluster === "" && isOptional) return [];
+  if (cluster === "") return isOptional ? [] : [requiredError("spec.clusterRef.cluster")];
   if (!allowsCluster(project, cluster)) {
     return [
       forbiddenError(
@@ -38,7 +42,19 @@ export function validatePlacement(
       ),
     ];
   }
-  return lookup.cluster(cluster) === undefined ? [notFoundFieldError("spec.clusterRef.cluster", cluster)] : [];
+  return [];
+}
+
+/** The project may have been made through another server a moment ago. */
+async function newestProject(
+  name: string,
+  lookup: PlacementDeps["lookup"],
+  signal: AbortSignal,
+): Promise<Project | undefined> {
+  const known = lookup.project(name);
+  if (known !== undefined) return known;
+  await lookup.refresh(signal);
+  return lookup.project(name);
 }
 
 /** What lives in a cluster does not move to another. */

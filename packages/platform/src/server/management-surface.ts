@@ -22,6 +22,7 @@ import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { createProjectNamespace } from "../controllers/projects/project-namespaces.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { platformResources } from "../resources/index.ts";
 import { createObjectLookup, type ObjectLookup } from "../resources/object-lookup.ts";
@@ -75,7 +76,11 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
   // The resources need each other, and are asked for each other only when a request has come.
   const installed = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
   const accessKeys = () => installed(names.managementGroup, "OwnedAccessKey");
-  const lookup = createObjectLookup(() => surface.registry, names);
+  const lookup = createObjectLookup(
+    () => surface.registry,
+    names,
+    (signal) => cache.refresh(signal),
+  );
   const mint = createKeyMint({ names, keys, keyQuota: core.keyQuota, accessKeys, clock: runtime.clock });
   const recordKeyEvent = createEventRecorder({
     runtime,
@@ -147,6 +152,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
           return accessKeys().view;
         },
       },
+      createNamespace: createProjectNamespace({ runtime }, names, () => installed("", "Namespace")),
       onlyVisible: (resource) => filterByVisibility(visibility, resource),
       insideIdentity: (user, place) => insideIdentity(user, place, sources),
     }),

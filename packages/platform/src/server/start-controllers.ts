@@ -18,6 +18,7 @@ import { createSpaceController } from "../controllers/space-instances/space-cont
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
+import { SERVED_VERSION } from "./served-version.ts";
 
 export function startControllers(
   core: PlatformCore,
@@ -53,7 +54,7 @@ export function startControllers(
     createAccessKeyReaper({ port, accessKeys, keys }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
-    createClusterController(port, { clusters, reached, recheckMs }),
+    createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),
     createVirtualClusterController(port, { names, instances, clusters, backends, remove, recheckMs }),
     createInsideBindingsController(port, { instances, backends }),
     createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces, recheckMs }),

@@ -154,7 +154,11 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
     sealedRecords,
-    lookup: createObjectLookup(() => registry, names),
+    lookup: createObjectLookup(
+      () => registry,
+      names,
+      (signal) => cache.refresh(signal),
+    ),
     keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner, refresh: () => cache.refresh() }),
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,

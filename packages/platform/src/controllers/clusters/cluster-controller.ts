@@ -16,6 +16,8 @@ import { readyCondition } from "../ready-condition.ts";
 
 export type ClusterControllerOptions = {
   readonly clusters: ControlledResource;
+  /** What the server itself answers as. */
+  readonly localVersion: string;
   readonly reached: Pick<KubernetesBackends, "ofCluster" | "remove">;
   /** A cluster may fall silent, and one that was silent may come back: each is looked at again after this. */
   readonly recheckMs: number;
@@ -23,7 +25,7 @@ export type ClusterControllerOptions = {
 
 export function createClusterController(
   port: Omit<ControllerPort, "resources">,
-  { clusters, reached, recheckMs }: ClusterControllerOptions,
+  { clusters, localVersion, reached, recheckMs }: ClusterControllerOptions,
 ): Controller {
   const { clock, scheduler } = port.runtime;
   const { view, keys } = clusters;
@@ -34,13 +36,16 @@ export function createClusterController(
     // What is stored has gone through the schema of its kind.
     const cluster = view.get(key)?.decode() as Cluster | undefined;
     forgetOthers(key, cluster?.metadata.uid);
-    if (cluster === undefined || isLocalCluster(cluster)) return;
-    const health = await healthOf(cluster, signal);
+    if (cluster === undefined) return;
+    const isLocal = isLocalCluster(cluster);
+    const health: VirtualClusterHealth = isLocal
+      ? { ready: true, version: localVersion }
+      : await healthOf(cluster, signal);
     const transform = (current: KubeObject) => ({ ...current, status: clusterStatus(current, health, clock.now()) });
     await passingOverRaces(() =>
       updateControlled(port, clusters, cluster, { subresource: "status", transform }, signal),
     );
-    queue.addAfter(key, recheckMs);
+    if (!isLocal) queue.addAfter(key, recheckMs);
   }
 
   function forgetOthers(key: string, uid: string | undefined): void {

@@ -6,7 +6,7 @@ import { createControlled } from "@postern/apiserver/controllers/controlled-obje
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { Project } from "../../resources/projects/project.ts";
-import type { NamespaceState } from "./project-status.ts";
+import { type NamespaceState, namespaceFault } from "./project-status.ts";
 
 export type ProjectNamespaces = {
   nameOf(project: Project): string;
@@ -58,3 +58,15 @@ export function createProjectNamespaces(
     },
   };
 }
+
+/** For the create of a project. The resources that it needs are installed when a request has come. Returns a fault for people to read. */
+export const createProjectNamespace =
+  (
+    port: Pick<ControllerPort, "runtime">,
+    names: PlatformNames,
+    namespaces: () => ControlledResource,
+  ): ((project: Project, signal: AbortSignal) => Promise<string | undefined>) =>
+  async (project, signal) => {
+    const { nameOf, create } = createProjectNamespaces(port, { names, namespaces: namespaces() });
+    return namespaceFault(nameOf(project), await create(project, signal));
+  };

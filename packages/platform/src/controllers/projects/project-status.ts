@@ -1,12 +1,24 @@
 // The status of a project, from how its namespace is.
 
-import { withCondition } from "../../resources/conditions.ts";
+import { type Condition, withCondition } from "../../resources/conditions.ts";
 import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
 
 export type NamespaceState = "ready" | "taken" | "terminating";
 
 const PHASES = { ready: "Ready", taken: "Failed", terminating: "Pending" } as const;
 const REASONS = { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" } as const;
+
+/** What keeps a project from its namespace, for people to read; undefined when nothing does. */
+export function namespaceFault(namespace: string, state: NamespaceState): string | undefined {
+  switch (state) {
+    case "ready":
+      return undefined;
+    case "taken":
+      return `namespace ${namespace} exists already and does not belong to this project`;
+    case "terminating":
+      return `namespace ${namespace} is being deleted, and will be made again`;
+  }
+}
 
 /** `now` in milliseconds. */
 export function projectStatus(
@@ -15,17 +27,17 @@ export function projectStatus(
   state: NamespaceState,
   now: number,
 ): NonNullable<ProjectStatus> {
-  const message = {
-    ready: "",
-    taken: `namespace ${namespace} exists already and does not belong to this project`,
-    terminating: `namespace ${namespace} is being deleted, and will be made again`,
-  }[state];
-  const condition = { type: "NamespaceReady", holds: state === "ready", reason: REASONS[state], message };
+  const message = namespaceFault(namespace, state) ?? "";
+  const condition = { holds: state === "ready", reason: REASONS[state], message };
   const { message: _before, ...kept } = status ?? {};
   return {
     ...kept,
     phase: PHASES[state],
     ...(message === "" ? {} : { message }),
-    conditions: withCondition(kept.conditions ?? [], condition, now),
+    // The namespace is all that a project needs to be ready.
+    conditions: ["NamespaceReady", "Ready"].reduce(
+      (conditions: readonly Condition[], type) => withCondition(conditions, { type, ...condition }, now),
+      kept.conditions ?? [],
+    ),
   };
 }

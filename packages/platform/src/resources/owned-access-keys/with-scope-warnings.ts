@@ -7,6 +7,7 @@ import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { ObjectLookup } from "../object-lookup.ts";
+import { type NamedObject, unknownNames } from "../unknown-names.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 
 export type ScopeWarningDependencies = {
@@ -15,18 +16,15 @@ export type ScopeWarningDependencies = {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
 };
 
-/** Of more, the first ones will do. */
-const MAX_WARNINGS = 10;
-
 /** Warnings are no refusal: keys may be made before what they are for. */
 export function withScopeWarnings(
   storage: Required<ResourceStorage>,
   dependencies: ScopeWarningDependencies,
 ): Required<ResourceStorage> {
   const warn = async (context: RequestContext, written: CachedObject): Promise<void> => {
-    for (const text of await faultsOfScope(written.decode() as OwnedAccessKey, context, dependencies)) {
-      context.warnings.add(text);
-    }
+    const { spec } = written.decode() as OwnedAccessKey;
+    const targets = targetsOf(spec?.scope ?? {}, dependencies);
+    for (const text of await unknownNames(targets, context, dependencies)) context.warnings.add(text);
   };
   return {
     ...storage,
@@ -43,37 +41,12 @@ export function withScopeWarnings(
   };
 }
 
-/** A place in the scope, and what is named there. */
-type Target = {
-  readonly path: string;
-  readonly kind: string;
-  readonly resource: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly exists: boolean;
-};
-
-async function faultsOfScope(
-  { spec }: OwnedAccessKey,
-  context: RequestContext,
-  dependencies: ScopeWarningDependencies,
-): Promise<readonly string[]> {
-  const faults: string[] = [];
-  for (const target of targetsOf(spec?.scope ?? {}, dependencies)) {
-    if (faults.length === MAX_WARNINGS) break;
-    // What is there and not to be seen is told like what is not there, so that nobody learns which of them it is.
-    if (target.exists && (await mayGet(target, context, dependencies))) continue;
-    faults.push(`${target.path}: there is no ${target.kind} ${JSON.stringify(target.name)} that you can see`);
-  }
-  return faults;
-}
-
 function* targetsOf(
   scope: NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>,
   { names, lookup }: ScopeWarningDependencies,
-): Generator<Target> {
+): Generator<NamedObject> {
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
-  const projectAt = (path: string, name = ""): readonly Target[] =>
+  const projectAt = (path: string, name = ""): readonly NamedObject[] =>
     isOne(name)
       ? [
           {
@@ -121,24 +94,3 @@ function* targetsOf(
 
 /** A star stands for all there are, be it none. */
 const isOne = (name: string): boolean => name !== "" && name !== "*";
-
-async function mayGet(
-  { resource, namespace, name }: Target,
-  { user, credential }: RequestContext,
-  { authorizer, names }: ScopeWarningDependencies,
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
-    user,
-    credential,
-    verb: "get",
-    isResourceRequest: true,
-    apiGroup: names.managementGroup,
-    apiVersion: "v1",
-    resource,
-    subresource: "",
-    namespace,
-    name,
-    path: "",
-  });
-  return verdict === "allow";
-}

@@ -10,7 +10,7 @@ import { type ProjectStrategyDeps, projectStrategy } from "./strategy.ts";
 import { projectClusters } from "./subresources/clusters.ts";
 
 export type ProjectsDeps = ProjectStrategyDeps & {
-  readonly lookup: Pick<ObjectLookup, "project" | "clusters">;
+  readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole">;
   /** Leaves to a caller what it may see. */
   readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
 };

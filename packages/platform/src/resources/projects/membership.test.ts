@@ -12,6 +12,9 @@ function strategyThatRecords() {
   const strategy = projectStrategy({
     names,
     directory: { user: () => undefined, userBySubject: () => ({ name: "ann" }), team: () => undefined } as never,
+    lookup: { cluster: () => undefined, clusterRole: () => undefined },
+    authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
+    createNamespace: async () => undefined,
     checkMembership: async (project, old) => void checked.push({ project, old }),
   });
   return { strategy, checked };

@@ -23,8 +23,24 @@ describe("a project", () => {
     expect(namespaceNamed("p-web")?.metadata.labels).toMatchObject({ "example.test/project": "web" });
     expect(tenancy.lookup.project("web")).toMatchObject({
       spec: { owner: { user: "alice" } },
-      status: { phase: "Ready", conditions: [{ type: "NamespaceReady", status: "True" }] },
+      status: {
+        phase: "Ready",
+        conditions: [
+          { type: "NamespaceReady", status: "True" },
+          { type: "Ready", status: "True" },
+        ],
+      },
     });
+  });
+
+  it("has its namespace when its create is answered, whatever controllers are at", async () => {
+    const { status } = await tenancy.create("projects", { metadata: { name: "soon" } });
+    expect(status).toMatchObject({ phase: "Pending" });
+    const made = await tenancy.create("namespaces/p-soon/virtualclusterinstances", { metadata: { name: "dev" } });
+    expect(made).toHaveProperty("spec.clusterRef.cluster", "embedded");
+    // A dry run makes none.
+    await tenancy.request({ method: "POST", url: `${API}/projects?dryRun=All`, body: { metadata: { name: "dry" } } });
+    expect(namespaceNamed("p-dry")).toBeUndefined();
   });
 
   it("gets its namespace back when somebody deletes it", async () => {

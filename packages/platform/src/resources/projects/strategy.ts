@@ -1,6 +1,7 @@
 // What happens to a project on its way into the store.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
@@ -8,19 +9,48 @@ import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { withFinalizer } from "../finalizers.ts";
+import {
+  type NamedObject,
+  type NameSources,
+  namedCluster,
+  namedClusterRole,
+  namedOwner,
+  namedTeam,
+  namedUser,
+  type UnknownNamesDeps,
+  warningOfUnknownNames,
+} from "../unknown-names.ts";
 import type { Project } from "./project.ts";
 
-export type ProjectStrategyDeps = {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
-  /** Refuses members and owners that get more than whoever writes the project has. */
-  readonly checkMembership: MembershipCheck;
-};
+export type ProjectStrategyDeps = NameSources &
+  UnknownNamesDeps & {
+    readonly names: PlatformNames;
+    readonly directory: Directory;
+    /** Refuses members and owners that get more than whoever writes the project has. */
+    readonly checkMembership: MembershipCheck;
+    /** Makes the namespace of a new project. Returns why the project cannot have it; undefined when it is there. */
+    readonly createNamespace: (project: Project, signal: AbortSignal) => Promise<string | undefined>;
+  };
 
 /** Names of namespaces are DNS labels, and no longer than this. */
 const MAX_NAMESPACE_LENGTH = 63;
 
-export const projectStrategy = (deps: ProjectStrategyDeps): Strategy<Project> => ({
+export const projectStrategy = (deps: ProjectStrategyDeps): Strategy<Project> =>
+  warningOfUnknownNames(strategyOf(deps), (project) => namedIn(project, deps), deps);
+
+function* namedIn({ spec }: Project, deps: ProjectStrategyDeps): Generator<NamedObject> {
+  yield* namedOwner(spec?.owner, deps);
+  for (const [at, { kind, name = "", clusterRole = "" }] of (spec?.members ?? []).entries()) {
+    const path = indexPath("spec.members", at);
+    yield* (kind === "Team" ? namedTeam : namedUser)(`${path}.name`, name, deps);
+    yield* namedClusterRole(`${path}.clusterRole`, clusterRole, deps);
+  }
+  for (const [at, { name = "" }] of (spec?.allowedClusters ?? []).entries()) {
+    yield* namedCluster(`${indexPath("spec.allowedClusters", at)}.name`, name, deps);
+  }
+}
+
+const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
   validateName: (name, isPrefix) => validateProjectName(name, isPrefix, deps.names),
   allowUnconditionalUpdate: true,
   async prepareForCreate(project, context) {
@@ -40,6 +70,11 @@ export const projectStrategy = (deps: ProjectStrategyDeps): Strategy<Project> =>
   async prepareForUpdate(project, old, context) {
     await deps.checkMembership(project, old, context);
     return project;
+  },
+  // Before the answer: what a client creates next may be in that namespace. The controller makes it where this has failed.
+  async afterCreate(project, { signal, warnings }) {
+    const fault = await deps.createNamespace(project, signal);
+    if (fault !== undefined) warnings.add(fault);
   },
 });
 

@@ -9,17 +9,38 @@ import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
 import { withFinalizer } from "../finalizers.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
+import {
+  type NamedObject,
+  type NameSources,
+  namedCluster,
+  namedInRules,
+  namedOwner,
+  type UnknownNamesDeps,
+  warningOfUnknownNames,
+} from "../unknown-names.ts";
 import type { SpaceInstance } from "./space-instance.ts";
 
-export type SpaceInstanceStrategyDeps = PlacementDeps & {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
-};
+export type SpaceInstanceStrategyDeps = PlacementDeps &
+  NameSources &
+  UnknownNamesDeps & {
+    readonly names: PlatformNames;
+    readonly directory: Directory;
+  };
 
 /** Held until all that the space has is gone. */
 export const spaceFinalizer = ({ key }: Pick<PlatformNames, "key">): string => key("space");
 
-export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
+export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
+  warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
+
+function* namedIn({ spec }: SpaceInstance, deps: NameSources): Generator<NamedObject> {
+  yield* namedOwner(spec?.owner, deps);
+  yield* namedInRules("spec.access", spec?.access, deps);
+  yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);
+  yield* namedCluster("spec.clusterRef.cluster", spec?.clusterRef?.cluster ?? "", deps);
+}
+
+const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
 
@@ -34,11 +55,11 @@ export const spaceInstanceStrategy = (deps: SpaceInstanceStrategyDeps): Strategy
     const created: SpaceInstance = { ...instance, spec, status: { phase: "Pending" } };
     return withFinalizer(created, spaceFinalizer(deps.names));
   },
-  validate: ({ metadata, spec }) => [
+  validate: async ({ metadata, spec }, { signal }) => [
     ...nameIsDNSLabel(spec?.clusterRef?.namespace ?? "", false).map((fault) =>
       invalidError("spec.clusterRef.namespace", spec?.clusterRef?.namespace, fault),
     ),
-    ...validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps),
+    ...(await validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps, { signal })),
   ],
 
   prepareForUpdate(instance, old, { info }) {

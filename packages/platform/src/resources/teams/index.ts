@@ -1,5 +1,6 @@
 // Teams: users that permissions are granted to together, and that share access keys.
 
+import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
@@ -7,10 +8,20 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
+import {
+  type NamedObject,
+  type NameSources,
+  namedOwner,
+  namedUser,
+  type UnknownNamesDeps,
+  warningOfUnknownNames,
+} from "../unknown-names.ts";
 import { validateGroups } from "../validate-groups.ts";
 import { type Team, teamSchema } from "./team.ts";
 
 export type TeamsDependencies = CredentialsDependencies &
+  NameSources &
+  UnknownNamesDeps &
   Omit<AccessKeysSubresourceOptions, "owner"> & {
     /** Leaves to a caller what it may see. */
     readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
@@ -18,7 +29,17 @@ export type TeamsDependencies = CredentialsDependencies &
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 
-const strategy: Strategy<Team> = { allowUnconditionalUpdate: true, validate, validateUpdate: validate };
+const strategy = (deps: TeamsDependencies): Strategy<Team> =>
+  warningOfUnknownNames(
+    { allowUnconditionalUpdate: true, validate, validateUpdate: validate },
+    (team) => namedIn(team, deps),
+    deps,
+  );
+
+function* namedIn({ spec }: Team, deps: NameSources): Generator<NamedObject> {
+  yield* namedOwner(spec?.owner, deps);
+  for (const [at, name] of (spec?.users ?? []).entries()) yield* namedUser(indexPath("spec.users", at), name, deps);
+}
 
 export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
   defineResource({
@@ -45,6 +66,6 @@ export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
       ageColumn,
     ],
     // The registry gives a strategy only objects that its schema has checked.
-    strategy: strategy as Strategy,
+    strategy: strategy(dependencies) as Strategy,
     decorate: dependencies.onlyVisible,
   });

@@ -47,7 +47,6 @@ const withJane: Case["setup"] = async (surface) => {
 const withProject: Case["setup"] = async (surface) => {
   await seed(surface, "clusters", "embedded", { spec: { local: true } });
   await seed(surface, "projects", "default", { spec: { allowedClusters: [{ name: "*" }] } });
-  await seed(surface, "namespaces", "p-default");
 };
 
 /** What is deleted stays as long as `reason` says. */

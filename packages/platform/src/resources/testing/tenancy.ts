@@ -21,6 +21,7 @@ import { createInstanceFacts } from "../../authorization/instance-facts.ts";
 import { createProjectFacts } from "../../authorization/project-facts.ts";
 import { createInsideBindingsController } from "../../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createProjectController } from "../../controllers/projects/project-controller.ts";
+import { createProjectNamespace } from "../../controllers/projects/project-namespaces.ts";
 import { createSpaceController } from "../../controllers/space-instances/space-controller.ts";
 import { createVirtualClusterController } from "../../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import type { Directory, DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
@@ -95,7 +96,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
     version: TEST_VERSION,
     onError,
   });
-  const lookup: ObjectLookup = createObjectLookup(() => surface.registry, names);
+  const lookup: ObjectLookup = createObjectLookup(
+    () => surface.registry,
+    names,
+    (signal) => cache.refresh(signal),
+  );
   const embeddedOptions = {
     clusters: embedded,
     names,
@@ -173,7 +178,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     resources: [
-      projects({ ...deps, checkMembership: async () => {} }),
+      projects({
+        ...deps,
+        checkMembership: async () => {},
+        createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
+      }),
       clusters({ ...deps, keys: controlPlaneKeys }),
       virtualClusterInstances(deps),
       spaceInstances(deps),

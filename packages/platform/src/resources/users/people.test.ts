@@ -27,7 +27,7 @@ describe("users", () => {
     await post("teams", "a", { groups: ["eng"] });
     await post("teams", "c", { users: ["joe"] });
     const { body } = await server.send({ url: "users/jane", user: admin });
-    expect(body.status).toEqual({ teams: ["a", "b"] });
+    expect(body.status).toMatchObject({ teams: ["a", "b"], conditions: [{ type: "Ready", status: "True" }] });
     expect(body.spec.imagePullSecrets).toEqual([{ secretName: "s" }]);
     expect((await server.send({ url: "users", user: admin })).body.items[0].status.teams).toEqual(["a", "b"]);
     const put = await server.send({ method: "PUT", url: "users/jane", user: admin, body });

@@ -4,13 +4,22 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Directory } from "../../directory/directory.ts";
+import type { Condition } from "../conditions.ts";
+import type { User } from "./user.ts";
+
+/** When that last changed nobody has written down. */
+const readyCondition = (user: KubeObject): Condition =>
+  // The store holds no other kind under this resource.
+  (user as User).spec?.disabled === true
+    ? { type: "Ready", status: "False", reason: "Disabled", message: "Every key of the user is refused" }
+    : { type: "Ready", status: "True", reason: "Enabled", message: "" };
 
 /** For the `decorate` of the resource. */
 export function withTeams(storage: ResourceStorage, directory: Directory): ResourceStorage {
   const present = (object: CachedObject): CachedObject => {
     const user = object.decode();
     const teams = directory.teamsOf(user.metadata.name ?? "").map(({ name }) => name);
-    const status: KubeObject["status"] = teams.length === 0 ? {} : { teams };
+    const status = { ...(teams.length === 0 ? {} : { teams }), conditions: [readyCondition(user)] };
     return CachedObject.fromObject(object.key, { ...user, status });
   };
   const { get, list, watch, create, update, delete: remove, deleteCollection } = storage;

@@ -2,6 +2,7 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { conditionsField } from "../conditions.ts";
 import { description, displayName, imagePullSecrets } from "../people-fields.ts";
 
 const fields = s
@@ -26,7 +27,10 @@ const fields = s
       })
       .describe("Who the user is."),
     status: s
-      .object({ teams: s.list(s.string()).describe("Names of the teams that the user is in.") })
+      .object({
+        teams: s.list(s.string()).describe("Names of the teams that the user is in."),
+        conditions: conditionsField,
+      })
       .describe("What follows from other objects. Read-only."),
   })
   .describe("Somebody who may have access keys.");

@@ -12,24 +12,45 @@ import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
 import { withFinalizer } from "../finalizers.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import {
+  type NamedObject,
+  type NameSources,
+  namedCluster,
+  namedInRules,
+  namedOwner,
+  type UnknownNamesDeps,
+  warningOfUnknownNames,
+} from "../unknown-names.ts";
+import {
   isRunByOthers,
   type VirtualClusterInstance,
   type VirtualClusterInstanceSpec,
 } from "./virtual-cluster-instance.ts";
 
-export type VirtualClusterInstanceStrategyDeps = PlacementDeps & {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
-  /** Texts about the address of an instance that others run. Default: none. */
-  readonly reached?: { addressWarnings(instance: VirtualClusterInstance): readonly string[] };
-};
+export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
+  NameSources &
+  UnknownNamesDeps & {
+    readonly names: PlatformNames;
+    readonly directory: Directory;
+    /** Texts about the address of an instance that others run. Default: none. */
+    readonly reached?: { addressWarnings(instance: VirtualClusterInstance): readonly string[] };
+  };
 
 /** Held until all that the virtual cluster has is gone. */
 export const virtualClusterFinalizer = ({ key }: Pick<PlatformNames, "key">): string => key("virtual-cluster");
 
 export const virtualClusterInstanceStrategy = (
   deps: VirtualClusterInstanceStrategyDeps,
-): Strategy<VirtualClusterInstance> => ({
+): Strategy<VirtualClusterInstance> =>
+  warningOfUnknownNames(strategyOf(deps), (instance) => namedIn(instance, deps), deps);
+
+function* namedIn({ spec }: VirtualClusterInstance, deps: NameSources): Generator<NamedObject> {
+  yield* namedOwner(spec?.owner, deps);
+  yield* namedInRules("spec.access", spec?.access, deps);
+  yield* namedInRules("spec.extraAccessRules", spec?.extraAccessRules, deps);
+  yield* namedCluster("spec.clusterRef.cluster", spec?.clusterRef?.cluster ?? "", deps);
+}
+
+const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualClusterInstance> => ({
   // The name becomes a part of host names and paths.
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
@@ -40,7 +61,10 @@ export const virtualClusterInstanceStrategy = (
     const created: VirtualClusterInstance = { ...instance, spec, status: { phase: "Pending" } };
     return withFinalizer(created, virtualClusterFinalizer(deps.names));
   },
-  validate: (instance) => [...validateSpec(instance.spec), ...validatePlaced(instance, deps)],
+  validate: async (instance, { signal }) => [
+    ...validateSpec(instance.spec),
+    ...(await validatePlaced(instance, deps, signal)),
+  ],
   warningsOnCreate: (instance) => warningsOf(instance, deps),
   warningsOnUpdate: (instance) => warningsOf(instance, deps),
 
@@ -50,7 +74,10 @@ export const virtualClusterInstanceStrategy = (
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     return { ...instance, spec: { ...instance.spec, clusterRef } };
   },
-  validateUpdate: (instance, old) => [...validateSpec(instance.spec), ...validateStaying(instance, old, deps)],
+  validateUpdate: async (instance, old, { signal }) => [
+    ...validateSpec(instance.spec),
+    ...(await validateStaying(instance, old, deps, signal)),
+  ],
 });
 
 const warningsOf = (
@@ -74,24 +101,30 @@ function placed(instance: VirtualClusterInstance): NonNullable<VirtualClusterIns
 }
 
 /** One that others run need not be in a cluster that the platform knows. */
-const validatePlaced = (instance: VirtualClusterInstance, deps: PlacementDeps): readonly FieldError[] =>
+const validatePlaced = (
+  instance: VirtualClusterInstance,
+  deps: PlacementDeps,
+  signal: AbortSignal,
+): Promise<readonly FieldError[]> =>
   validatePlacement(instance.metadata.namespace ?? "", clusterOf(instance), deps, {
+    signal,
     isOptional: isRunByOthers(instance),
   });
 
 /** Whoever is no longer run by others has to be somewhere: that it is in no cluster is the one thing that can change. */
-function validateStaying(
+async function validateStaying(
   instance: VirtualClusterInstance,
   old: VirtualClusterInstance,
   deps: PlacementDeps,
-): readonly FieldError[] {
+  signal: AbortSignal,
+): Promise<readonly FieldError[]> {
   const before = old.spec?.clusterRef ?? {};
   const isPlacedNow = clusterOf(old) === "" && clusterOf(instance) !== "";
   const expected = isPlacedNow ? { ...before, cluster: clusterOf(instance) } : before;
   const moved = validateSamePlacement(instance.spec?.clusterRef ?? {}, expected);
   if (moved.length > 0) return moved;
   const isNewToIt = isPlacedNow || (isRunByOthers(old) && !isRunByOthers(instance));
-  return isNewToIt ? validatePlaced(instance, deps) : [];
+  return isNewToIt ? await validatePlaced(instance, deps, signal) : [];
 }
 
 const clusterOf = ({ spec }: VirtualClusterInstance): string => spec?.clusterRef?.cluster ?? "";

@@ -9,6 +9,8 @@ import { normalizeServer, validateServer } from "../../../kube-config/normalize-
 
 export const KUBE_CONFIG_KIND = "VirtualClusterInstanceKubeConfig";
 
+const MAX_CONTEXT_NAME_LENGTH = 253;
+
 export const kubeConfigFields = s
   .object({
     spec: s
@@ -24,6 +26,9 @@ export const kubeConfigFields = s
           .describe(
             "The address to write into the kube config in place of the virtual cluster's own. It is never dialled.",
           ),
+        contextName: s
+          .string({ maxLength: MAX_CONTEXT_NAME_LENGTH })
+          .describe("The name of cluster, user and context in the kube config. Absent: <project>-<name>."),
         clientCert: s
           .boolean()
           .describe("True: the kube config holds a client certificate. Otherwise it holds a token of the platform."),
@@ -46,6 +51,8 @@ export type KubeConfigRequest = {
   readonly clientCert: boolean;
   /** Undefined: no end is asked for. */
   readonly ttlSeconds: number | undefined;
+  /** Undefined: after the project and the virtual cluster. */
+  readonly contextName: string | undefined;
   /** Normalised. Undefined: the virtual cluster's own address. */
   readonly server: string | undefined;
 };
@@ -56,17 +63,33 @@ export const MIN_TTL_SECONDS = 600;
 
 /** `body` has gone through the schema. Throws ApiError 422. */
 export function readKubeConfigRequest(body: KubeObject, group: string): KubeConfigRequest {
-  const { certificateTTL = DEFAULT_TTL_SECONDS, server = "", clientCert = false } = (body as KubeConfigKind).spec ?? {};
-  const errors = [...validateTTL(certificateTTL), ...(server === "" ? [] : validateServer(server))];
+  const {
+    certificateTTL = DEFAULT_TTL_SECONDS,
+    server = "",
+    clientCert = false,
+    contextName = "",
+  } = (body as KubeConfigKind).spec ?? {};
+  const errors = [
+    ...validateTTL(certificateTTL),
+    ...(server === "" ? [] : validateServer(server)),
+    ...validateContextName(contextName),
+  ];
   if (errors.length > 0) {
     throw invalidObjectError({ group, kind: KUBE_CONFIG_KIND }, body.metadata.name ?? "", errors);
   }
   return {
     clientCert,
+    contextName: contextName === "" ? undefined : contextName,
     ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
     server: server === "" ? undefined : normalizeServer(server),
   };
 }
+
+/** Line breaks and the like would hide in the output of `kubectl config get-contexts`. */
+const validateContextName = (contextName: string): readonly FieldError[] =>
+  /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u.test(contextName)
+    ? []
+    : [invalidError("spec.contextName", contextName, "must not contain control characters")];
 
 function validateTTL(certificateTTL: number): readonly FieldError[] {
   if (certificateTTL === 0 || certificateTTL >= MIN_TTL_SECONDS) return [];

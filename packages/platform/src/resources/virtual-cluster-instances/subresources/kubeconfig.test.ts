@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe("a kube config with a token", () => {
-  it("is one cluster, one user and one context named vcluster, at the platform's address", async () => {
+  it("is one cluster, one user and one context named after project and virtual cluster, at the platform's address", async () => {
     const { status, body } = await ask(shared);
     expect(status).toBe(201);
     expect(body).toMatchObject({
@@ -27,18 +27,18 @@ describe("a kube config with a token", () => {
       apiVersion: "v1",
       kind: "Config",
       preferences: {},
-      "current-context": "vcluster",
+      "current-context": "default-demo",
       clusters: [
         {
-          name: "vcluster",
+          name: "default-demo",
           cluster: {
             server: `${PLATFORM_URL}/kubernetes/project/default/virtualcluster/demo`,
             "certificate-authority-data": Buffer.from(PLATFORM_CA).toString("base64"),
           },
         },
       ],
-      contexts: [{ name: "vcluster", context: { cluster: "vcluster", user: "vcluster" } }],
-      users: [{ name: "vcluster", user: { token: shared.minted.at(-1)?.key } }],
+      contexts: [{ name: "default-demo", context: { cluster: "default-demo", user: "default-demo" } }],
+      users: [{ name: "default-demo", user: { token: shared.minted.at(-1)?.key } }],
     });
     expect(body.status.kubeConfig).toMatch(/^\s+token: \S+$/m);
   });
@@ -233,28 +233,15 @@ describe("the request", () => {
   });
 });
 
-describe("without an ingress endpoint", () => {
-  const plain = async (tenancy: Tenancy) => {
-    await tenancy.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "plain" } });
-    await tenancy.settled();
-  };
-
-  it("is refused with 400 that says what to configure", async () => {
+describe.each([
+  ["says nothing of an ingress", {}],
+  ["turns the ingress off", { template: { accessPoint: { ingress: { enabled: false } } } }],
+])("a virtual cluster on the built-in cluster that %s", (_what, spec) => {
+  it.each([true, false])("has an endpoint, the platform's own (certificate: %s)", async (clientCert) => {
     await withTenancy({}, async (tenancy) => {
-      await plain(tenancy);
-      await expect(ask(tenancy, { name: "plain" })).rejects.toMatchObject({
-        code: 400,
-        reason: "BadRequest",
-        message: expect.stringMatching(/spec\.template\.accessPoint\.ingress\.enabled.*kubeConfig\.proxyFallback/),
-      });
-      expect(tenancy.minted).toEqual([]);
-    });
-  });
-
-  it("is answered with the platform's address where the setting says so", async () => {
-    await withTenancy({ proxyFallback: true }, async (tenancy) => {
-      await plain(tenancy);
-      const { body } = await ask(tenancy, { name: "plain" });
+      await tenancy.create("namespaces/p-default/virtualclusterinstances", { metadata: { name: "plain" }, spec });
+      await tenancy.settled();
+      const { body } = await ask(tenancy, { name: "plain", spec: { clientCert } });
       expect(parse(body.status.kubeConfig).clusters[0].cluster.server).toBe(
         `${PLATFORM_URL}/kubernetes/project/default/virtualcluster/plain`,
       );

@@ -55,6 +55,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
       const text = buildKubeConfig({
         server: url,
         credential,
+        name: request.contextName ?? `${names.projectOf(namespace) ?? namespace}-${name}`,
         ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
       });
       return {

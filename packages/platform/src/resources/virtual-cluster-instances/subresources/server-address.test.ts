@@ -61,11 +61,10 @@ describe("the address in a kube config", () => {
   });
 
   it("is the platform's for a virtual cluster that the platform serves itself", () => {
-    expect(addressOf({ enabled: true, endpoint: "platform" })).toEqual(PLATFORM);
+    for (const enabled of [true, false]) expect(addressOf({ enabled, endpoint: "platform" })).toEqual(PLATFORM);
   });
 
   it.each([
-    [{ enabled: false, endpoint: "platform" }, "spec.template.accessPoint.ingress.enabled"],
     [{ enabled: false, endpoint: "ingress", suffix: "x.test" }, "spec.template.accessPoint.ingress.enabled"],
     [{ enabled: true, endpoint: "ingress" }, 'annotate cluster "far" with example.test/ingress-suffix'],
   ] as const)(

@@ -47,10 +47,12 @@ function missingForIngress(
   backend: Pick<VirtualClusterBackend, "endpoint" | "ownServer">,
   deps: ServerAddressDeps,
 ): string | undefined {
+  // The platform serves it, so it is there.
+  if (backend.endpoint === "platform") return undefined;
   if (!hasIngressEndpoint(instance)) {
     return "set spec.template.accessPoint.ingress.enabled of the virtual cluster instance to true";
   }
-  if (backend.endpoint === "platform" || ingressSuffix(instance, deps) !== "") return undefined;
+  if (ingressSuffix(instance, deps) !== "") return undefined;
   if (ownServerOf(instance, backend) !== undefined) return undefined;
   const cluster = quoteGo(instance.spec?.clusterRef?.cluster ?? "");
   return `annotate cluster ${cluster} with ${deps.names.key("ingress-suffix")}`;

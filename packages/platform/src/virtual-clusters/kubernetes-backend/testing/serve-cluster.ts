@@ -72,6 +72,7 @@ export async function serveCluster({
     url,
     certificateAuthorityPem: serverCertificate.cert,
     kubeConfig: buildKubeConfig({
+      name: "tenant",
       server: url,
       certificateAuthorityPem: serverCertificate.cert,
       credential: { token: ADMIN_TOKEN },

@@ -1,0 +1,174 @@
+// A platform team takes tenants on: one file with their users, teams, projects, roles, virtual clusters and keys, applied by the real kubectl in one go,
+// from the client and on the server, in any order of kinds, through one server and through two.
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { kubernetesTools } from "./testing/kubernetes-tools.ts";
+import {
+  kubectlWith,
+  type PosternProcess,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+} from "./testing/postern-process.ts";
+
+const GROUP = "management.postern/v1";
+const RBAC = "rbac.authorization.k8s.io";
+const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 50);
+
+type Manifest = { readonly apiVersion: string; readonly kind: string; readonly metadata: object };
+
+const manifest = (apiVersion: string, kind: string, name: string, rest: object = {}, namespace?: string): Manifest => ({
+  apiVersion,
+  kind,
+  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  ...rest,
+});
+
+const tenant = (name: string): readonly Manifest[] => {
+  const namespace = `p-${name}`;
+  return [
+    manifest(GROUP, "User", `${name}-lead`, { spec: { displayName: "Lead" } }),
+    manifest(GROUP, "Team", name, { spec: { users: [`${name}-lead`] } }),
+    manifest(GROUP, "Project", name, {
+      spec: {
+        members: [{ kind: "Team", name, clusterRole: "postern:project-user" }],
+        allowedClusters: [{ name: "embedded" }],
+      },
+    }),
+    manifest(
+      RBAC.concat("/v1"),
+      "Role",
+      "events",
+      { rules: [{ apiGroups: [""], resources: ["events"], verbs: ["get", "list"] }] },
+      namespace,
+    ),
+    manifest(
+      RBAC.concat("/v1"),
+      "RoleBinding",
+      "events",
+      {
+        roleRef: { apiGroup: RBAC, kind: "Role", name: "events" },
+        subjects: [{ apiGroup: RBAC, kind: "Group", name: `postern:team:${name}` }],
+      },
+      namespace,
+    ),
+    manifest(GROUP, "VirtualClusterInstance", "dev", { spec: { owner: { team: name } } }, namespace),
+    manifest(GROUP, "OwnedAccessKey", `${name}-ci`, {
+      spec: { team: name, ttl: 3600, scope: { virtualClusters: [{ project: name, virtualCluster: "dev" }] } },
+    }),
+  ];
+};
+
+const tenants = (prefix: string, count: number): readonly Manifest[] =>
+  Array.from({ length: count }).flatMap((_, index) => tenant(`${prefix}${index}`));
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+let kubectl: (line: string, input?: string) => ReturnType<ReturnType<typeof kubectlWith>>;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"));
+  const run = kubectlWith(
+    server.adminKubeConfig,
+    join(directory.path, "cache"),
+    (await kubernetesTools("1.35")).kubectl,
+  );
+  kubectl = (line, input) => run(line.split(" "), input);
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+const documents = (manifests: readonly Manifest[]): string =>
+  manifests.map((each) => JSON.stringify(each)).join("\n---\n");
+const lines = (text: string): readonly string[] => text.trim().split("\n");
+
+describe("one file for all tenants", () => {
+  it.each([
+    ["from the client", "apply", "created"],
+    ["on the server", "apply --server-side", "serverside-applied"],
+  ])("is applied %s in one go, and changes nothing the second time", async (where, apply, verb) => {
+    const prefix = where === "on the server" ? "s" : "c";
+    // From the client and on the server, both with half of the tenants.
+    const manifests = tenants(prefix, Math.ceil(TENANTS / 2));
+    const folder = join(directory.path, prefix);
+    await mkdir(folder);
+    await writeFile(join(folder, "tenants.yaml"), documents(manifests));
+    const first = await kubectl(`${apply} -f ${folder}`);
+    expect([first.code, first.stderr.replaceAll(/^Warning: .*\n/gm, "")]).toEqual([0, ""]);
+    expect(lines(first.stdout)).toHaveLength(manifests.length);
+    for (const line of lines(first.stdout)) expect(line).toMatch(new RegExp(` ${verb}$`));
+    // Nobody has seen the values of the keys, and nothing else is to be said.
+    for (const warning of lines(first.stderr).filter(Boolean)) expect(warning).toContain("spec.secretRef");
+
+    const versions = () =>
+      succeed(kubectl(`get projects,teams,users,ownedaccesskeys -o jsonpath={.items[*].metadata.generation}`));
+    const before = await versions();
+    const again = await kubectl(`${apply} -f ${folder}`);
+    expect([again.code, again.stderr]).toEqual([0, ""]);
+    if (verb === "created") for (const line of lines(again.stdout)) expect(line).toMatch(/ unchanged$/);
+    expect(await versions()).toBe(before);
+    if (verb === "created") expect(await kubectl(`diff -f ${folder}`)).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  it("is ready when kubectl waits for it, whatever the kind", async () => {
+    const kinds = "projects,users,clusters";
+    expect(
+      lines(await succeed(kubectl(`wait --for=condition=Ready ${kinds} --all --timeout=120s`))).length,
+    ).toBeGreaterThan(2 * (TENANTS / 2));
+    await succeed(kubectl("wait --for=condition=Ready virtualclusterinstances --all --all-namespaces --timeout=120s"));
+  });
+});
+
+describe("kinds in another order", () => {
+  it("gives warnings that name the field, and no refusal", async () => {
+    const [user, team, project, , , instance] = tenant("later");
+    const first = await kubectl("apply -f -", documents([team, project] as Manifest[]));
+    expect(first.code).toBe(0);
+    // The team has come by then.
+    expect(lines(first.stderr)).toEqual(['Warning: spec.users[0]: there is no user "later-lead" that you can see']);
+
+    const reversed = await kubectl(
+      "apply -f -",
+      documents([project, team, user, instance].map((each) => rename(each, "later", "early"))),
+    );
+    expect(reversed.code).toBe(0);
+    expect(lines(reversed.stderr)).toEqual([
+      'Warning: spec.members[0].name: there is no team "early" that you can see',
+      'Warning: spec.users[0]: there is no user "early-lead" that you can see',
+    ]);
+
+    const slips = await kubectl(
+      "apply -f -",
+      documents([
+        manifest(GROUP, "Project", "slips", {
+          spec: {
+            members: [{ kind: "User", name: "admin", clusterRole: "postern:project-usr" }],
+            allowedClusters: [{ name: "embedded" }, { name: "far" }],
+          },
+        }),
+        manifest(
+          GROUP,
+          "VirtualClusterInstance",
+          "far",
+          { spec: { clusterRef: { cluster: "far" }, access: [{ verbs: ["get"], users: ["nobody"] }] } },
+          "p-slips",
+        ),
+      ]),
+    );
+    expect(slips.code).toBe(0);
+    expect(lines(slips.stderr)).toEqual([
+      'Warning: spec.members[0].clusterRole: there is no ClusterRole "postern:project-usr"',
+      'Warning: spec.allowedClusters[1].name: there is no cluster "far"',
+      'Warning: spec.access[0].users[0]: there is no user "nobody" that you can see',
+      'Warning: spec.clusterRef.cluster: there is no cluster "far"',
+    ]);
+  });
+});
+
+const rename = (each: Manifest | undefined, from: string, to: string): Manifest =>
+  JSON.parse(JSON.stringify(each).replaceAll(from, to));
