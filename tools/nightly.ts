@@ -31,6 +31,12 @@ const RUNS: readonly Run[] = [
   onStore("end to end on etcd", "etcd", "test/e2e"),
   onStore("end to end in memory", "memory", "test/e2e"),
   {
+    name: "fifty tenants at once",
+    project: "system",
+    paths: ["test/e2e/onboarding.test.ts"],
+    environment: { ONBOARDED_TENANTS: 50 },
+  },
+  {
     name: "kill -9 of a server with traffic",
     project: "system",
     paths: ["test/crash/server-kill-nine.test.ts"],

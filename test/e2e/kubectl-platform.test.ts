@@ -39,8 +39,8 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     await run("config set-context --current --namespace=kube-system");
     expect(await run("get cm -o name")).toContain("configmap/extension-apiserver-authentication");
     expect(await fails("get cm --token=pst_wrong")).toContain("platform access key not found. Please login again");
-    await run("config delete-context vcluster");
-    expect(await fails("config use-context vcluster")).toContain("no context exists with the name");
+    await run("config delete-context default-demo");
+    expect(await fails("config use-context default-demo")).toContain("no context exists with the name");
   });
 
   since(24, "makes tokens of service accounts, which do what the account may", "create token robot", async () => {

@@ -15,7 +15,7 @@ import {
 
 const GROUP = "management.postern/v1";
 const RBAC = "rbac.authorization.k8s.io";
-const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 50);
+const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 20);
 
 type Manifest = { readonly apiVersion: string; readonly kind: string; readonly metadata: object };
 
