@@ -71,6 +71,9 @@ const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", meta
 const csrs = async (cluster: Awaited<ReturnType<typeof serveCluster>>) =>
   (await cluster.admin("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests")).items;
 
+const configOf = (parts: Omit<Parameters<typeof buildKubeConfig>[0], "name">) =>
+  buildKubeConfig({ name: "t", ...parts });
+
 describe("the proxy", () => {
   test("acts as the caller with the caller's rights inside", async () => {
     const { backend } = await connectCluster();
@@ -122,9 +125,7 @@ describe("the proxy", () => {
   test("follows the Secret: a new credential counts at once", async () => {
     const { backend, state, cluster } = await connectCluster();
     const { url, certificateAuthorityPem } = cluster;
-    state.secret = secretWith(
-      buildKubeConfig({ name: "default-demo", server: url, certificateAuthorityPem, credential: { token: "old" } }),
-    );
+    state.secret = secretWith(configOf({ server: url, certificateAuthorityPem, credential: { token: "old" } }));
     await expect(ask(backend, { url: "/version" })).rejects.toMatchObject({ code: 502 });
     state.secret = secretWith(cluster.kubeConfig);
     expect((await ask(backend, { url: "/version" })).status).toBe(200);
@@ -302,9 +303,7 @@ describe("health", () => {
 
   test("says that a cluster is down, and does not wait for it", async () => {
     const { backend, state } = await connectCluster();
-    state.secret = secretWith(
-      buildKubeConfig({ name: "default-demo", server: "https://127.0.0.1:1", credential: { token: "a" } }),
-    );
+    state.secret = secretWith(configOf({ server: "https://127.0.0.1:1", credential: { token: "a" } }));
     expect(await backend.health(signal)).toMatchObject({ ready: false, reason: "ConnectionRefused" });
   });
 
@@ -382,11 +381,7 @@ describe("a vcluster in a connected cluster", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
-    const kubeConfig = buildKubeConfig({
-      name: "default-demo",
-      server: `https://127.0.0.1:${port}`,
-      credential: { token: "a" },
-    });
+    const kubeConfig = configOf({ server: `https://127.0.0.1:${port}`, credential: { token: "a" } });
     outer.state.secret = secretWith(kubeConfig);
     const left = new AbortController();
     const health = backend.health(left.signal);
