@@ -126,7 +126,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       identity,
       runtime,
       start: (led) => [
-        ...startControllers(core, surface, led, configuration.proxy),
+        ...startControllers(core, surface, led, storage, configuration),
         startReencryption({
           ...core,
           storage: store.disk,

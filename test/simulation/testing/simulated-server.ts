@@ -217,7 +217,7 @@ export class SimulatedServer {
               task();
             }),
         };
-        return startControllers(core, surface, { ...led, scheduler }, { healthCheckIntervalSeconds: 30 });
+        return startControllers(core, surface, { ...led, scheduler }, storage, configuration);
       },
     });
     const root = {

@@ -1,7 +1,7 @@
 // A stored access key as the index keeps it: the state that others see, and what tells when it ends.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import { ownerOf } from "./access-key-owner.ts";
@@ -9,6 +9,7 @@ import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } fro
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyOrigin } from "./key-origins.ts";
+import { READY_REASONS } from "./key-refusal.ts";
 import { acceptedUntil, type RetiredValue } from "./sealed-access-key.ts";
 import type { StoredAccessKey } from "./stored-access-key.ts";
 
@@ -62,6 +63,8 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly countsFromActivity: boolean;
   /** Milliseconds since the epoch, as last written. */
   readonly lastActivity: number | undefined;
+  /** The reason in the condition Ready of its status; undefined where there is none. */
+  readonly readyReason: string | undefined;
   /** In which its times were learned. */
   readonly epoch: ClockEpoch;
   readonly #expiry: Expiry;
@@ -104,6 +107,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.ttl = spec.ttl === undefined ? (sealed.defaultTTL ?? 0) : Number(spec.ttl);
     this.countsFromActivity = spec.ttlAfterLastActivity === true;
     this.lastActivity = timeOf(status.lastActivity);
+    this.readyReason = readyReasonOf(status.conditions);
     this.#expiry = expiry;
     this.epoch = epoch;
     this.writtenRevision = revision;
@@ -148,6 +152,14 @@ export function sameRights(a: AccessKeyRecord, b: AccessKeyRecord): boolean {
   const rights = ({ owner, ownerUid, groups, restrictions }: AccessKeyRecord) =>
     [owner, ownerUid ?? null, groups, restrictions ?? null] as unknown as JsonValue;
   return equalJson(rights(a), rights(b));
+}
+
+/** Of a few reasons each text is kept once. */
+function readyReasonOf(conditions: JsonValue | undefined): string | undefined {
+  if (!isJsonArray(conditions)) return undefined;
+  const ready = conditions.find((condition) => isJsonObject(condition) && condition["type"] === "Ready");
+  const reason = isJsonObject(ready) ? ready["reason"] : undefined;
+  return READY_REASONS.find((known) => known === reason);
 }
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

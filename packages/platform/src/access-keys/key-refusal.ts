@@ -11,18 +11,22 @@ import type { RotationMarks } from "./rotation/rotation-marks.ts";
 /** Why a key opens nothing, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
 
-export type KeyRefusalReason =
-  | "Deleting"
-  | "Disabled"
-  | "Expired"
-  | "Leaked"
-  | "OwnerGone"
-  | "OwnerLocked"
-  | "ParentRefused"
-  | "Replaced"
-  | "RetiredValueUsed"
-  | "Revoked"
-  | "Unknown";
+/** What the condition Ready of a key gives as its reason; the first is that of a key which is good. */
+export const READY_REASONS = [
+  "Accepted",
+  "Deleting",
+  "Disabled",
+  "Expired",
+  "Leaked",
+  "OwnerGone",
+  "OwnerLocked",
+  "ParentRefused",
+  "Replaced",
+  "RetiredValueUsed",
+  "Revoked",
+] as const;
+
+export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted"> | "Unknown";
 
 /** What tells whether a record is good, beside its ancestors and its owner. */
 export type RefusableKey = EndingKey &

@@ -21,7 +21,7 @@ export const RECORD_MEMBERS = {
     rules: true,
     allowPlatformCli: true,
   },
-  status: { lastActivity: true },
+  status: { lastActivity: true, conditions: true },
 } as const satisfies MemberSelection;
 
 type Members<Name extends string> = { readonly [name in Name]?: JsonValue };

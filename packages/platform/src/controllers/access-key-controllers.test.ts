@@ -50,7 +50,7 @@ describe("createAccessKeyReaper", () => {
     await post("ownedaccesskeys", "long", { user: "jane", ttl: 3600 });
     await post("ownedaccesskeys", "endless", { user: "jane" });
     await post("ownedaccesskeys", "disabled", { user: "jane", disabled: true });
-    const reaper = start(createAccessKeyReaper(dependencies()));
+    const reaper = start(createAccessKeyReaper({ ...dependencies(), keepExpiredSeconds: 0 }));
     await reaper.idle();
     expect((await names()).length).toBe(4);
     server.time.advance(60_000);
@@ -64,17 +64,17 @@ describe("createAccessKeyReaper", () => {
   it("leaves a key that lives by its use the time until a use elsewhere is written", async () => {
     await post("ownedaccesskeys", "used", { user: "jane", ttl: 60, ttlAfterLastActivity: true });
     server.time.advance(100_000);
-    await start(createAccessKeyReaper(dependencies())).idle();
+    await start(createAccessKeyReaper({ ...dependencies(), keepExpiredSeconds: 0 })).idle();
     expect(await names()).toEqual(["used"]);
     server.time.advance(100_000);
-    await start(createAccessKeyReaper(dependencies())).idle();
+    await start(createAccessKeyReaper({ ...dependencies(), keepExpiredSeconds: 0 })).idle();
     expect(await names()).toEqual([]);
   });
 
   it("security book 54: keeps up with many", async () => {
     for (let at = 0; at < 300; at++) await post("ownedaccesskeys", `k${at}`, { user: "jane", ttl: 1 });
     server.time.advance(1_000);
-    await start(createAccessKeyReaper(dependencies())).idle();
+    await start(createAccessKeyReaper({ ...dependencies(), keepExpiredSeconds: 0 })).idle();
     expect(await names()).toEqual([]);
   });
 });

@@ -11,6 +11,8 @@ export type AccessKeyReaperOptions = {
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: ControlledResource;
   readonly keys: LiveAccessKeyIndex;
+  /** The setting accessKeys.keepExpiredSeconds. */
+  readonly keepExpiredSeconds: number;
 };
 
 const INTERVAL_MS = 15_000;
@@ -18,12 +20,19 @@ const INTERVAL_MS = 15_000;
 const ACTIVITY_GRACE_MS = 2 * 60_000;
 
 /** Sweeps as soon as all keys have been read, and from then on four times a minute until it is disposed. */
-export const createAccessKeyReaper = ({ port, accessKeys, keys }: AccessKeyReaperOptions): Controller =>
-  createSweeper<AccessKeyRecord>(port, {
+export const createAccessKeyReaper = (options: AccessKeyReaperOptions): Controller => {
+  const { port, accessKeys, keys, keepExpiredSeconds } = options;
+  const keepMs = keepExpiredSeconds * 1000;
+  return createSweeper<AccessKeyRecord>(port, {
     intervalMs: INTERVAL_MS,
     begin: keys.whenRead(),
     items: () => keys.all(),
-    isOver: (record) => keys.hasEnded(record, record.countsFromActivity ? ACTIVITY_GRACE_MS : 0),
+    isOver: (record) => {
+      const graceMs = Math.max(keepMs, record.countsFromActivity ? ACTIVITY_GRACE_MS : 0);
+      if (keys.hasEnded(record, graceMs)) return true;
+      const revokedAt = revocationOf(record, keys);
+      return revokedAt !== undefined && revokedAt + keepMs <= port.runtime.clock.now();
+    },
     remove({ name, uid, writtenRevision }, signal) {
       // Only as it was looked at: an edit that lets it live on comes first.
       const resourceVersion = String(writtenRevision);
@@ -31,3 +40,11 @@ export const createAccessKeyReaper = ({ port, accessKeys, keys }: AccessKeyReape
     },
     nameOf: ({ name }) => name,
   });
+};
+
+/** When the key was revoked for good, in milliseconds since the epoch: one that it goes back to was compromised. */
+function revocationOf(record: AccessKeyRecord, keys: LiveAccessKeyIndex): number | undefined {
+  if (keys.stateOf(record)?.reason !== "Revoked") return undefined;
+  const times = record.origins.map(({ name }) => keys.recordOf(name)?.childrenRevokedAt ?? 0);
+  return Math.max(0, ...times);
+}

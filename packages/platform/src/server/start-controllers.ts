@@ -8,7 +8,9 @@ import { createNamespaceController } from "@postern/apiserver/controllers/namesp
 import { createRoleAggregationController } from "@postern/apiserver/controllers/role-aggregation/role-aggregation-controller";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
+import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";
+import { createAccessKeyConditions } from "../controllers/access-key-conditions.ts";
 import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
 import { createClusterController } from "../controllers/clusters/cluster-controller.ts";
@@ -24,7 +26,8 @@ export function startControllers(
   core: PlatformCore,
   surface: ManagementSurface,
   runtime: Runtime,
-  { healthCheckIntervalSeconds }: Pick<Configuration["proxy"], "healthCheckIntervalSeconds">,
+  storage: Storage,
+  { proxy, accessKeys: keySettings }: Pick<Configuration, "proxy" | "accessKeys">,
 ): readonly Controller[] {
   const { names, keys } = core;
   const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError, queueMetrics } = surface;
@@ -45,13 +48,14 @@ export function startControllers(
     await embeddedClusters.remove(uid, signal);
     reached.remove(uid);
   };
-  const recheckMs = healthCheckIntervalSeconds * 1000;
+  const recheckMs = proxy.healthCheckIntervalSeconds * 1000;
   return [
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
-    createAccessKeyReaper({ port, accessKeys, keys }),
+    createAccessKeyReaper({ port, accessKeys, keys, keepExpiredSeconds: keySettings.keepExpiredSeconds }),
+    createAccessKeyConditions({ port, keys, keyRecords: core.keyRecords, storage, users: own("User") }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
     createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),

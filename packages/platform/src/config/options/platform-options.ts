@@ -59,6 +59,14 @@ export const platformOptions = {
       defaultText: "0 (no limit)",
       description: "Access keys that one user, team or subject may have, those in kube configs among them",
     }),
+    keepExpiredSeconds: integerOption({
+      flag: "access-key-keep-expired-seconds",
+      placeholder: "<seconds>",
+      default: 86_400,
+      min: 0,
+      max: MAX_TTL_SECONDS,
+      description: "How long an access key stays readable after it expired or was revoked, refused all the while",
+    }),
     leaked: choiceOption({
       flag: "leaked-access-keys",
       choices: ["disable", "report"],

@@ -21,6 +21,7 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
     description: "Whether the key opens nothing.",
     value: (key) => specOf(key)["disabled"] === true,
   },
+  { name: "Status", type: "string", description: "Whether the key is good, or why not.", value: statusOf },
   { name: "Expires", type: "string", description: "The time until the key stops working.", value: expires },
   {
     name: "Last Used",
@@ -36,6 +37,16 @@ export const accessKeyColumns: readonly PrinterColumn[] = [
     value: ".metadata.creationTimestamp",
   },
 ];
+
+function statusOf(key: KubeObject, now: number): string {
+  // The store holds no other kind under this resource.
+  const { status } = key as OwnedAccessKey;
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  // The condition follows a moment later.
+  const end = parseTimestamp(status?.expirationTimestamp ?? "");
+  if (ready?.status !== "False") return end !== undefined && end <= now ? "Expired" : "Ready";
+  return ready.reason ?? "NotReady";
+}
 
 function owner(key: KubeObject): string | null {
   const found = ownerOf(specOf(key));

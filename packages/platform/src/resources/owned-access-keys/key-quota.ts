@@ -21,12 +21,14 @@ export type KeyQuota = {
 };
 
 export type KeyQuotaOptions = {
-  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "whenRead">;
+  readonly keys: Pick<AccessKeyIndex, "ownedBy" | "whenRead" | "stateOf">;
   /** 0: no limit. */
   readonly maxPerOwner: number;
   /** Makes everything that the store has acknowledged known to `keys`. */
   readonly refresh: () => Promise<unknown>;
 };
+
+const OVER: ReadonlySet<string> = new Set(["Expired", "Revoked"]);
 
 /** What a write holds: the owner whose turn it has, and how to give it back. */
 type Turn = { readonly owner: AccessKeyOwner; readonly end: () => void };
@@ -86,7 +88,8 @@ export function createKeyQuota({ keys, maxPerOwner, refresh }: KeyQuotaOptions):
       if (owner === undefined || (old !== undefined && sameOwner(owner, ownerOf(old.spec ?? {})))) return undefined;
       await keys.whenRead();
       await awaitTurn(owner, context);
-      const count = keys.ownedBy(owner).length;
+      // What is over for good and only still shown takes no place.
+      const count = keys.ownedBy(owner).filter((key) => !OVER.has(keys.stateOf(key)?.reason ?? "")).length;
       if (count < maxPerOwner) return undefined;
       return `the ${owner.kind} ${JSON.stringify(owner.name)} has ${count} access keys, and the server allows ${maxPerOwner}: delete those that are not needed any more`;
     },

@@ -5,6 +5,7 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { REQUEST_TARGETS, restrictionNames } from "../../access-keys/access-key-restrictions.ts";
 import type { PlatformNames } from "../../platform-names.ts";
+import { conditionsField } from "../conditions.ts";
 import { accessKeyRule, accessKeyScope } from "./scope-fields.ts";
 
 export const ACCESS_KEY_TYPES = [
@@ -112,6 +113,7 @@ const fields = s
         expirationTimestamp: s
           .timestamp()
           .describe("When the key stops working if nothing changes. Absent: it has no end of its own."),
+        conditions: conditionsField,
       })
       .describe("What the server knows of the key. Read-only."),
   })

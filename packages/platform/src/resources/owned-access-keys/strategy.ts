@@ -11,11 +11,13 @@ import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
 import type { PlatformContext } from "../../platform-context.ts";
+import { withCondition } from "../conditions.ts";
 import { checkCreator, narrowedKeyOf } from "./creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "./issued-credential.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
 import type { KeyQuota } from "./key-quota.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
+import { readyByItself } from "./ready-condition.ts";
 import { isAccessKey } from "./sealed-fields.ts";
 import { keyPlaces, scrubLastApplied } from "./secret-fields.ts";
 import { validateAccessKey } from "./validation.ts";
@@ -58,14 +60,14 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       );
       await checkCreator(context, object, undefined, options);
       warnOfShorterLife(object, context, options);
-      return object;
+      return withReadiness(object, undefined, options);
     },
 
     async prepareForUpdate(submitted, old, context) {
       const object = withStatus(withOwner(withoutSameKey(scrubLastApplied(submitted), keys), old), old, options);
       await checkCreator(context, object, old, options);
       warnOfShorterLife(object, context, options);
-      return object;
+      return withReadiness(object, old, options);
     },
 
     validate: (object) => validateAccessKey(object, undefined, { names, directory, secrets, keys, requiresKey: true }),
@@ -83,6 +85,19 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     },
     afterDelete: (object) => recordEvent(keyEvent(object, reasonOfDeletion(object, options))),
   };
+}
+
+/** What the write itself tells; whatever else there is to say follows a moment later. */
+function withReadiness(
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  { runtime }: AccessKeyStrategyDependencies,
+): OwnedAccessKey {
+  const before = old?.status?.conditions ?? [];
+  const isDisabled = object.spec?.disabled === true;
+  const changes = old === undefined || isDisabled !== (old.spec?.disabled === true);
+  const conditions = changes ? withCondition(before, readyByItself(isDisabled), runtime.clock.now()) : before;
+  return conditions.length === 0 ? object : { ...object, status: { ...object.status, conditions } };
 }
 
 function reasonOfDeletion(

@@ -1,0 +1,113 @@
+// Writes into the status of access keys whether they are good, and why not. Requests are judged without it: this is for people, for
+// `kubectl wait` and for whoever watches.
+
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createSweeper } from "@postern/apiserver/controllers/sweeper";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
+import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import { type Condition, withCondition } from "../resources/conditions.ts";
+import { READY, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
+
+export type AccessKeyConditionsOptions = {
+  readonly port: Omit<ControllerPort, "resources">;
+  readonly keys: LiveAccessKeyIndex;
+  /** Where the records of access keys are. */
+  readonly keyRecords: ViewPrefix;
+  /** Written to directly: no manager owns the status, and clients that edit a key are not in its way. */
+  readonly storage: Storage;
+  /** The installed `users`: locking one changes what their keys are. */
+  readonly users: ControlledResource;
+};
+
+/** What nobody tells of, such as the end of a life, is seen by then. */
+const INTERVAL_MS = 15_000;
+
+export function createAccessKeyConditions(options: AccessKeyConditionsOptions): Controller {
+  const { port, keys, keyRecords, storage, users } = options;
+  const { clock, scheduler } = port.runtime;
+
+  /** Undefined where the status says so already, or where it is not known yet. */
+  const newsOf = (record: AccessKeyRecord): { readonly refusal: KeyRefusal | undefined } | undefined => {
+    const refusal = keys.stateOf(record);
+    if (refusal?.reason === "Unknown" || (refusal?.reason ?? READY) === record.readyReason) return undefined;
+    return { refusal };
+  };
+
+  async function write(name: string): Promise<void> {
+    const record = keys.recordOf(name);
+    const news = record === undefined ? undefined : newsOf(record);
+    const current = keyRecords.view.get(keyRecords.prefix + name);
+    if (record === undefined || news === undefined || current === undefined) return;
+    const object = current.decode();
+    if (object.metadata.uid !== record.uid) return;
+    const next = withReady(object, news.refusal, clock.now());
+    try {
+      await storage.update(current.key, encodeStoredValue(next, current.decodeSealed()), current.revision);
+    } catch (error) {
+      // Somebody else wrote meanwhile: what they wrote is looked at in turn.
+      if (!(error instanceof RevisionConflictError)) throw error;
+    }
+  }
+
+  const queue = new WorkQueue(port, { name: "access_key_conditions", process: write });
+  const sweeper = createSweeper<AccessKeyRecord>(port, {
+    intervalMs: INTERVAL_MS,
+    begin: keys.whenRead(),
+    items: () => keys.all(),
+    isOver: (record) => newsOf(record) !== undefined,
+    remove: ({ name }) => write(name),
+    nameOf: ({ name }) => name,
+  });
+
+  const look = (record: AccessKeyRecord | undefined): void => {
+    if (record === undefined) return;
+    queue.add(record.name);
+    for (const child of keys.childrenOf(record.uid)) queue.add(child.name);
+  };
+  const followers = [
+    followView({ view: keyRecords.view, prefix: keyRecords.prefix }, scheduler, {
+      replace() {},
+      put: ({ key }) => look(keys.recordOf(key.slice(keyRecords.prefix.length))),
+      delete() {},
+    }),
+    followView({ view: users.view, prefix: users.keys.prefix }, scheduler, {
+      replace() {},
+      put({ key }) {
+        const { name } = users.keys.parse(key);
+        for (const owned of keys.ownedBy({ kind: "user", name })) look(keys.recordOf(owned.name));
+      },
+      delete() {},
+    }),
+  ];
+  const work = {
+    async idle() {
+      await sweeper.idle();
+      await queue.idle();
+    },
+    [Symbol.dispose]() {
+      sweeper[Symbol.dispose]();
+      queue[Symbol.dispose]();
+    },
+  };
+  return createQueueController(work, followers);
+}
+
+function withReady(object: KubeObject, refusal: KeyRefusal | undefined, now: number): KubeObject {
+  const status = isJsonObject(object["status"]) ? object["status"] : {};
+  const before = status["conditions"];
+  // What stands in the status is the server's own.
+  const conditions = (isJsonArray(before) ? before : []) as unknown as readonly Condition[];
+  return {
+    ...object,
+    status: { ...status, conditions: withCondition(conditions, readyCondition(refusal), now) },
+  } as KubeObject;
+}

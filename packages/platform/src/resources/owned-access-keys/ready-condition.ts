@@ -1,0 +1,18 @@
+// What the status of an access key says about whether it is good.
+
+import type { KeyRefusal } from "../../access-keys/key-refusal.ts";
+import type { ConditionState } from "../conditions.ts";
+
+/** The reason of a key that is good. */
+export const READY = "Accepted";
+
+export const readyCondition = (refusal: KeyRefusal | undefined): ConditionState =>
+  refusal === undefined
+    ? { type: "Ready", holds: true, reason: READY, message: "The access key is good" }
+    : { type: "Ready", holds: false, reason: refusal.reason, message: sentence(refusal.message) };
+
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** What is known of a key at its write; the rest is found out afterwards. */
+export const readyByItself = (disabled: boolean): ConditionState =>
+  readyCondition(disabled ? { reason: "Disabled", message: "disabled" } : undefined);

@@ -1,0 +1,113 @@
+// A key that is refused says so where people and tools look: in its condition, in the column of kubectl, and to `kubectl wait`.
+
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  kubectlWith,
+  type PosternProcess,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+} from "../e2e/testing/postern-process.ts";
+import { type Attack, prepareAttack } from "./testing/thief.ts";
+
+const KEEP_SECONDS = 20;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+let attack: Attack;
+let kubectl: (...args: readonly string[]) => Promise<string>;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"), [
+    "--access-key-keep-expired-seconds",
+    String(KEEP_SECONDS),
+    "--failed-logins-per-minute",
+    "0",
+  ]);
+  attack = await prepareAttack(server);
+  const run = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+  kubectl = (...args) => succeed(run(args));
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+const users = "/apis/management.postern/v1/users";
+const wait = (name: string, status: "true" | "false") =>
+  kubectl("wait", `--for=condition=Ready=${status}`, `oak/${name}`, "--timeout=60s");
+
+describe("a key that is refused", () => {
+  it.each<[reason: string, refuse: (name: string, value: string) => Promise<unknown>]>([
+    ["Disabled", (name) => attack.patch(name, { spec: { disabled: true } })],
+    ["Leaked", (_name, value) => attack.report(value)],
+    [
+      "RetiredValueUsed",
+      async (name, value) => {
+        await attack.rotate(name);
+        await attack.works(value);
+      },
+    ],
+  ])("shows %s to kubectl get and kubectl wait, until it is good again", async (reason, refuse) => {
+    const name = attack.unique();
+    const value = await attack.newKey(name);
+    expect(await wait(name, "true")).toContain("condition met");
+    expect(await kubectl("get", "oak", name)).toMatch(/ STATUS .*\n.* Ready /);
+    await refuse(name, value);
+    expect(await wait(name, "false")).toContain("condition met");
+    const [condition] = (await attack.get(name)).status.conditions;
+    expect(condition).toMatchObject({ type: "Ready", status: "False", reason, message: expect.any(String) });
+    expect(await kubectl("get", "oak", name)).toMatch(new RegExp(` ${reason} `));
+    if (reason !== "Disabled") await attack.rotate(name);
+    if (reason !== "RetiredValueUsed") await attack.patch(name, { spec: { disabled: false } });
+    expect(await wait(name, "true")).toContain("condition met");
+  });
+
+  it("shows that its owner is locked, and that what it was made with is compromised", async () => {
+    const [user, name, parent, child] = [attack.unique(), attack.unique(), attack.unique(), attack.unique()];
+    await attack.http(users, { key: attack.admin, body: { metadata: { name: user }, spec: {} } });
+    await attack.newKey(name, { user });
+    await attack.newKey(child, {}, await attack.newKey(parent));
+    const headers = { "content-type": "application/merge-patch+json" };
+    const body = JSON.stringify({ spec: { disabled: true } });
+    await attack.http(`${users}/${user}`, { key: attack.admin, method: "PATCH", headers, body });
+    await attack.rotate(parent, { compromised: true });
+    await wait(name, "false");
+    await wait(child, "false");
+    expect((await attack.get(name)).status.conditions[0].reason).toBe("OwnerLocked");
+    expect((await attack.get(child)).status.conditions[0].reason).toBe("Revoked");
+  });
+
+  it("stays visible after its end, is refused all the while, and goes with an Event", async () => {
+    const name = attack.unique();
+    const value = await attack.newKey(name, { ttl: 1 });
+    await wait(name, "false");
+    expect((await attack.get(name)).status.conditions[0].reason).toBe("Expired");
+    expect(await attack.works(value)).toBe(false);
+    await kubectl("wait", "--for=delete", `oak/${name}`, "--timeout=120s");
+    const events = await kubectl(
+      "get",
+      "events",
+      "-A",
+      "-o",
+      "jsonpath={range .items[*]}{.involvedObject.name} {.reason}{'\\n'}{end}",
+    );
+    expect(events).toContain(`${name} Expired\n`);
+  });
+
+  it("changes its condition without a conflict for whoever edits it", async () => {
+    const name = attack.unique();
+    await attack.newKey(name);
+    const before = await attack.get(name);
+    await attack.rotate(name);
+    await attack.report(await attack.newKey(attack.unique()));
+    const { status } = await attack.http(`/apis/management.postern/v1/ownedaccesskeys/${name}`, {
+      key: attack.admin,
+      method: "PUT",
+      body: { ...before, spec: { ...before.spec, displayName: "edited" } },
+    });
+    expect(status).toBe(200);
+  });
+});
