@@ -194,7 +194,7 @@ describe("updating", () => {
   it("leaves the status alone", async () => {
     await create({ ttl: 60 });
     const { body } = await patch({ status: { lastActivity: "2030-01-01T00:00:00Z" } });
-    expect(body.status).toEqual({ expirationTimestamp: "2026-01-01T00:01:00Z" });
+    expect(body.status).toEqual({ expirationTimestamp: "2026-01-01T00:01:00Z", conditions: [expect.anything()] });
   });
 
   it("lets nobody own the key or the status", async () => {
