@@ -1,56 +1,101 @@
-// Writes docs/reference/security-book.md: every entry with the tests that carry its number. Run: npx tsx tools/generate-security-book.ts
+// Writes docs/reference/security-book.md: every entry with what its tests try, and where. Run: npx tsx tools/generate-security-book.ts
+//
+// An entry is held only where a test attacks a server over a socket. A test that calls the code beneath checks it, and no more.
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type BookEntry, SECURITY_BOOK } from "./security-book-entries.ts";
 import { readSource, typeScriptFiles } from "./source-files.ts";
 
-/** `security book 13, 15: …` in the name of a test. */
+/** `security book 13, 15` in the name of a test. */
 const MENTION = /security book (\d+(?:, \d+)*)/g;
+/** What starts a server that is asked over a socket. */
+const SERVES = /startPlatform|startServer\b|serveHandler|serveProxy|serveHostile|running-platform|serve-handler/;
+const ATTACKS = "test/attacks/";
 
-function testsByNumber(): ReadonlyMap<number, readonly string[]> {
-  const found = new Map<number, Set<string>>();
+type Evidence = { readonly path: string; readonly isAttack: boolean };
+type Grade = "held" | "checked" | "open" | "no surface";
+
+const evidenceOf = (path: string, source: string): Evidence => ({
+  path,
+  isAttack: path.startsWith("test/") || SERVES.test(source),
+});
+
+function evidenceByNumber(): ReadonlyMap<number, readonly Evidence[]> {
+  const found = new Map<number, Map<string, Evidence>>();
   for (const path of typeScriptFiles().filter((name) => name.endsWith(".test.ts"))) {
-    for (const [, numbers = ""] of readSource(path).matchAll(MENTION)) {
+    const source = readSource(path);
+    for (const [, numbers = ""] of source.matchAll(MENTION)) {
       for (const number of numbers.split(", ").map(Number)) {
-        const paths = found.get(number) ?? new Set();
-        found.set(number, paths.add(path));
+        const known = found.get(number) ?? new Map<string, Evidence>();
+        found.set(number, known.set(path, evidenceOf(path, source)));
       }
     }
   }
-  return new Map([...found].map(([number, paths]) => [number, [...paths].sort()]));
+  const inOrder = (a: Evidence, b: Evidence): number =>
+    Number(b.isAttack) - Number(a.isAttack) || (a.path < b.path ? -1 : 1);
+  return new Map([...found].map(([number, paths]) => [number, [...paths.values()].sort(inOrder)]));
 }
 
-function row({ number, asks, noSurface }: BookEntry, tests: readonly string[]): string {
-  const where = tests.map((path) => `[${path.split("/").at(-1)}](../../${path})`).join(", ");
-  const state = tests.length > 0 ? "tested" : noSurface === undefined ? "no test yet" : `no surface: ${noSurface}`;
-  return `| ${number} | ${asks} | ${state} | ${where} |`;
+function gradeOf({ noSurface, brokenUntil }: BookEntry, evidence: readonly Evidence[]): Grade {
+  if (noSurface !== undefined) return "no surface";
+  if (brokenUntil !== undefined) return evidence.some(({ path }) => shows(path, brokenUntil)) ? "held" : "open";
+  if (evidence.some(({ isAttack }) => isAttack)) return "held";
+  return evidence.length > 0 ? "checked" : "open";
 }
 
-const tests = testsByNumber();
+/** Attacks of their own file, not those of the book, which were written when the flaw was known. */
+const shows = (path: string, name: string): boolean =>
+  path.startsWith(ATTACKS) && !path.startsWith(`${ATTACKS}security-book/`) && path.startsWith(ATTACKS + name);
+
+const linkTo = ({ path }: Evidence): string => `[${path.split("/").at(-1)}](../../${path})`;
+
+function row(each: BookEntry, evidence: readonly Evidence[]): string {
+  const attacks = evidence
+    .filter(({ isAttack }) => isAttack)
+    .map(linkTo)
+    .join(", ");
+  const checks = evidence
+    .filter(({ isAttack }) => !isAttack)
+    .map(linkTo)
+    .join(", ");
+  return `| ${each.number} | ${each.asks} | ${gradeOf(each, evidence)} | ${each.noSurface ?? each.tried} | ${attacks} | ${checks} |`;
+}
+
+const evidence = evidenceByNumber();
+const evidenceFor = ({ number }: BookEntry): readonly Evidence[] => evidence.get(number) ?? [];
 const entries = SECURITY_BOOK.flatMap((chapter) => chapter.entries);
-const tested = entries.filter(({ number }) => tests.has(number)).length;
-const waiting = entries.filter(({ number, noSurface }) => !tests.has(number) && noSurface !== undefined).length;
+const grades = entries.map((each) => gradeOf(each, evidenceFor(each)));
+const count = (grade: Grade): number => grades.filter((each) => each === grade).length;
 const text = [
   "# Security book",
   "",
   "<!-- Written by tools/generate-security-book.ts from the names of the tests; do not edit. -->",
   "",
-  "Failures that systems with this job have had, and what each asks of this one. A test that covers an entry carries its number in",
-  "its name. A tested entry has at least one test; that is no claim that nothing is left of it.",
+  "Failures that systems with this job have had, what each asks of this one, and what is tried to bring it about. A test that covers an",
+  "entry carries its number in its name.",
   "",
-  `${entries.length} entries: ${tested} tested, ${waiting} without a surface yet, ${entries.length - tested - waiting} without a test.`,
+  "| Grade | Meaning |",
+  "|---|---|",
+  "| held | a test attacks a server over a socket, and fails if the attack works |",
+  "| checked | tests call the code beneath; no attack |",
+  "| open | attacks worked once although tests passed, and no test in `test/attacks` shows yet that they do not any more |",
+  "| no surface | there is nothing yet that could fail in this way |",
+  "",
+  "No grade claims that nothing is left.",
+  "",
+  `${entries.length} entries: ${count("held")} held, ${count("checked")} checked, ${count("open")} open, ${count("no surface")} without a surface.`,
   "",
   ...SECURITY_BOOK.flatMap(({ title, entries: own }) => [
     `## ${title}`,
     "",
-    "| Number | Asks | State | Tests |",
-    "|---|---|---|---|",
-    ...own.map((each) => row(each, tests.get(each.number) ?? [])),
+    "| Number | Asks | Grade | What is tried | Attacks | Checks |",
+    "|---|---|---|---|---|---|",
+    ...own.map((each) => row(each, evidenceFor(each))),
     "",
   ]),
 ].join("\n");
 
 const path = fileURLToPath(new URL("../docs/reference/security-book.md", import.meta.url));
 writeFileSync(path, text);
-console.log(`wrote ${path}: ${tested} of ${entries.length} tested`);
+console.log(`wrote ${path}: ${count("held")} of ${entries.length} held, ${count("open")} open`);
