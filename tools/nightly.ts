@@ -114,6 +114,12 @@ const RUNS: readonly Run[] = [
     paths: ["packages/platform/src/authorization", "packages/platform/src/server/routes.property.test.ts"],
     environment: { POSTERN_PROPERTY_CASES: 300_000, POSTERN_PROPERTY_SEED: seed },
   },
+  {
+    name: "malformed bodies",
+    project: "system",
+    paths: ["test/attacks/malformed-bodies.test.ts"],
+    environment: { POSTERN_MALFORMED_BODIES: 30_000, POSTERN_PROPERTY_SEED: seed },
+  },
 ];
 
 const words = process.argv.slice(2);

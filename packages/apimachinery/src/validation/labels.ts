@@ -18,9 +18,10 @@ export const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 
 type StringMap = { readonly [key: string]: string };
 
+/** What is left out reads as empty. */
 export type LabelSelectorRequirement = {
-  readonly key: string;
-  readonly operator: string;
+  readonly key?: string;
+  readonly operator?: string;
   readonly values?: readonly string[];
 };
 
@@ -66,7 +67,7 @@ export function validateLabelSelector(selector: LabelSelector | undefined, path:
 
 /** `allowsUnknownOperator` is for questions of clients that may know more operators than this server. */
 export function validateRequirement(
-  { key, operator, values = [] }: LabelSelectorRequirement,
+  { key = "", operator = "", values = [] }: LabelSelectorRequirement,
   path: string,
   allowsUnknownOperator = false,
 ): readonly FieldError[] {

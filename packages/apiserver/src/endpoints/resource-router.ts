@@ -60,7 +60,7 @@ function checkRoute({ strategicMergePatch, namespaced }: ResourceDefinition, { i
   if (strategicMergePatch !== true) return;
   const { verb, name, namespace, subresource } = info;
   const isRead = verb === "list" || verb === "watch";
-  const isAcrossNamespaces = namespaced && namespace === "" && name === "";
+  const isAcrossNamespaces = namespaced && namespace === "" && nameInPath(info) === "";
   const needsName = (verb === "update" || verb === "patch") && name === "" && subresource === "";
   if (request.method === "HEAD" || needsName || (isAcrossNamespaces && !isRead)) throw methodNotAllowedError();
   refuseUnroutable(request, isRead);
@@ -69,12 +69,16 @@ function checkRoute({ strategicMergePatch, namespaced }: ResourceDefinition, { i
 /** A cluster-scoped resource has no namespace in its path, and a namespaced object has one. */
 function checkScope({ namespaced }: ResourceDefinition, { info }: RequestContext): void {
   const { namespace, name, verb } = info;
+  // A list or watch also carries the name that its field selector selects.
+  const namesObject = nameInPath(info) !== "";
   // A namespace itself is found in its own: `/api/v1/namespaces/x` carries x as both.
   const isNamespaceItself = info.apiGroup === "" && info.resource === "namespaces" && namespace === name;
   if (!namespaced && namespace !== "" && !isNamespaceItself) throw resourceNotFoundError();
   const acrossNamespaces = verb === "list" || verb === "watch";
-  if (namespaced && namespace === "" && (name !== "" || !acrossNamespaces)) throw resourceNotFoundError();
+  if (namespaced && namespace === "" && (namesObject || !acrossNamespaces)) throw resourceNotFoundError();
 }
+
+const nameInPath = ({ parts }: RequestContext["info"]): string => parts[1] ?? "";
 
 async function routeVerb(context: RequestContext, resource: InstalledResource, endpoint: EndpointContext) {
   const { definition } = resource;

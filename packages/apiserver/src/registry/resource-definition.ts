@@ -40,7 +40,8 @@ export type Subresource = {
   create?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
   /**
    * GET, PUT and PATCH of the whole object through here, as `/status` has them: the object to go on with, of which only what
-   * belongs to the subresource has changed.
+   * belongs to the subresource has changed; of that only, what `submitted` says is held against the schema. Only for built-in kinds, whose
+   * types are checked when a body is read.
    */
   updates?(submitted: KubeObject, old: KubeObject): KubeObject;
   /** Which of them there are where there is `updates`; default: all three. */
@@ -81,7 +82,10 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly computedFields?: { readonly [field: string]: (object: KubeObject) => string };
   /** False for the built-in kinds that keep no metadata.generation; default true. */
   readonly tracksGeneration?: boolean;
-  /** Fills in what the schema cannot: called on every object that a client sends, before it is recorded who owns what. */
+  /**
+   * Fills in what the schema cannot, before it is recorded who owns what. Only for built-in kinds, whose types are checked when a body is
+   * read: of others, a body has not passed its schema by then.
+   */
   setDefaults?(object: KubeObject): KubeObject;
   /** Checks that presuppose a valid object: not made while something else is wrong with it. `old` is absent on create. */
   rules?(object: KubeObject, old: KubeObject | undefined, warn: (text: string) => void): readonly FieldError[];
@@ -104,8 +108,6 @@ export type ResourceDefinition = GroupVersionKind & {
   decorate?(storage: ResourceStorage): ResourceStorage;
   /** A resource that is answered, not stored: reviews, `selves`. */
   submit?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
-  /** Deprecated or otherwise noteworthy input, as Warning texts, beside what the schema declares. */
-  warnings?(object: KubeObject): readonly string[];
 };
 
 export type StoredKind = GroupVersionKind & { readonly plural: string };

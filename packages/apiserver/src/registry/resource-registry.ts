@@ -14,6 +14,8 @@ import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { codecOf, presentView } from "./store/object-codec.ts";
+import { onlyValid } from "./store/only-valid.ts";
+import type { StoreContext } from "./store/store-context.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
@@ -98,7 +100,7 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
   const records = cache.view(keys.prefix);
   const codec = codecOf(definition);
   const view = codec.show === undefined ? records : presentView(records, codec.show);
-  const store = createGenericStore({
+  const storeContext: StoreContext = {
     definition,
     strategy: definition.strategy ?? {},
     keys,
@@ -111,12 +113,13 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     continueTokens,
     runtime,
     onHookError,
-  });
+  };
+  const store = createGenericStore(storeContext);
   return {
     definition,
     keys,
     store,
-    storage: definition.submit === undefined ? (definition.decorate?.(store) ?? store) : {},
+    storage: definition.submit === undefined ? onlyValid(definition.decorate?.(store) ?? store, storeContext) : {},
     view,
     deprecationsOf,
     fieldManager,

@@ -7,6 +7,7 @@ import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../chain/handler.ts";
 
 /**
+ * Gets only objects that have passed the schema of their kind (`onlyValid`): what their type says of them holds.
  * The steps of a write, in this order; each is optional. `prepare…` returns the object to go on with, `validate…` never
  * changes anything. Methods take the kind's own type.
  */
@@ -14,7 +15,7 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   /** Messages about a bad name; default: a DNS-1123 subdomain. `isPrefix` for generateName. */
   validateName?(name: string, isPrefix: boolean): readonly string[];
   /** Names an object that came with neither name nor generateName; default: that is refused. */
-  nameWhenAbsent?(object: T, context: RequestContext): { readonly name?: string; readonly generateName?: string };
+  nameWhenAbsent?(context: RequestContext): { readonly name?: string; readonly generateName?: string };
   /** PUT to an absent name creates; default false. */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without resourceVersion overwrites; default false. */

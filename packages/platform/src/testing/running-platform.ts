@@ -60,7 +60,8 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
     new Promise<void>((resolve, reject) => {
       const { path, key = adminKey, body, headers = {}, certificate } = call;
       const { method = body === undefined ? "GET" : "POST" } = call;
-      const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+      const isAsSent = body === undefined || typeof body === "string" || Buffer.isBuffer(body);
+      const text = isAsSent ? body : JSON.stringify(body);
       const request = httpsRequest(
         new URL(path.startsWith("/") ? path : `/apis/management.postern/v1/${path}`, server.url),
         {

@@ -4,7 +4,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, indexPath, requiredError } from "@postern/apimachinery/validation/field-error";
-import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
@@ -40,10 +40,7 @@ function validateAggregation({ aggregationRule }: ClusterRole): readonly FieldEr
   if (selectors.length === 0) {
     return [requiredError(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
   }
-  // The schema has checked the shape; members that are left out read as empty there.
-  return selectors.flatMap((selector, index) =>
-    validateLabelSelector(selector as LabelSelector, indexPath(path, index)),
-  );
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, indexPath(path, index)));
 }
 
 export const clusterRoles = (escalation: EscalationCheck): ResourceDefinition =>

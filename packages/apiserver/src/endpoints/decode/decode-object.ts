@@ -18,11 +18,13 @@ import type { RequestContext } from "../../chain/handler.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
 import { findTypeFault } from "./find-type-fault.ts";
+import { withGoZeroes } from "./go-zeroes.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
 export type BodyKind = GroupVersionKind & {
   readonly schema: StructuralSchema;
+  /** Of kinds that have a Go type upstream: called with objects whose types have been checked. */
   setDefaults?(object: KubeObject): KubeObject;
   /** True for kinds that have a Go type upstream, which are refused in the words of its decoder. */
   readonly strategicMergePatch?: boolean;
@@ -30,7 +32,8 @@ export type BodyKind = GroupVersionKind & {
 
 export type Body = { readonly bytes: Uint8Array; readonly format: InputFormat };
 
-const refusalOf = (kind: BodyKind) => (why: string) =>
+/** The refusal of what cannot be read as an object of the kind. */
+export const refusalOf = (kind: BodyKind) => (why: string) =>
   badRequestError(`${kind.kind} in version ${quoteGo(kind.version)} cannot be handled as a ${kind.kind}: ${why}`);
 
 /** Throws 400 or 422 with the texts of Kubernetes. */
@@ -43,10 +46,9 @@ export function decodeObject(
   const { value, duplicates, strictTexts } = parseAs(body, kind, directive);
   // To Go, null is an object without members.
   const typed = withKind(value ?? {}, kind, body.bytes);
-  const { object, unknown, fault: unreadable } = conform(typed, kind);
-  const fault =
-    unreadable ?? (kind.strategicMergePatch === true ? findTypeFault(object, kind.schema, kind.kind) : undefined);
-  if (fault !== undefined) throw refusalOf(kind)(fault);
+  const conformed = conform(typed, kind);
+  if ("fault" in conformed) throw refusalOf(kind)(conformed.fault);
+  const { object, unknown } = conformed;
   applyFieldValidation(
     directive,
     { warnings: [...duplicates, ...unknown], errors: [...strictTexts, ...unknown] },
@@ -56,22 +58,44 @@ export function decodeObject(
   return object;
 }
 
-/** The value as the kind's schema knows it, with the texts about what it does not know, and why it cannot be read if so. */
-export function conform(
-  value: KubeObject,
-  kind: BodyKind,
-): { readonly object: KubeObject; readonly unknown: readonly string[]; readonly fault?: string } {
+export type Conformed =
+  | {
+      readonly object: KubeObject;
+      /** Texts about what the schema does not know. */
+      readonly unknown: readonly string[];
+    }
+  /** Why it cannot be read at all. */
+  | { readonly fault: string };
+
+/**
+ * The value as the kind's schema knows it. What has a Go type upstream has the types of its fields from here on; of custom resources
+ * the schema is checked when the registry gets them (`onlyValid`), since upstream names other faults of theirs first.
+ */
+export function conform(value: KubeObject, kind: BodyKind): Conformed {
   const hasGoType = kind.strategicMergePatch === true;
   const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   const { value: coerced, unknownPaths: unknownBelow, fault } = coerceEmbeddedResources(pruned, kind.schema);
+  if (fault !== undefined) return { fault };
   // Pruning and coercion keep the members that make it an object of a kind.
-  const defaulted = applyDefaults({ ...(coerced as KubeObject), metadata }, kind.schema) as KubeObject;
-  const object = kind.setDefaults?.(defaulted) ?? defaulted;
+  const completed = complete({ ...(coerced as KubeObject), metadata }, kind);
+  if ("fault" in completed) return completed;
   // Metadata comes first; within each part upstream sorts, since its maps have no order.
   const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted(), ...unknownBelow.toSorted()];
-  const unknown = paths.map((path) => `unknown field ${quoteGo(path)}`);
-  return { object, unknown, ...(fault === undefined ? {} : { fault }) };
+  return { ...completed, unknown: paths.map((path) => `unknown field ${quoteGo(path)}`) };
+}
+
+/** The object with its defaults, those of its kind among them; a kind with a Go type is checked before it gets them. */
+export function complete(
+  object: KubeObject,
+  kind: BodyKind,
+): { readonly object: KubeObject } | { readonly fault: string } {
+  // Neither changes apiVersion, kind or the type of metadata.
+  if (kind.strategicMergePatch !== true) return { object: applyDefaults(object, kind.schema) as KubeObject };
+  const fault = findTypeFault(object, kind.schema, kind.kind);
+  if (fault !== undefined) return { fault };
+  const typed = applyDefaults(withGoZeroes(object, kind.schema), kind.schema) as KubeObject;
+  return { object: kind.setDefaults?.(typed) ?? typed };
 }
 
 function parseAs(body: Body, kind: BodyKind, directive: FieldValidation) {

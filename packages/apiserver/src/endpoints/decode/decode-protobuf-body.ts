@@ -13,7 +13,9 @@ export function decodeProtobufBody(bytes: Uint8Array, definition: BodyKind): Kub
   try {
     const { metadata = {}, ...rest } = decodeProtobufObject(bytes, endpoint);
     const object = { ...rest, ...endpoint, metadata: isJsonObject(metadata) ? metadata : {} };
-    return conform(object, definition).object;
+    const conformed = conform(object, definition);
+    if ("object" in conformed) return conformed.object;
+    throw new ProtobufError(conformed.fault);
   } catch (error) {
     if (!(error instanceof ProtobufError)) throw error;
     throw unrecognizedError(definition, bytes, error.message);

@@ -7,10 +7,11 @@ import { badRequestError, conflictError, notFoundError } from "@postern/apimachi
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
-import { applyDefaults, setDefaults } from "@postern/apimachinery/schema/default";
+import { setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
-import { groupResourceOf } from "../../registry/resource-definition.ts";
+import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
+import { complete, refusalOf } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
 import { type ParsedBody, parseBody } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
@@ -72,11 +73,17 @@ function applyTo(live: KubeObject | undefined, configuration: Configuration, inp
   const placed = inNamespaceOfPath({ ...merged, metadata }, definition, context);
   checkNameOfPath(placed, context);
   const { value } = pruneUnknownFields(placed, definition.schema, { isResourceRoot: true });
-  // Unlike in a body, a null that the schema does not allow stays: it is refused, not dropped. Kinds with Go types have no nulls.
-  const complete = definition.strategicMergePatch === true ? applyDefaults : setDefaults;
-  // Pruning and defaults keep the members that make it an object of a kind.
-  const completed = complete(value, definition.schema) as KubeObject;
-  return tidyMetadata(definition.setDefaults?.(completed) ?? completed, context.warnings);
+  // Pruning keeps the members that make it an object of a kind.
+  return tidyMetadata(completed(value as KubeObject, definition), context.warnings);
+}
+
+/** Unlike in a body, a null that a custom resource's schema does not allow stays: it is refused, not dropped. */
+function completed(merged: KubeObject, definition: ResourceDefinition): KubeObject {
+  // Defaults change neither apiVersion, kind nor the type of metadata.
+  if (definition.strategicMergePatch !== true) return setDefaults(merged, definition.schema) as KubeObject;
+  const typed = complete(merged, definition);
+  if ("fault" in typed) throw refusalOf(definition)(typed.fault);
+  return typed.object;
 }
 
 /** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */

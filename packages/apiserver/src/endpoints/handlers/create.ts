@@ -1,8 +1,9 @@
 // POST on a collection: creates an object, or answers one that is not stored (reviews).
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/create.go
 
-import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
+import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "../../chain/handler.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
@@ -64,6 +65,8 @@ async function handleSubmit(
     now: formatTimestamp(endpoint.runtime.clock.now()),
   });
   context.audit.setRequestObject(object);
+  const errors = validateAgainstSchema(object, definition.schema);
+  if (errors.length > 0) throw invalidObjectError(definition, object.metadata.name ?? "", errors);
   const answer = await submit(context, owned);
   return await objectResponse(context, 201, answer, definition, output);
 }

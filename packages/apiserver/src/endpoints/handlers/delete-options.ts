@@ -16,7 +16,7 @@ import type { RequestContext } from "../../chain/handler.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
-import { notAnObject } from "../decode/decode-object.ts";
+import { notAnObject, notAString } from "../decode/decode-object.ts";
 import { parseBody } from "../decode/parse-body.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
@@ -84,13 +84,19 @@ function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions
   }
   const fields = value ?? {};
   if (!isJsonObject(fields)) throw untypedError(notAnObject(fields));
-  const { kind, apiVersion } = fields;
-  if (kind !== undefined && kind !== "" && kind !== "DeleteOptions") {
+  const [kind, apiVersion] = [typeMeta(fields, "kind"), typeMeta(fields, "apiVersion")];
+  if (kind !== "" && kind !== "DeleteOptions") {
     throw untypedError(
-      `no kind ${quoteGo(String(kind))} is registered for version ${quoteGo(String(apiVersion ?? "meta.k8s.io/v1"))} in scheme ${quoteGo(SCHEME)}`,
+      `no kind ${quoteGo(kind)} is registered for version ${quoteGo(apiVersion || "meta.k8s.io/v1")} in scheme ${quoteGo(SCHEME)}`,
     );
   }
   return optionsFrom(fields);
+}
+
+function typeMeta(fields: JsonObject, name: string): string {
+  const text = fields[name] ?? "";
+  if (typeof text !== "string") throw untypedError(notAString(name, text));
+  return text;
 }
 
 function optionsFrom(value: JsonObject): SubmittedOptions {

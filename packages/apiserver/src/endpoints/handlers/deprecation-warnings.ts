@@ -16,6 +16,4 @@ export function addDeprecationWarnings(
   for (const { path, message } of findDeprecatedFields(object, deprecationsOf(schema))) {
     warnings.add(`${path}: ${message}`);
   }
-  if (schema !== definition.schema) return;
-  for (const text of definition.warnings?.(object) ?? []) warnings.add(text);
 }

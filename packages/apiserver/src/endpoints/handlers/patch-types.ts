@@ -38,7 +38,6 @@ import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { type BodyKind, conform, notAnObject, notAString } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
-import { findTypeFault } from "../decode/find-type-fault.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
@@ -169,9 +168,9 @@ export function asObject(
   if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
-  const { object, unknown, fault: unreadable } = conform(typed as unknown as KubeObject, definition);
-  const misfit = unreadable ?? (goType === undefined ? undefined : findTypeFault(object, definition.schema, goType));
-  if (misfit !== undefined) throw patchError(patched, () => misfit);
+  const conformed = conform(typed as unknown as KubeObject, definition);
+  if ("fault" in conformed) throw patchError(patched, () => conformed.fault);
+  const { object, unknown } = conformed;
   const faults = [...strictErrors, ...unknown];
   const directive = fieldValidationOf(fieldValidation);
   applyFieldValidation(directive, { warnings: faults, errors: faults }, context.warnings, (why) =>

@@ -12,6 +12,7 @@ import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
 import { committedObject, runHook, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
+import { withoutStatus } from "./merge-subresource.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -72,10 +73,10 @@ const admissionAttributes = (
   dryRun,
 });
 
-function nameOf(store: StoreContext, { metadata, ...rest }: KubeObject, context: RequestContext) {
+function nameOf(store: StoreContext, { metadata }: KubeObject, context: RequestContext) {
   let { name = "", generateName: prefix = "" } = metadata;
   if (name === "" && prefix === "") {
-    const chosen = store.strategy.nameWhenAbsent?.({ ...rest, metadata } as KubeObject, context);
+    const chosen = store.strategy.nameWhenAbsent?.(context);
     name = chosen?.name ?? "";
     prefix = chosen?.generateName ?? "";
   }
@@ -91,9 +92,10 @@ async function prepare(
   { dryRun }: WriteOptions,
 ): Promise<KubeObject> {
   const { definition, strategy, runtime } = store;
-  const { status: _status, ...withoutStatus } = object;
-  const submitted = definition.hasStatus === true ? (withoutStatus as KubeObject) : object;
-  const named = withMeta(submitted, metaForCreate(object.metadata, definition, { namespace, name }, runtime));
+  const named = withMeta(
+    withoutStatus(object, definition),
+    metaForCreate(object.metadata, definition, { namespace, name }, runtime),
+  );
   const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
   await validateNewObject(store, prepared, context);
   for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);

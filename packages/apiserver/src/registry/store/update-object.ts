@@ -4,25 +4,20 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { keepTimesOfNoop } from "@postern/apimachinery/managedfields/object-managed-fields";
-import {
-  ApiError,
-  conflictError,
-  invalidObjectError,
-  notFoundError,
-  STALE_RESOURCE_VERSION,
-} from "@postern/apimachinery/meta/api-error";
+import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
-import { groupResourceOf, type ResourceDefinition } from "../resource-definition.ts";
+import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
+import { checkedVersion } from "./checked-version.ts";
 import { committedObject, runHook, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
+import { mergeSubresource } from "./merge-subresource.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
-import { parseResourceVersion } from "./resource-version.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
 import { uidPreconditionError } from "./uid-precondition-error.ts";
@@ -100,12 +95,13 @@ async function replace(
   request: UpdateRequest,
   options: WriteOptions,
 ): Promise<Outcome> {
+  const { name } = target;
   const old = current.decode();
   const uid = old.metadata.uid ?? "";
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
     throw uidPreconditionError(store.definition, target, request.uid, uid);
   }
-  const submitted = withCheckedVersion(store, target, await request.transform(old), current);
+  const submitted = checkedVersion(store, name, await request.transform(old), current.revision);
   const next = keepTimesOfNoop(
     old,
     await prepare(store, context, target, old, submitted, request.subresource, options),
@@ -194,37 +190,6 @@ async function prepare(
   return counted;
 }
 
-/** What a write changes depends on the subresource it goes through. */
-function mergeSubresource(
-  { subresources = [], hasStatus }: ResourceDefinition,
-  subresource: string,
-  submitted: KubeObject,
-  old: KubeObject,
-): KubeObject {
-  const own = subresources.find(({ name }) => name === subresource);
-  if (own?.updates !== undefined) return own.updates(submitted, old);
-  return subresource === "status" ? onlyStatus(submitted, old) : withoutStatusChange(submitted, old, hasStatus);
-}
-
-/** A write to /status keeps everything but the status, and who owns it. */
-function onlyStatus(submitted: KubeObject, old: KubeObject): KubeObject {
-  const { managedFields } = submitted.metadata;
-  const { managedFields: _, ...meta } = old.metadata;
-  const { status: _status, ...rest } = old;
-  const { status } = submitted;
-  return {
-    ...(rest as KubeObject),
-    metadata: { ...meta, ...(managedFields === undefined ? {} : { managedFields }) },
-    ...(status === undefined ? {} : { status }),
-  };
-}
-
-function withoutStatusChange(submitted: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
-  if (!hasStatus) return submitted;
-  const { status: _, ...rest } = submitted;
-  return { ...(rest as KubeObject), ...(old["status"] === undefined ? {} : { status: old["status"] }) };
-}
-
 function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {
   const generation = old.metadata.generation ?? 0;
   const changed = !equalJson(desiredState(object, hasStatus), desiredState(old, hasStatus));
@@ -235,28 +200,4 @@ function desiredState({ metadata: _, ...rest }: KubeObject, hasStatus: boolean):
   if (!hasStatus) return rest;
   const { status: _status, ...desired } = rest;
   return desired;
-}
-
-/** The object under the version it replaces: its own, or where that may be left out, the current one. */
-function withCheckedVersion(
-  store: StoreContext,
-  { name }: Target,
-  submitted: KubeObject,
-  current: CachedObject,
-): KubeObject {
-  const revision = parseResourceVersion(submitted.metadata.resourceVersion ?? "");
-  if (revision === 0) {
-    if (store.strategy.allowUnconditionalUpdate === true) return withRevision(submitted, current.revision);
-    const { group, resource } = groupResourceOf(store.definition);
-    throw invalidObjectError({ group, kind: resource }, name, [
-      {
-        type: "FieldValueInvalid",
-        field: "metadata.resourceVersion",
-        message: "Invalid value: 0x0: must be specified for an update",
-      },
-    ]);
-  }
-  if (revision !== current.revision)
-    throw conflictError(groupResourceOf(store.definition), name, STALE_RESOURCE_VERSION);
-  return submitted;
 }

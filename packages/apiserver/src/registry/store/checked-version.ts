@@ -1,0 +1,33 @@
+// Holds an update against the version of the object that it replaces.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Update)
+
+import { conflictError, invalidObjectError, STALE_RESOURCE_VERSION } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Revision } from "../../storage/storage.ts";
+import { groupResourceOf } from "../resource-definition.ts";
+import { withRevision } from "./object-meta.ts";
+import { parseResourceVersion } from "./resource-version.ts";
+import type { StoreContext } from "./store-context.ts";
+
+/** The object under the version it replaces: its own, or where that may be left out, the current one. */
+export function checkedVersion(
+  store: StoreContext,
+  name: string,
+  submitted: KubeObject,
+  current: Revision,
+): KubeObject {
+  const revision = parseResourceVersion(submitted.metadata.resourceVersion ?? "");
+  if (revision === 0) {
+    if (store.strategy.allowUnconditionalUpdate === true) return withRevision(submitted, current);
+    const { group, resource } = groupResourceOf(store.definition);
+    throw invalidObjectError({ group, kind: resource }, name, [
+      {
+        type: "FieldValueInvalid",
+        field: "metadata.resourceVersion",
+        message: "Invalid value: 0x0: must be specified for an update",
+      },
+    ]);
+  }
+  if (revision !== current) throw conflictError(groupResourceOf(store.definition), name, STALE_RESOURCE_VERSION);
+  return submitted;
+}

@@ -1,0 +1,90 @@
+// Lets nothing of a resource's own (its strategy, its decorations, its sealed fields) see an object that its schema refuses: their code relies
+// on the types that the schema declares. What does not pass is refused here, in the words and the order of the generic store.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
+import type { RequestContext } from "../../chain/handler.ts";
+import type { ResourceStorage, UpdateRequest } from "../resource-storage.ts";
+import type { Strategy } from "../strategy.ts";
+import { checkedVersion } from "./checked-version.ts";
+import { createObject } from "./create-object.ts";
+import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
+import { withMeta } from "./object-meta.ts";
+import { parseResourceVersion } from "./resource-version.ts";
+import type { StoreContext } from "./store-context.ts";
+import { validateChangedObject } from "./validate-object.ts";
+
+/** `storage` is what clients reach of `store`, with the decorations of the resource. */
+export function onlyValid(storage: ResourceStorage, store: StoreContext): ResourceStorage {
+  const { create, update } = storage;
+  return {
+    ...storage,
+    ...(create === undefined
+      ? {}
+      : {
+          create: async (context, namespace, object, options) =>
+            await create(context, namespace, await passedNew(store, context, namespace, object), options),
+        }),
+    ...(update === undefined
+      ? {}
+      : {
+          update: (context, namespace, name, request, options) =>
+            update(context, namespace, name, onlyValidRequest(store, context, namespace, request), options),
+        }),
+  };
+}
+
+function onlyValidRequest(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  request: UpdateRequest,
+): UpdateRequest {
+  const { createWhenAbsent, subresource } = request;
+  return {
+    ...request,
+    transform: async (current) =>
+      await passedChange(store, context, await request.transform(current), current, subresource),
+    ...(createWhenAbsent === undefined
+      ? {}
+      : { createWhenAbsent: async () => await passedNew(store, context, namespace, await createWhenAbsent()) }),
+  };
+}
+
+async function passedNew(
+  store: StoreContext,
+  context: RequestContext,
+  namespace: string,
+  object: KubeObject,
+): Promise<KubeObject> {
+  const submitted = withoutStatus(object, store.definition);
+  if (store.validator.validate(submitted).length === 0) return submitted;
+  await createObject(withoutHooks(store), context, namespace, submitted, { dryRun: true });
+  throw new Error("an object that its schema refuses was taken");
+}
+
+/** What a write through the subresource does not change is not looked at, and nobody gets to see what was sent of it. */
+async function passedChange(
+  store: StoreContext,
+  context: RequestContext,
+  submitted: KubeObject,
+  old: KubeObject,
+  subresource: string,
+): Promise<KubeObject> {
+  const merged = mergeSubresource(store.definition, subresource, submitted, old);
+  if (store.validator.validateUpdate(merged, old).length === 0) return withMeta(merged, submitted.metadata);
+  checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
+  const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
+  await validateChangedObject(withoutHooks(store), restored, old, context, subresource);
+  throw new Error("a change that its schema refuses was taken");
+}
+
+/** The store of the same resource, with those parts of its strategy alone that are not given objects. */
+function withoutHooks(store: StoreContext): StoreContext {
+  const { validateName, nameWhenAbsent } = store.strategy;
+  const strategy: Strategy = {
+    ...(validateName === undefined ? {} : { validateName }),
+    ...(nameWhenAbsent === undefined ? {} : { nameWhenAbsent }),
+  };
+  return { ...store, strategy };
+}

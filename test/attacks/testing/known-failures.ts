@@ -1,0 +1,18 @@
+// Answers of the 500s that kube-apiserver itself gives to a client's mistakes, text by text: matching it, Postern gives them too.
+
+import type { PlatformAnswer } from "../../../packages/platform/src/testing/running-platform.ts";
+
+const TEXTS: readonly RegExp[] = [
+  /^resourceVersion should not be set on objects to be created$/,
+  /^failed to create typed patch object \(/,
+  /^Object 'apiVersion' is missing in /,
+  /^strconv\.ParseUint: parsing /,
+  // Of DeleteOptions.
+  /^json: cannot unmarshal .+ into Go struct field (DeleteOptions|Preconditions)\./s,
+  /^couldn't get version\/kind; json parse error: /,
+  /^no kind ".*" is registered for version ".*" in scheme /s,
+];
+
+/** Upstream leaves the reason out of them, which is how clients tell them from failures. */
+export const isUpstreamsOwn = ({ status, body }: PlatformAnswer): boolean =>
+  status === 500 && body?.reason === undefined && TEXTS.some((text) => text.test(body?.message ?? ""));

@@ -1,0 +1,86 @@
+// One sound object of each kind, so that a single wrong value in it gets as far as it can.
+
+/** Of a subject "alice". */
+const CSR = `-----BEGIN CERTIFICATE REQUEST-----
+MIHaMIGBAgEAMB8xDTALBgNVBAoMBGRldnMxDjAMBgNVBAMMBWFsaWNlMFkwEwYH
+KoZIzj0CAQYIKoZIzj0DAQcDQgAEDD/1q7hJ5WIRaXhqyaTQpcrmJROpzaP751Vm
+tcYBMhknVMKh9U6J/d8PKe8wmqqXTU87VkkHbZAL+NJqXGauY6AAMAoGCCqGSM49
+BAMCA0gAMEUCIQC1RTJsNkdY9mqSCFgZ2xAOZyPuix+e9JXoe6pFxuw3bgIgCUiL
+8nqrPSv9tCP2kBVpiWe6SnTuLHXbhkiaQzZkzV8=
+-----END CERTIFICATE REQUEST-----
+`;
+
+const RBAC = "rbac.authorization.k8s.io";
+/** In the place of the namespace that the object is sent to. */
+const NAMESPACE = "{namespace}";
+const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["secrets"] }];
+const binding = {
+  roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "view" },
+  subjects: [{ apiGroup: RBAC, kind: "User", name: "jane" }],
+};
+const access = { resourceAttributes: { verb: "get", resource: "secrets", namespace: NAMESPACE, name: "x" } };
+const instance = { spec: { clusterRef: { cluster: "embedded" }, owner: { user: "admin" }, template: {} } };
+
+const BY_KIND: { readonly [kind: string]: object } = {
+  OwnedAccessKey: {
+    spec: {
+      displayName: "x",
+      scope: {
+        roles: [{ role: "vcluster", projects: ["default"], virtualClusters: [] }],
+        projects: [{ project: "default" }],
+        rules: [{ verbs: ["get"], apiGroups: [""], resources: [{ resource: "secrets" }] }],
+      },
+    },
+  },
+  AccessKey: { spec: { user: "admin", key: "0123456789".repeat(4), scope: { projects: [{ project: "default" }] } } },
+  User: { spec: { email: "a@example.com" } },
+  Team: { spec: { users: ["admin"], displayName: "x" } },
+  Project: {
+    spec: {
+      members: [{ kind: "User", name: "admin", clusterRole: "postern:project-user" }],
+      allowedClusters: [{ name: "*" }],
+    },
+  },
+  Cluster: { spec: { local: true } },
+  VirtualClusterInstance: instance,
+  SpaceInstance: instance,
+  Secret: { data: { a: "MQ==" }, type: "Opaque" },
+  ConfigMap: { data: { a: "1" } },
+  Event: {
+    involvedObject: { kind: "Secret", namespace: NAMESPACE, name: "x" },
+    regarding: { kind: "Secret", namespace: NAMESPACE, name: "x" },
+    reason: "Tested",
+  },
+  Lease: { spec: { holderIdentity: "a", leaseDurationSeconds: 5 } },
+  Role: { rules },
+  ClusterRole: { rules },
+  RoleBinding: binding,
+  ClusterRoleBinding: binding,
+  SubjectAccessReview: { spec: { user: "jane", ...access } },
+  LocalSubjectAccessReview: { spec: { user: "jane", ...access } },
+  SelfSubjectAccessReview: { spec: access },
+  SelfSubjectRulesReview: { spec: { namespace: NAMESPACE } },
+  TokenReview: { spec: { token: "x" } },
+  TokenRequest: { spec: { expirationSeconds: 600 } },
+  CertificateSigningRequest: {
+    spec: {
+      request: Buffer.from(CSR).toString("base64"),
+      signerName: "kubernetes.io/kube-apiserver-client",
+      usages: ["client auth"],
+    },
+  },
+  Scale: { spec: { replicas: 1 } },
+};
+
+/** Their metadata must be empty. */
+const isUnnamed = (kind: string): boolean => kind.endsWith("Review");
+
+export const minimalObject = (apiVersion: string, kind: string, name: string, namespace: string): object =>
+  JSON.parse(
+    JSON.stringify({
+      apiVersion,
+      kind,
+      metadata: name === "" || isUnnamed(kind) ? {} : { name },
+      ...BY_KIND[kind],
+    }).replaceAll(NAMESPACE, namespace),
+  );
