@@ -2,9 +2,7 @@
 // Source: k8s.io/apiserver/pkg/registry/rest/rest.go (ResetFieldsStrategy)
 
 import { type FieldPath, fieldPath } from "../fieldpath/field-path.ts";
-import { type FieldSet, fieldSetOf, recursiveDifference, recursiveIntersection } from "../fieldpath/field-set.ts";
-
-const STATUS = fieldSetOf(fieldPath("status"));
+import { type FieldSet, fieldSetOf, recursiveDifference } from "../fieldpath/field-set.ts";
 
 export type TrackedFieldsOptions = {
   /** Empty for the main resource. */
@@ -15,14 +13,17 @@ export type TrackedFieldsOptions = {
   readonly untracked: readonly FieldPath[];
 };
 
-/** What a write does not persist it must not own: status on the main resource, and all but status on `status`. */
+/**
+ * What a write does not persist it must not own: status on the main resource, and spec on `status`. Of custom resources upstream lets metadata
+ * be owned that was changed through `status`, although it is not persisted either.
+ */
 export function trackedFields({
   subresource,
   hasStatus,
   untracked,
 }: TrackedFieldsOptions): (set: FieldSet) => FieldSet {
-  const never = fieldSetOf(...untracked);
-  if (subresource === "status") return (set) => recursiveDifference(recursiveIntersection(set, STATUS), never);
-  const reset = subresource === "" && hasStatus ? fieldSetOf(...untracked, fieldPath("status")) : never;
+  const part = subresource === "status" ? "spec" : "status";
+  const hasReset = subresource === "status" || (subresource === "" && hasStatus);
+  const reset = fieldSetOf(...untracked, ...(hasReset ? [fieldPath(part)] : []));
   return (set) => recursiveDifference(set, reset);
 }

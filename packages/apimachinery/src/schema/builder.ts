@@ -105,6 +105,8 @@ export const s = {
   intOrString: () => field<number | string>({ "x-kubernetes-int-or-string": true }),
   /** RFC 3339, or null for no time. */
   timestamp: () => field<Timestamp | null>({ type: "string", format: "date-time", nullable: true }),
+  /** As `timestamp`, to the microsecond; of built-in kinds. */
+  microTime: () => field<Timestamp | null>({ type: "string", format: "date-time", nullable: true, isMicroTime: true }),
   /** Bytes in base64. */
   bytes: () => field<string>({ type: "string", format: "byte" }),
 

@@ -43,7 +43,18 @@ function writeSchema(
   const reference = referTo(schema);
   if (reference !== undefined) return reference;
   const write = (part: StructuralSchema): JsonObject => writeSchema(part, referTo);
-  const { properties, additionalProperties, items, allOf, anyOf, oneOf, not, deprecation, ...plain } = schema;
+  const {
+    properties,
+    additionalProperties,
+    items,
+    allOf,
+    anyOf,
+    oneOf,
+    not,
+    deprecation,
+    isMicroTime: _,
+    ...plain
+  } = schema;
   const description = describe(schema);
   const written: { [keyword: string]: JsonValue | undefined } = { ...plain };
   if (description !== undefined) written["description"] = description;

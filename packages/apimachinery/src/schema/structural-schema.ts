@@ -43,6 +43,8 @@ export type StructuralSchema = {
   readonly "x-kubernetes-patch-strategy"?: string;
   readonly "x-kubernetes-patch-merge-key"?: string;
   readonly "x-kubernetes-validations"?: readonly JsonValue[];
+  /** Ours: a time that Go reads and writes to the microsecond. Not published. */
+  readonly isMicroTime?: boolean;
   /** What to use instead of this field. Ours: published only as a part of the description. */
   readonly deprecation?: string;
 };

@@ -7,7 +7,7 @@ import { createSystemContext } from "../server/system-context.ts";
 import type { QueuePort } from "./work-queue.ts";
 
 /** A resource as controllers use it: its objects in memory, and the store behind all decorations. */
-export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store">;
+export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store" | "fieldManager">;
 
 /** What a controller is about to do, for the context it does it under. */
 export type ControllerCall = {

@@ -50,10 +50,14 @@ export const patchOptionsOf = (query: URLSearchParams): PatchOptions => ({
 });
 
 export function deleteOptionsOf(query: URLSearchParams): DeleteOptions {
-  const uid = query.get("uid") ?? "";
+  const [uid, resourceVersion] = [query.get("uid") ?? "", query.get("resourceVersion") ?? ""];
+  const preconditions = {
+    ...(uid === "" ? {} : { uid }),
+    ...(resourceVersion === "" ? {} : { resourceVersion }),
+  };
   return withoutAbsent({
     gracePeriodSeconds: optionalQueryInteger(query, "gracePeriodSeconds"),
-    preconditions: uid === "" ? undefined : { uid },
+    preconditions: uid === "" && resourceVersion === "" ? undefined : preconditions,
     orphanDependents: optionalQueryBoolean(query, "orphanDependents"),
     propagationPolicy: optionalQueryText(query, "propagationPolicy"),
     dryRun: optionalQueryList(query, "dryRun"),

@@ -4,6 +4,7 @@
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
@@ -23,6 +24,8 @@ import {
 } from "./validate-certificate-signing-request.ts";
 
 const strategyFor = (authorizer: Authorizer): Strategy<CertificateSigningRequest> => ({
+  // Upstream does not care what requests are called.
+  validateName: (name) => isValidPathSegmentName(name),
   allowUnconditionalUpdate: true,
 
   prepareForCreate(request, { user }) {
@@ -114,7 +117,11 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
           // Both have gone through the schema of the kind.
           const conditions = (submitted as CertificateSigningRequest).status?.conditions;
           const { conditions: _, ...status } = (old as CertificateSigningRequest).status ?? {};
-          return { ...old, status: conditions === undefined ? status : { ...status, conditions } };
+          return {
+            ...old,
+            metadata: submitted.metadata,
+            status: conditions === undefined ? status : { ...status, conditions },
+          };
         },
       },
     ],

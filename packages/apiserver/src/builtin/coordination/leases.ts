@@ -16,8 +16,8 @@ const leaseFields = s
         leaseDurationSeconds: s
           .int32()
           .describe("Seconds after renewTime from which others may take the lease, if it has not been renewed."),
-        acquireTime: s.timestamp().describe("When the present holder got the lease."),
-        renewTime: s.timestamp().describe("When the present holder last renewed it."),
+        acquireTime: s.microTime().describe("When the present holder got the lease."),
+        renewTime: s.microTime().describe("When the present holder last renewed it."),
         leaseTransitions: s.int32().describe("How often the holder has changed."),
         strategy: s.string().describe("How the holder is chosen, where that is not left to the holders."),
         preferredHolder: s.string().describe("Who should get the lease when the present holder gives it up."),

@@ -25,8 +25,8 @@ const strategy: Strategy<ConfigMap> = {
   allowUnconditionalUpdate: true,
   validate: validateConfigMap,
   validateUpdate: (configMap, old) => [
-    ...validateConfigMap(configMap),
     ...validateImmutability(configMap, old, ["data", "binaryData"]),
+    ...validateConfigMap(configMap),
   ],
 };
 

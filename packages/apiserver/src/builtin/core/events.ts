@@ -4,7 +4,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
-import { isQualifiedName } from "@postern/apimachinery/validation/string-validators";
+import { isQualifiedName, isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
@@ -25,11 +25,11 @@ const eventFields = s
     lastTimestamp: s.timestamp().describe("When it happened the last time."),
     count: s.int32().describe("How often it has happened."),
     type: s.string().describe("Normal or Warning; more may come."),
-    eventTime: s.timestamp().describe("When it was first seen, to the microsecond."),
+    eventTime: s.microTime().describe("When it was first seen, to the microsecond."),
     series: s
       .object({
         count: s.int32().describe("How often it has happened up to now."),
-        lastObservedTime: s.timestamp().describe("When it was last seen."),
+        lastObservedTime: s.microTime().describe("When it was last seen."),
       })
       .describe("Set when it is one of a row of equal ones."),
     action: s.string().describe("What was done, or failed, about the object."),
@@ -45,6 +45,7 @@ const MAX_TEXT = 128;
 const MAX_MESSAGE = 1024;
 
 const strategy: Strategy<Event> = {
+  validateName: (name) => isValidPathSegmentName(name),
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
   validate: validateEvent,

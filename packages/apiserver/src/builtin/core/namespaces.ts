@@ -96,7 +96,7 @@ export const namespaces: ResourceDefinition = defineBuiltin({
       verbs: ["update"],
       updates: (submitted, old) => {
         const finalizers = namespaceFinalizersOf(submitted);
-        return { ...old, spec: finalizers.length === 0 ? {} : { finalizers } };
+        return { ...old, metadata: submitted.metadata, spec: finalizers.length === 0 ? {} : { finalizers } };
       },
     },
   ],

@@ -51,9 +51,9 @@ const strategy: Strategy<Secret> = {
   },
   validate: validateSecret,
   validateUpdate: (secret, old) => [
-    ...validateSecret(secret),
     ...validateImmutable(secret.type ?? "", old.type ?? OPAQUE, "type"),
     ...validateImmutability(secret, old, ["data"]),
+    ...validateSecret(secret),
   ],
 };
 

@@ -10,7 +10,7 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { labelSelector, policyRules } from "./rbac-fields.ts";
-import { roleStrategy } from "./role-strategy.ts";
+import { roleStrategy, withRules } from "./role-strategy.ts";
 import { validateRules } from "./validate-role.ts";
 
 const clusterRoleFields = s
@@ -54,4 +54,5 @@ export const clusterRoles = (escalation: EscalationCheck): ResourceDefinition =>
     schema: kindSchema(clusterRoleFields.schema),
     columns: [createdAtColumn],
     strategy: roleStrategy(escalation, validateClusterRole),
+    setDefaults: withRules,
   });

@@ -21,7 +21,7 @@ export const policyRule = s.object({
     .describe("Paths outside the resources, such as /healthz; * at the end stands for any rest. Cluster roles only."),
 });
 
-export const policyRules = s.list(policyRule).describe("What the role opens.");
+export const policyRules = s.list(policyRule).nullable().describe("What the role opens.");
 
 const labelSelectorRequirement = s.object({
   key: s.string().describe("The label the requirement is about."),

@@ -7,6 +7,10 @@ import type { Strategy } from "../../registry/strategy.ts";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { validateRbacName } from "./validate-role.ts";
 
+/** Go writes a list without items as null where it is never left out. */
+export const withRules = (role: KubeObject): KubeObject =>
+  role["rules"] === undefined ? { ...role, rules: null } : role;
+
 export const roleStrategy = <T extends KubeObject>(
   escalation: EscalationCheck,
   validate: (role: T) => readonly FieldError[],

@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import type { EscalationCheck } from "./escalation-check.ts";
 import { policyRules } from "./rbac-fields.ts";
-import { roleStrategy } from "./role-strategy.ts";
+import { roleStrategy, withRules } from "./role-strategy.ts";
 import { validateRules } from "./validate-role.ts";
 
 const roleFields = s.object({ rules: policyRules }).describe("A set of rights in a namespace, given by RoleBindings.");
@@ -24,4 +24,5 @@ export const roles = (escalation: EscalationCheck): ResourceDefinition =>
     schema: kindSchema(roleFields.schema),
     columns: [createdAtColumn],
     strategy: roleStrategy(escalation, validateRules),
+    setDefaults: withRules,
   });

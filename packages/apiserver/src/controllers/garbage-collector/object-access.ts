@@ -2,9 +2,13 @@
 
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteControlled, passingOverRaces, readControlled, updateControlled } from "../controlled-objects.ts";
 import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
+
+/** The program that upstream has the garbage collector in. */
+const MANAGER = "kube-controller-manager";
 
 export type ObjectLocation = {
   readonly resource: ControlledResource;
@@ -87,7 +91,15 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
     },
 
     async editMeta({ resource, namespace, name }, uid, edit, signal) {
-      const transform = (current: KubeObject): KubeObject => ({ ...current, metadata: edit(current.metadata) });
+      // Who owned what is taken out owns it no longer.
+      const transform = (current: KubeObject): KubeObject =>
+        resource.fieldManager.update({
+          live: current,
+          next: { ...current, metadata: edit(current.metadata) },
+          manager: MANAGER,
+          subresource: "",
+          now: formatTimestamp(port.runtime.clock.now()),
+        });
       const object = { metadata: { namespace, name, uid } };
       // Gone, or another object of the same name: nothing is left to be changed.
       await passingOverRaces(() => updateControlled(port, resource, object, { transform }, signal));

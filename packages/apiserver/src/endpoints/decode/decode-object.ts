@@ -18,7 +18,7 @@ import type { RequestContext } from "../../chain/handler.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
 import { findTypeFault } from "./find-type-fault.ts";
-import { withGoZeroes } from "./go-zeroes.ts";
+import { withGoValues } from "./go-values.ts";
 import { parseBody } from "./parse-body.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
@@ -94,7 +94,7 @@ export function complete(
   if (kind.strategicMergePatch !== true) return { object: applyDefaults(object, kind.schema) as KubeObject };
   const fault = findTypeFault(object, kind.schema, kind.kind);
   if (fault !== undefined) return { fault };
-  const typed = applyDefaults(withGoZeroes(object, kind.schema), kind.schema) as KubeObject;
+  const typed = applyDefaults(withGoValues(object, kind.schema), kind.schema) as KubeObject;
   return { object: kind.setDefaults?.(typed) ?? typed };
 }
 

@@ -4,6 +4,8 @@
 import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
+import { findBase64Fault } from "@postern/apimachinery/text/base64-fault";
+import { parseGoTime } from "@postern/apimachinery/time/go-time";
 
 /** Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object. */
 export function findTypeFault(
@@ -18,6 +20,7 @@ export function findTypeFault(
     const field = path.length === 0 ? "" : `Go struct field ${struct}.${path.join(".")} of type `;
     return `json: cannot unmarshal ${describe(value, schema)} into ${field || "Go value of type "}${goTypeOf(schema, structAt(path, structName))}`;
   }
+  if (typeof value === "string") return findTextFault(value, schema);
   if (isJsonArray(value)) {
     const { items } = schema;
     if (items === undefined) return undefined;
@@ -30,6 +33,14 @@ export function findTypeFault(
     const values = valueSchemaOf(schema);
     return values === undefined ? undefined : findTypeFault(member, values, structName, path);
   });
+}
+
+/** Times and bytes decode themselves, so that their faults name no field. */
+function findTextFault(text: string, { format, isMicroTime }: StructuralSchema): string | undefined {
+  if (format === "byte") return findBase64Fault(text);
+  if (format !== "date-time") return undefined;
+  const time = parseGoTime(text, isMicroTime === true ? "microsecond" : "second");
+  return "fault" in time ? time.fault : undefined;
 }
 
 /** Fields whose Go type, or that of their items, is not named after them. */

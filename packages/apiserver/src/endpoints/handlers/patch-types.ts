@@ -160,13 +160,13 @@ export function asObject(
   current: KubeObject,
 ): KubeObject {
   if (!isJsonObject(patched)) throw patchError(patched, () => notAnObject(patched));
-  const { apiVersion, kind } = typeMetaOf(patched);
+  const { apiVersion, kind } = typeMetaOf(patched, definition);
   checkKind(apiVersion, kind, definition, current);
   const { metadata = {} } = patched;
   const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
   const fault = metadata === null ? undefined : findMetadataFault(metadata, goType);
   if (fault !== undefined) throw patchError(patched, () => fault);
-  const typed = { ...patched, metadata: isJsonObject(metadata) ? metadata : {} };
+  const typed = { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
   const conformed = conform(typed as unknown as KubeObject, definition);
   if ("fault" in conformed) throw patchError(patched, () => conformed.fault);
@@ -184,8 +184,11 @@ function patchError(patched: JsonValue, why: (text: string) => string): ApiError
   return invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", text, why(text))]);
 }
 
-function typeMetaOf(patched: JsonObject): { readonly apiVersion: string; readonly kind: string } {
-  const { apiVersion = "", kind = "" } = patched;
+/** What has a Go type needs not say which. */
+function typeMetaOf(patched: JsonObject, definition: BodyKind): { readonly apiVersion: string; readonly kind: string } {
+  const isTyped = definition.strategicMergePatch === true;
+  const apiVersion = patched["apiVersion"] || (isTyped ? formatApiVersion(definition) : "");
+  const kind = patched["kind"] || (isTyped ? definition.kind : "");
   // In the order of the text that upstream reads, whose members are sorted.
   if (typeof apiVersion !== "string") throw patchError(patched, () => notAString("apiVersion", apiVersion));
   if (typeof kind !== "string") throw patchError(patched, () => notAString("kind", kind));

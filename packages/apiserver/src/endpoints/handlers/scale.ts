@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import {
+  badRequestError,
   conflictError,
   internalError,
   invalidObjectError,
@@ -126,7 +127,7 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   let patch: Patch | undefined;
   return (current) => {
     patch ??= readPatch({ patchType, bytes, fieldValidation }, scaleKind.schema);
-    const scaled = scaleOf(current, scale);
+    const scaled = patchedScale(current, scale);
     const patched = asObject(patch.apply(scaled), scaleKind, { context, fieldValidation }, patch.strictErrors, scaled);
     return updated(current, patched, input);
   };
@@ -172,6 +173,17 @@ function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
   if (wanted === undefined) {
     throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
   }
+  return scaleWith(wanted, object, scale);
+}
+
+/** The lowest number there is stands where none was set, as it does upstream. */
+const UNSET_REPLICAS = -(2 ** 31);
+
+/** What a patch is made for. */
+const patchedScale = (object: KubeObject, scale: ScaleSubresource): KubeObject =>
+  scaleWith(valueAtPath(object, splitFieldPath(scale.specReplicasPath)) ?? UNSET_REPLICAS, object, scale);
+
+function scaleWith(wanted: JsonValue, object: KubeObject, scale: ScaleSubresource): KubeObject {
   const actual = valueAtPath(object, splitFieldPath(scale.statusReplicasPath));
   const selector =
     scale.labelSelectorPath === undefined ? "" : valueAtPath(object, splitFieldPath(scale.labelSelectorPath));
@@ -195,6 +207,9 @@ function checkVersion(current: KubeObject, wanted: KubeObject, { definition }: I
 
 function withReplicas(object: KubeObject, wanted: KubeObject, scale: ScaleSubresource): KubeObject {
   const replicas = replicasOf(wanted["spec"]);
+  if (replicas === UNSET_REPLICAS) {
+    throw badRequestError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} cannot be empty`);
+  }
   if (replicas < 0) {
     throw invalidObjectError(scaleKind, object.metadata.name ?? "", [
       invalidError("spec.replicas", replicas, "must be greater than or equal to 0"),

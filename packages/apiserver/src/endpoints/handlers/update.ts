@@ -46,7 +46,9 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
         ? {
             async createWhenAbsent() {
               await authorizeCreation(context, endpoint);
-              return fieldManager.update({ live: undefined, next: object, manager, subresource, now });
+              // The version that the client knows of what is gone says nothing of what is new.
+              const { resourceVersion: _, ...metadata } = object.metadata;
+              return fieldManager.update({ live: undefined, next: { ...object, metadata }, manager, subresource, now });
             },
           }
         : {}),

@@ -38,8 +38,10 @@ export async function createObject(
       return await insert(store, context, prepared, store.keys.of(namespace, name), options);
     } catch (error) {
       if (!(error instanceof KeyExistsError)) throwStorageFailure(error);
-      if (name === wanted.name) throw await nameTakenError(store, namespace, name);
-      if (attempt === NAME_ATTEMPTS) throw namesExhaustedError(store, name);
+      const isLast = name === wanted.name || attempt === NAME_ATTEMPTS;
+      // Also of a name beside a prefix it is said that it was generated, as upstream.
+      if (isLast && wanted.prefix !== "") throw await nameTakenError(store, namespace, name, namesExhaustedError);
+      if (isLast) throw await nameTakenError(store, namespace, name, takenError);
     }
   }
 }
@@ -141,15 +143,23 @@ async function write(
   return await committedObject(store, { key, value, revision }, signal);
 }
 
-async function nameTakenError(store: StoreContext, namespace: string, name: string): Promise<ApiError> {
+const takenError = ({ definition }: StoreContext, name: string): ApiError =>
+  alreadyExistsError(groupResourceOf(definition), name);
+
+async function nameTakenError(
+  store: StoreContext,
+  namespace: string,
+  name: string,
+  errorOf: (store: StoreContext, name: string) => ApiError,
+): Promise<ApiError> {
   const existing = store.view.get(store.keys.of(namespace, name));
-  const taken = alreadyExistsError(groupResourceOf(store.definition), name);
+  const taken = errorOf(store, name);
   if (existing === undefined || !isBeingDeleted(existing.decode())) return taken;
   return new ApiError({ ...statusOf(taken), message: `object is being deleted: ${taken.message}` });
 }
 
 function namesExhaustedError(store: StoreContext, name: string): ApiError {
-  const taken = alreadyExistsError(groupResourceOf(store.definition), name);
+  const taken = takenError(store, name);
   return new ApiError({
     ...statusOf(taken),
     message: `${taken.message}, the server was not able to generate a unique name for the object`,

@@ -10,12 +10,12 @@ import type { StoreContext } from "./store-context.ts";
 /** Deletions in flight at once: enough to share commits, few enough to leave room for others. */
 const CONCURRENCY = 32;
 
-/** Resolves with the objects as they were when they were selected. Preconditions are for single objects and ignored here. */
+/** Resolves with the objects as they were when they were selected. Preconditions hold for each of them. */
 export async function deleteCollection(
   store: StoreContext,
   context: RequestContext,
   query: ListQuery,
-  { preconditions: _, ...options }: DeleteOptions,
+  options: DeleteOptions,
 ): Promise<ListPage> {
   const page = await listObjects(store, context, query);
   const pending = [...page.items];

@@ -6,17 +6,19 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 
 /** `old` with what a write through the subresource may change of it. Merging what was merged changes nothing. */
 export function mergeSubresource(
-  { subresources = [], hasStatus }: ResourceDefinition,
+  { subresources = [], hasStatus, strategicMergePatch }: ResourceDefinition,
   subresource: string,
   submitted: KubeObject,
   old: KubeObject,
 ): KubeObject {
   const own = subresources.find(({ name }) => name === subresource);
   if (own?.updates !== undefined) return own.updates(submitted, old);
-  return subresource === "status" ? onlyStatus(submitted, old) : withoutStatusChange(submitted, old, hasStatus);
+  if (subresource !== "status") return withoutStatusChange(submitted, old, hasStatus);
+  const merged = onlyStatus(submitted, old);
+  return strategicMergePatch === true ? { ...merged, metadata: submitted.metadata } : merged;
 }
 
-/** A write to /status keeps everything but the status, and who owns it. */
+/** A write to /status keeps everything but the status, and who owns it. Of built-in kinds it changes metadata, too. */
 function onlyStatus(submitted: KubeObject, old: KubeObject): KubeObject {
   const { managedFields } = submitted.metadata;
   const { managedFields: _, ...meta } = old.metadata;

@@ -23,15 +23,21 @@ export function metaForCreate(
   { clock, random }: Runtime,
 ): ObjectMeta {
   const { namespace: _namespace, deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = meta;
-  const { generation: _generation, resourceVersion: _version, ...own } = kept;
+  const { generation, resourceVersion: _version, ...own } = kept;
   return {
     ...own,
     ...(name === "" ? {} : { name }),
     ...(definition.namespaced ? { namespace } : {}),
     uid: newUid(random),
     creationTimestamp: formatTimestamp(clock.now()),
-    ...(definition.tracksGeneration === false ? {} : { generation: 1 }),
+    ...generationOf(definition, generation),
   };
+}
+
+/** Kinds that do not count it keep what the client says. */
+function generationOf({ tracksGeneration }: ResourceDefinition, submitted: number | undefined) {
+  if (tracksGeneration !== false) return { generation: 1 };
+  return submitted === undefined ? {} : { generation: submitted };
 }
 
 /** The object with other metadata. */

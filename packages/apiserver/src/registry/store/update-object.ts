@@ -5,7 +5,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { keepTimesOfNoop } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
 import type { RequestContext } from "../../chain/handler.ts";
@@ -182,12 +182,19 @@ async function prepare(
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
   const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
   const counted =
-    definition.tracksGeneration === false ? prepared : withGeneration(prepared, old, definition.hasStatus);
+    definition.tracksGeneration === false
+      ? withMeta(prepared, withGenerationOf(prepared.metadata, old.metadata))
+      : withGeneration(prepared, old, definition.hasStatus);
   await validateChangedObject(store, counted, old, context, subresource);
   for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
   await admission.validate({ ...attributes, object: counted, oldObject: old });
   return counted;
+}
+
+/** Nobody changes it where nobody counts it. */
+function withGenerationOf({ generation: _, ...metadata }: ObjectMeta, { generation }: ObjectMeta): ObjectMeta {
+  return generation === undefined ? metadata : { ...metadata, generation };
 }
 
 function withGeneration(object: KubeObject, old: KubeObject, hasStatus = false): KubeObject {

@@ -4,8 +4,13 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
 import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
-import type { FieldError } from "@postern/apimachinery/validation/field-error";
-import { validateObjectMeta, validateObjectMetaUpdate } from "@postern/apimachinery/validation/object-meta";
+import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
+import {
+  FINALIZER_DELETE_DEPENDENTS,
+  FINALIZER_ORPHAN_DEPENDENTS,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
 import type { RequestContext } from "../../chain/handler.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
@@ -19,6 +24,7 @@ export async function validateNewObject(
 ): Promise<void> {
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
+    ...validateBuiltinFinalizers(store, object),
     ...store.validator.validate(object),
     ...validateScale(store, object, ""),
     ...validateEmbeddedResources(object, store.definition.schema, ""),
@@ -36,7 +42,10 @@ export async function validateChangedObject(
   context: RequestContext,
   subresource: string,
 ): Promise<void> {
-  const changes = validateObjectMetaUpdate(object.metadata, old.metadata, "metadata");
+  const changes = [
+    ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
+    ...validateBuiltinFinalizers(store, object),
+  ];
   const errors = [
     ...validateObjectMeta(object.metadata, metaRules(store)),
     // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
@@ -57,9 +66,30 @@ const validateScale = (
   subresource: string,
 ): readonly FieldError[] => (scale === undefined ? [] : validateScaleFields(object, scale, subresource));
 
-/** Metadata has rules of its own, which let a finalizer be there twice. */
+const STANDARD_FINALIZERS = ["kubernetes", FINALIZER_ORPHAN_DEPENDENTS, FINALIZER_DELETE_DEPENDENTS];
+
+/** Of built-in kinds a finalizer without a domain is one of the few that Kubernetes has. Source: pkg/apis/core/validation/validation.go */
+const validateBuiltinFinalizers = (
+  { definition: { strategicMergePatch } }: StoreContext,
+  { metadata: { finalizers = [] } }: KubeObject,
+): readonly FieldError[] =>
+  strategicMergePatch !== true
+    ? []
+    : finalizers.flatMap((finalizer, index) =>
+        finalizer.includes("/") || STANDARD_FINALIZERS.includes(finalizer)
+          ? []
+          : [
+              invalidError(
+                indexPath("metadata.finalizers", index),
+                finalizer,
+                "name is neither a standard finalizer name nor is it fully qualified",
+              ),
+            ],
+      );
+
+/** Metadata has rules of its own, which let a finalizer be there twice. Built-in kinds hold their lists to nothing but an apply. */
 const validateLists = ({ definition }: StoreContext, { metadata: _, ...rest }: KubeObject): readonly FieldError[] =>
-  validateListTypes(rest, definition.schema, "");
+  definition.strategicMergePatch === true ? [] : validateListTypes(rest, definition.schema, "");
 
 /** Duplicates may stay where there were some before: a schema may have become stricter since. */
 function validateChangedLists(store: StoreContext, object: KubeObject, old: KubeObject): readonly FieldError[] {

@@ -1,0 +1,66 @@
+// Gives the values of a body the form that Go's types give them: what is empty is left out, a null is the zero value of its type, and times
+// and bytes are written in one way. Source: encoding/json, k8s.io/apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
+import { parseGoTime } from "@postern/apimachinery/time/go-time";
+
+/** Of a value without type faults. The value itself where there is nothing to change. */
+export function withGoValues(value: JsonValue, schema: StructuralSchema): JsonValue {
+  if (typeof value === "string") return goText(value, schema);
+  if (isJsonArray(value)) {
+    const { items } = schema;
+    if (items === undefined) return value;
+    const typed = value.map((item) => (item === null ? zeroOf(items) : withGoValues(item, items)));
+    return typed.every((item, index) => item === value[index]) ? value : typed;
+  }
+  return isJsonObject(value) ? withGoMembers(value, schema) : value;
+}
+
+function goText(text: string, { format, isMicroTime }: StructuralSchema): string {
+  if (format === "byte") return Buffer.from(text, "base64").toString("base64");
+  if (format !== "date-time") return text;
+  const time = parseGoTime(text, isMicroTime === true ? "microsecond" : "second");
+  return "text" in time ? time.text : text;
+}
+
+function withGoMembers(object: JsonObject, schema: StructuralSchema): JsonObject {
+  const values = valueSchemaOf(schema);
+  let isChanged = false;
+  const members = Object.entries(object).flatMap(([name, member = null]): [string, JsonValue][] => {
+    const property = propertyOf(schema, name);
+    const declared = property ?? values;
+    // Metadata has its form already.
+    if (declared === undefined || name === "metadata") return [[name, member]];
+    const typed = member === null && property === undefined ? zeroOf(declared) : withGoValues(member, declared);
+    const isDropped = property !== undefined && isLeftOut(typed, property);
+    isChanged ||= isDropped || typed !== member;
+    return isDropped ? [] : [[name, typed]];
+  });
+  return isChanged ? Object.fromEntries(members) : object;
+}
+
+/** Structs are written when they are empty, lists and maps are not. */
+function isLeftOut(member: JsonValue, { type, properties, nullable }: StructuralSchema): boolean {
+  if (member === null) return type !== undefined && nullable !== true;
+  if (isJsonArray(member)) return member.length === 0;
+  return isJsonObject(member) && properties === undefined && type === "object" && Object.keys(member).length === 0;
+}
+
+function zeroOf({ type }: StructuralSchema): JsonValue {
+  switch (type) {
+    case "object":
+      return {};
+    case "array":
+      return [];
+    case "string":
+      return "";
+    case "boolean":
+      return false;
+    case "integer":
+    case "number":
+      return 0;
+    default:
+      return null;
+  }
+}
