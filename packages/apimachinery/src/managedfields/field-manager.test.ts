@@ -105,14 +105,17 @@ describe("field manager: updates", () => {
     ]);
   });
 
-  it("never tracks status on the main resource, and nothing else on status", () => {
+  it("never tracks status on the main resource, and no spec on status", () => {
     const live = create({ ...key({ user: "u" }), status: { lastActivity: at(1) } });
     expect(managed(live)).toEqual([["creator Update 01", { "f:spec": { ".": {}, "f:user": {} } }]]);
     const change = { status: { lastActivity: at(2) }, spec: { user: "other" } };
     const next = { ...live, ...change, metadata: { ...live.metadata, labels: { a: "b" } } };
     expect(managed(update(live, next, { subresource: "status" }))).toEqual([
       ["creator Update 01", { "f:spec": { ".": {}, "f:user": {} } }],
-      ["updater Update/status 02", { "f:status": { "f:lastActivity": {} } }],
+      [
+        "updater Update/status 02",
+        { "f:metadata": { "f:labels": { ".": {}, "f:a": {} } }, "f:status": { "f:lastActivity": {} } },
+      ],
     ]);
   });
 
