@@ -83,6 +83,25 @@ const event: MessageType = {
   15: string("reportingInstance"),
 };
 
+/** Of events.k8s.io. */
+const newEvent: MessageType = {
+  1: message("metadata", objectMeta),
+  2: microTime("eventTime"),
+  3: message("series", { 1: integer("count"), 2: microTime("lastObservedTime") }),
+  4: string("reportingController"),
+  5: string("reportingInstance"),
+  6: string("action"),
+  7: string("reason"),
+  8: message("regarding", objectReference),
+  9: message("related", objectReference),
+  10: string("note"),
+  11: string("type"),
+  12: message("deprecatedSource", { 1: string("component"), 2: string("host") }),
+  13: time("deprecatedFirstTimestamp"),
+  14: time("deprecatedLastTimestamp"),
+  15: integer("deprecatedCount"),
+};
+
 const policyRule: MessageType = {
   1: strings("verbs"),
   2: strings("apiGroups"),
@@ -136,6 +155,7 @@ export const builtinMessages: { readonly [apiVersionAndKind: string]: MessageTyp
   "v1/Secret": secret,
   "v1/ServiceAccount": serviceAccount,
   "v1/Event": event,
+  "events.k8s.io/v1/Event": newEvent,
   "rbac.authorization.k8s.io/v1/Role": role,
   "rbac.authorization.k8s.io/v1/ClusterRole": clusterRole,
   "rbac.authorization.k8s.io/v1/RoleBinding": roleBinding,

@@ -41,6 +41,9 @@ export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject 
 /** A string that is absent when empty. */
 export const string = (name: string): FieldType => ({ name, read: (value) => textOf(value) || undefined });
 
+/** A string whose emptiness counts: a pointer in Go. */
+export const optionalString = (name: string): FieldType => ({ name, read: textOf });
+
 /** A boolean that is absent when false. */
 export const bool = (name: string): FieldType => ({
   name,

@@ -13,6 +13,7 @@ import {
   messages,
   optionalBool,
   optionalInteger,
+  optionalString,
   string,
   stringMap,
   strings,
@@ -102,13 +103,16 @@ export const objectMeta: MessageType = {
   17: messages("managedFields", managedFieldsEntry),
 };
 
-const preconditions: MessageType = { 1: string("uid"), 2: string("resourceVersion") };
+const preconditions: MessageType = {
+  1: optionalString("uid"),
+  2: optionalString("resourceVersion"),
+};
 
 export const deleteOptions: MessageType = {
   1: optionalInteger("gracePeriodSeconds"),
   2: message("preconditions", preconditions),
   3: optionalBool("orphanDependents"),
-  4: string("propagationPolicy"),
+  4: optionalString("propagationPolicy"),
   5: strings("dryRun"),
   6: optionalBool("ignoreStoreReadErrorWithClusterBreakingPotential"),
 };

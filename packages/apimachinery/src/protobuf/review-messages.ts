@@ -9,6 +9,7 @@ import {
   message,
   messages,
   optionalInteger,
+  optionalString,
   string,
   strings,
   textOf,
@@ -121,13 +122,13 @@ const selfSubjectReview: MessageType = {
 const lease: MessageType = {
   1: message("metadata", objectMeta),
   2: message("spec", {
-    1: string("holderIdentity"),
+    1: optionalString("holderIdentity"),
     2: optionalInteger("leaseDurationSeconds"),
     3: microTime("acquireTime"),
     4: microTime("renewTime"),
     5: optionalInteger("leaseTransitions"),
-    6: string("strategy"),
-    7: string("preferredHolder"),
+    6: optionalString("strategy"),
+    7: optionalString("preferredHolder"),
   }),
 };
 

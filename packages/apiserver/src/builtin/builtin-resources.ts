@@ -4,6 +4,7 @@ import type { TokenAuthenticator } from "../authentication/token-authenticator.t
 import type { Authorizer, RuleResolver } from "../authorization/authorizer.ts";
 import type { RbacSource } from "../authorization/rbac/rbac-source.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { customResourceDefinitions } from "./apiextensions/custom-resource-definitions.ts";
 import { selfSubjectReviews } from "./authentication/self-subject-reviews.ts";
 import type { TokenRequestOptions } from "./authentication/token-requests.ts";
 import { tokenReviews } from "./authentication/token-reviews.ts";
@@ -18,6 +19,7 @@ import { events } from "./core/events.ts";
 import { namespaces } from "./core/namespaces.ts";
 import { secrets } from "./core/secrets.ts";
 import { serviceAccounts } from "./core/service-accounts.ts";
+import { newEvents } from "./events/new-events.ts";
 import { clusterRoleBindings } from "./rbac/cluster-role-bindings.ts";
 import { clusterRoles } from "./rbac/cluster-roles.ts";
 import { createEscalationCheck } from "./rbac/escalation-check.ts";
@@ -51,12 +53,14 @@ export function builtinResources({
     secrets,
     serviceAccounts(serviceAccountTokens),
     events,
+    newEvents,
     leases,
     roles(escalation),
     roleBindings(escalation),
     clusterRoles(escalation),
     clusterRoleBindings(escalation),
     certificateSigningRequests({ authorizer }),
+    customResourceDefinitions,
     tokenReviews({ tokens, audiences }),
     selfSubjectReviews,
     subjectAccessReviews({ authorizer }),

@@ -95,6 +95,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly strategicMergePatch?: boolean;
   /** The resource whose records this one is another view of. Default: its own. */
   readonly storedAs?: StoredKind;
+  /** Between the objects that are served and the records of `storedAs`, where their shapes differ. */
+  readonly conversion?: KindConversion;
   /**
    * By apiVersion, where schemas may have changed since objects were written, or are not the same in all versions: what is read is pruned,
    * and gets its defaults, by the schema of the version that it was written in. Absent: objects are read as they were written.
@@ -108,6 +110,11 @@ export type ResourceDefinition = GroupVersionKind & {
   decorate?(storage: ResourceStorage): ResourceStorage;
   /** A resource that is answered, not stored: reviews, `selves`. */
   submit?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
+};
+
+export type KindConversion = {
+  toServed(record: KubeObject): KubeObject;
+  toStored(object: KubeObject): KubeObject;
 };
 
 export type StoredKind = GroupVersionKind & { readonly plural: string };

@@ -36,6 +36,9 @@ const SELF_REVIEWS: readonly OpenResource[] = [
 /** Clients of the platform ask its own group for one of the reviews that Kubernetes has. */
 const OWN_RESOURCES: readonly string[] = ["selves", "selfsubjectaccessreviews"];
 
+/** A list without items that kubectl reads before it creates what can only be created. */
+const OPEN_LIST: OpenResource = ["apiextensions.k8s.io", "customresourcedefinitions"];
+
 export function isAlwaysOpen(
   { target, inner }: PlatformRequest,
   { managementGroup }: Pick<PlatformNames, "managementGroup">,
@@ -46,6 +49,7 @@ export function isAlwaysOpen(
     return EXACT.has(inner.path) || BELOW.some((prefix) => inner.path.startsWith(prefix));
   }
   const { verb, apiGroup, resource, subresource, namespace } = inner;
+  if (verb === "list") return apiGroup === OPEN_LIST[0] && resource === OPEN_LIST[1] && subresource === "";
   if (verb !== "create" || subresource !== "" || namespace !== "") return false;
   if (apiGroup === managementGroup) return OWN_RESOURCES.includes(resource);
   return SELF_REVIEWS.some(([group, review]) => group === apiGroup && review === resource);
@@ -53,15 +57,17 @@ export function isAlwaysOpen(
 
 /** The same as rules of a role. */
 export function alwaysOpenRules({ managementGroup }: Pick<PlatformNames, "managementGroup">): readonly PolicyRule[] {
-  const resources = [...OWN_RESOURCES.map((resource): OpenResource => [managementGroup, resource]), ...SELF_REVIEWS];
+  const created = [...OWN_RESOURCES.map((resource): OpenResource => [managementGroup, resource]), ...SELF_REVIEWS];
+  const opened = (verb: string, [group, resource]: OpenResource): PolicyRule => ({
+    verbs: [verb],
+    apiGroups: [group],
+    resources: [resource],
+    resourceNames: [],
+    nonResourceURLs: [],
+  });
   return [
     { verbs: ["get", "head"], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ALWAYS_OPEN_PATHS },
-    ...resources.map(([group, resource]) => ({
-      verbs: ["create"],
-      apiGroups: [group],
-      resources: [resource],
-      resourceNames: [],
-      nonResourceURLs: [],
-    })),
+    ...created.map((resource) => opened("create", resource)),
+    opened("list", OPEN_LIST),
   ];
 }

@@ -2,6 +2,7 @@
 
 import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import { customResourceDefinitions } from "@postern/apiserver/builtin/apiextensions/custom-resource-definitions";
 import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
 import { tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
 import { localSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/local-subject-access-reviews";
@@ -12,6 +13,7 @@ import { leases } from "@postern/apiserver/builtin/coordination/leases";
 import { events } from "@postern/apiserver/builtin/core/events";
 import { namespaces } from "@postern/apiserver/builtin/core/namespaces";
 import { secrets } from "@postern/apiserver/builtin/core/secrets";
+import { newEvents } from "@postern/apiserver/builtin/events/new-events";
 import { clusterRoleBindings } from "@postern/apiserver/builtin/rbac/cluster-role-bindings";
 import { clusterRoles } from "@postern/apiserver/builtin/rbac/cluster-roles";
 import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
@@ -100,11 +102,13 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     namespaces,
     secrets,
     events,
+    newEvents,
     leases,
     roles(escalation),
     roleBindings(escalation),
     clusterRoles(escalation),
     clusterRoleBindings(escalation),
+    customResourceDefinitions,
 
     tokenReviews({ tokens: authenticator, audiences: [], accepts: acceptsReview }),
     selfSubjectReviews,

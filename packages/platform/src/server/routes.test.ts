@@ -10,6 +10,8 @@ const ALWAYS_OPEN = new Set([
   "create selfsubjectreviews",
   "create selfsubjectaccessreviews",
   "create selfsubjectrulesreviews",
+  // Without items, for kubectl.
+  "list customresourcedefinitions",
 ]);
 /** Lists that show what the key opens: with an empty scope, nothing. */
 const FILTERED = new Set(["projects", "clusters", "users", "teams", "virtualclusterinstances", "spaceinstances"]);

@@ -5,7 +5,7 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import { isQualifiedName, isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
-import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { defineBuiltin } from "../builtin-resource.ts";
 import { objectReference } from "./object-reference.ts";
@@ -44,16 +44,24 @@ export type Event = KindOf<typeof eventFields>;
 const MAX_TEXT = 128;
 const MAX_MESSAGE = 1024;
 
-const strategy: Strategy<Event> = {
-  validateName: (name) => isValidPathSegmentName(name),
+/** What both versions of the kind have in common. */
+export const eventStrategy = {
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: true,
-  validate: validateEvent,
-  validateUpdate: validateEvent,
+} as const;
+
+const strategy: Strategy<Event> = {
+  ...eventStrategy,
+  validateName: (name) => isValidPathSegmentName(name),
+  validate: (event) => validateEvent(event, "reportingComponent"),
+  validateUpdate: (event) => validateEvent(event, "reportingComponent"),
 };
 
-/** Events of the newer form, which have an eventTime, must say more than the older ones. */
-function validateEvent(event: Event): readonly FieldError[] {
+/**
+ * Events of the newer form, which have an eventTime, must say more than the older ones. `controllerField` is what the field of the controller is
+ * called in the version that was sent.
+ */
+export function validateEvent(event: Event, controllerField: string): readonly FieldError[] {
   const isNew = event.eventTime !== undefined && event.eventTime !== null;
   const { namespace: involved = "" } = event.involvedObject ?? {};
   const { namespace = "" } = event.metadata;
@@ -62,17 +70,15 @@ function validateEvent(event: Event): readonly FieldError[] {
     : involved === namespace || (involved === "" && namespace === "default");
   return [
     ...(agree ? [] : [invalidError("involvedObject.namespace", involved, "does not match event.namespace")]),
-    ...(isNew ? validateNewEvent(event) : []),
+    ...(isNew ? validateNewEvent(event, controllerField) : []),
   ];
 }
 
-function validateNewEvent(event: Event): readonly FieldError[] {
+function validateNewEvent(event: Event, controllerField: string): readonly FieldError[] {
   const { reportingComponent = "", reportingInstance = "", action = "", reason = "", message = "" } = event;
   return [
-    ...(reportingComponent === "" ? [requiredError("reportingComponent")] : []),
-    ...isQualifiedName(reportingComponent).map((fault) =>
-      invalidError("reportingComponent", reportingComponent, fault),
-    ),
+    ...(reportingComponent === "" ? [requiredError(controllerField)] : []),
+    ...isQualifiedName(reportingComponent).map((fault) => invalidError(controllerField, reportingComponent, fault)),
     ...requiredText("reportingInstance", reportingInstance),
     ...requiredText("action", action),
     ...requiredText("reason", reason),
@@ -86,6 +92,69 @@ function requiredText(path: string, text: string): readonly FieldError[] {
   if (text === "") return [requiredError(path)];
   return text.length > MAX_TEXT ? [invalidError(path, "", `can have at most ${MAX_TEXT} characters`)] : [];
 }
+
+export const eventColumns: readonly PrinterColumn[] = [
+  {
+    name: "Last Seen",
+    type: "date",
+    description: "The time since it last happened.",
+    // What the store holds has gone through the schema of the kind, here and below.
+    value: (event) => lastSeen(event as Event) ?? UNKNOWN,
+  },
+  { name: "Type", type: "string", description: "Normal or Warning.", value: ".type" },
+  { name: "Reason", type: "string", description: "What happened, in one word.", value: ".reason" },
+  {
+    name: "Object",
+    type: "string",
+    description: "The object it happened to.",
+    value: (event) => {
+      const { kind = "", name = "" } = (event as Event).involvedObject ?? {};
+      return name === "" ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`;
+    },
+  },
+  {
+    name: "Subobject",
+    type: "string",
+    priority: 1,
+    description: "The part of the object it happened to.",
+    value: (event) => (event as Event).involvedObject?.fieldPath ?? "",
+  },
+  {
+    name: "Source",
+    type: "string",
+    priority: 1,
+    description: "Who tells of it.",
+    value: (event) => sourceText(event as Event),
+  },
+  {
+    name: "Message",
+    type: "string",
+    description: "What happened, for people to read.",
+    value: (event) => (event as Event).message?.trim() ?? "",
+  },
+  {
+    name: "First Seen",
+    type: "date",
+    priority: 1,
+    description: "The time since it first happened.",
+    value: (event) => firstSeen(event as Event) ?? UNKNOWN,
+  },
+  {
+    name: "Count",
+    type: "integer",
+    priority: 1,
+    description: "How often it has happened.",
+    value: (event) => countOf(event as Event),
+  },
+  {
+    name: "Name",
+    type: "string",
+    format: "name",
+    priority: 1,
+    description: "The name of the event.",
+    value: ".metadata.name",
+  },
+];
 
 export const events: ResourceDefinition = defineBuiltin({
   group: "",
@@ -111,68 +180,7 @@ export const events: ResourceDefinition = defineBuiltin({
   // What the store holds has gone through the schema of the kind.
   computedFields: { source: (event) => componentOf(event as Event) },
   hasOwnNameColumn: true,
-  columns: [
-    {
-      name: "Last Seen",
-      type: "date",
-      description: "The time since it last happened.",
-      // What the store holds has gone through the schema of the kind, here and below.
-      value: (event) => lastSeen(event as Event) ?? UNKNOWN,
-    },
-    { name: "Type", type: "string", description: "Normal or Warning.", value: ".type" },
-    { name: "Reason", type: "string", description: "What happened, in one word.", value: ".reason" },
-    {
-      name: "Object",
-      type: "string",
-      description: "The object it happened to.",
-      value: (event) => {
-        const { kind = "", name = "" } = (event as Event).involvedObject ?? {};
-        return name === "" ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`;
-      },
-    },
-    {
-      name: "Subobject",
-      type: "string",
-      priority: 1,
-      description: "The part of the object it happened to.",
-      value: (event) => (event as Event).involvedObject?.fieldPath ?? "",
-    },
-    {
-      name: "Source",
-      type: "string",
-      priority: 1,
-      description: "Who tells of it.",
-      value: (event) => sourceText(event as Event),
-    },
-    {
-      name: "Message",
-      type: "string",
-      description: "What happened, for people to read.",
-      value: (event) => (event as Event).message?.trim() ?? "",
-    },
-    {
-      name: "First Seen",
-      type: "date",
-      priority: 1,
-      description: "The time since it first happened.",
-      value: (event) => firstSeen(event as Event) ?? UNKNOWN,
-    },
-    {
-      name: "Count",
-      type: "integer",
-      priority: 1,
-      description: "How often it has happened.",
-      value: (event) => countOf(event as Event),
-    },
-    {
-      name: "Name",
-      type: "string",
-      format: "name",
-      priority: 1,
-      description: "The name of the event.",
-      value: ".metadata.name",
-    },
-  ],
+  columns: eventColumns,
   strategy,
 });
 

@@ -111,6 +111,7 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly KubeObject[] = [
       { apiGroups: [""], resources: ["secrets"], verbs: READ },
       { apiGroups: [""], resources: ["serviceaccounts"], verbs: ["impersonate"] },
       { apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"] },
+      { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: WRITE },
       { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: [...WRITE, ...READ] },
     ],
     aggregates("edit"),
@@ -120,6 +121,7 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly KubeObject[] = [
     [
       { apiGroups: [""], resources: READABLE_CORE_CONTENT, verbs: READ },
       { apiGroups: [""], resources: ["namespaces"], verbs: READ },
+      { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: READ },
     ],
     aggregates("view"),
   ),

@@ -11,7 +11,7 @@ import type { StructuralSchema } from "@postern/apimachinery/schema/structural-s
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { CacheEvent, CacheView } from "../../cache/watch-cache.ts";
 import type { StoredEntry } from "../../storage/storage.ts";
-import type { ResourceDefinition } from "../resource-definition.ts";
+import type { KindConversion, ResourceDefinition } from "../resource-definition.ts";
 
 export type ObjectCodec = {
   encode(object: KubeObject, sealed: JsonObject | undefined): Uint8Array;
@@ -23,7 +23,8 @@ export type ObjectCodec = {
 };
 
 export function codecOf(definition: ResourceDefinition): ObjectCodec {
-  const { storedAs, storedSchemas } = definition;
+  const { storedAs, storedSchemas, conversion } = definition;
+  if (conversion !== undefined) return shapingCodec(conversion);
   if (storedSchemas !== undefined) return convertingCodec(definition, storedAs ?? definition, storedSchemas);
   return storedAs === undefined ? plainCodec : viewCodec(definition, storedAs);
 }
@@ -34,6 +35,23 @@ const plainCodec: ObjectCodec = {
   decode: (entry) => CachedObject.fromEntry(entry),
   isStored: equalButForVersion,
 };
+
+/** Objects are served in one shape and stored in another. */
+function shapingCodec({ toServed, toStored }: KindConversion): ObjectCodec {
+  /** What has been read, by its record: lists and watches come to the same ones again and again. */
+  const shown = new WeakMap<CachedObject, CachedObject>();
+  function show(record: CachedObject): CachedObject {
+    const result = shown.get(record) ?? record.withContent(toServed(record.decode()));
+    shown.set(record, result);
+    return result;
+  }
+  return {
+    encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
+    decode: (entry) => show(CachedObject.fromEntry(entry)),
+    show,
+    isStored: equalButForVersion,
+  };
+}
 
 /** Objects are served as one kind and stored as another of the same shape: the kind stands at the very front, the rest of the bytes is copied. */
 function viewCodec(served: GroupVersionKind, stored: GroupVersionKind): ObjectCodec {

@@ -174,6 +174,7 @@ function alwaysOpen({ target, inner: r }: PlatformRequest): boolean {
     [
       `create ${GROUP} selves`,
       `create ${GROUP} selfsubjectaccessreviews`,
+      "list apiextensions.k8s.io customresourcedefinitions",
       "create authentication.k8s.io selfsubjectreviews",
       "create authorization.k8s.io selfsubjectaccessreviews",
       "create authorization.k8s.io selfsubjectrulesreviews",

@@ -111,6 +111,20 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     change: { message: "again" },
     setup: withNamespace,
   },
+  "events.events.k8s.io": {
+    valid: named({
+      eventTime: "2026-01-01T00:00:00.000000Z",
+      regarding: { kind: "Secret", namespace: "default", name: "x" },
+      reportingController: "example.com/tester",
+      reportingInstance: "tester-1",
+      action: "Testing",
+      reason: "Tested",
+      type: "Normal",
+    }),
+    // All that may change of it.
+    change: { series: { count: 2, lastObservedTime: "2026-01-01T00:00:01.000000Z" } },
+    setup: withNamespace,
+  },
   leases: {
     valid: named({ spec: { holderIdentity: "a" } }),
     change: { spec: { holderIdentity: "b" } },
@@ -122,13 +136,17 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
   clusterrolebindings: { valid: named({ ...toView, ...subjectOf("a") }), change: subjectOf("b"), setup: withRole },
 };
 
+/** Under its plural, with the group where two groups have one of that name. */
+export const caseOf = ({ group, plural }: { readonly group: string; readonly plural: string }): string =>
+  group === "events.k8s.io" ? `${plural}.${group}` : plural;
+
 /** Runs the suite on each resource that is stored; `open` gives a surface with nothing in it. */
 export function describeResources(
   definitions: ManagementSuiteSurface["definitions"],
   open: () => Promise<ManagementSuiteSurface>,
 ): void {
   for (const definition of definitions) {
-    const options = RESOURCE_CASES[definition.plural];
+    const options = RESOURCE_CASES[caseOf(definition)];
     if (definition.submit !== undefined || options === undefined) continue;
     const { setup, ...rest } = options;
     let surface: ManagementSuiteSurface;

@@ -1,0 +1,195 @@
+// Events of events.k8s.io: the Events of the core group, under other names.
+// Source: k8s.io/kubernetes/pkg/apis/events/v1/conversion.go, pkg/apis/core/validation/events.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject, ManagedFieldsEntry } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { defineBuiltin } from "../builtin-resource.ts";
+import { type Event, eventColumns, eventStrategy, events, validateEvent } from "../core/events.ts";
+import { objectReference } from "../core/object-reference.ts";
+
+const newEventFields = s
+  .object({
+    eventTime: s.microTime().describe("When it was first seen, to the microsecond."),
+    series: s
+      .object({
+        count: s.int32().describe("How often it has happened up to now."),
+        lastObservedTime: s.microTime().describe("When it was last seen."),
+      })
+      .describe("Set when it is one of a row of equal ones."),
+    reportingController: s.string().describe("The controller that reports it, such as example.com/controller."),
+    reportingInstance: s.string().describe("Which instance of that controller."),
+    action: s.string().describe("What was done, or failed, about the object."),
+    reason: s.string().describe("What happened, in one CamelCase word."),
+    regarding: objectReference.describe("The object it happened to."),
+    related: objectReference.describe("A second object that plays a part, if one."),
+    note: s.string().describe("What happened, for people to read."),
+    type: s.string().describe("Normal or Warning."),
+    deprecatedSource: s
+      .object({
+        component: s.string().describe("The program that reports it."),
+        host: s.string().describe("The machine that program runs on."),
+      })
+      .describe("Who reports it, in Events of the core group."),
+    deprecatedFirstTimestamp: s
+      .timestamp()
+      .describe("When it happened for the first time, in Events of the core group."),
+    deprecatedLastTimestamp: s.timestamp().describe("When it happened the last time, in Events of the core group."),
+    deprecatedCount: s.int32().describe("How often it has happened, in Events of the core group."),
+  })
+  .describe("Reports that something happened to an object. Events are kept for a while, and may be missing.");
+
+type NewEvent = KindOf<typeof newEventFields>;
+
+const GROUP_VERSION = "events.k8s.io/v1";
+
+/** What the fields are called here, and in the core group. */
+const NAMES: readonly (readonly [here: string, core: string])[] = [
+  ["regarding", "involvedObject"],
+  ["note", "message"],
+  ["reportingController", "reportingComponent"],
+  ["deprecatedSource", "source"],
+  ["deprecatedFirstTimestamp", "firstTimestamp"],
+  ["deprecatedLastTimestamp", "lastTimestamp"],
+  ["deprecatedCount", "count"],
+];
+
+type Version = { readonly apiVersion: string; readonly names: ReadonlyMap<string, string> };
+const CORE: Version = { apiVersion: "v1", names: new Map(NAMES) };
+const HERE: Version = { apiVersion: GROUP_VERSION, names: new Map(NAMES.map(([here, core]) => [core, here])) };
+
+/** Names alone differ, also in the sets of fields that managers own. */
+const inVersion = (event: KubeObject, { apiVersion, names }: Version): KubeObject => {
+  const { metadata, ...fields } = event;
+  const { managedFields } = metadata;
+  return {
+    ...renamed(fields, names, ""),
+    apiVersion,
+    kind: "Event",
+    metadata:
+      managedFields === undefined
+        ? metadata
+        : { ...metadata, managedFields: managedFields.map((entry) => entryIn(entry, { apiVersion, names })) },
+  };
+};
+
+const entryIn = (entry: ManagedFieldsEntry, { apiVersion, names }: Version): ManagedFieldsEntry => ({
+  ...entry,
+  apiVersion,
+  ...(isJsonObject(entry.fieldsV1) ? { fieldsV1: renamed(entry.fieldsV1, names, "f:") } : {}),
+});
+
+const renamed = (
+  members: { readonly [name: string]: JsonValue | undefined },
+  names: Version["names"],
+  prefix: string,
+): JsonObject =>
+  Object.fromEntries(
+    Object.entries(members).flatMap(([name, member]): [string, JsonValue][] => {
+      if (member === undefined) return [];
+      const other = name.startsWith(prefix) ? names.get(name.slice(prefix.length)) : undefined;
+      return [[other === undefined ? name : `${prefix}${other}`, member]];
+    }),
+  );
+
+// What has this shape here has that of the core group there.
+const asCore = (event: KubeObject): Event => inVersion(event, CORE) as Event;
+
+const strategy: Strategy<NewEvent> = {
+  ...eventStrategy,
+  validate: (event) => [
+    ...validateEvent(asCore(event), "reportingController"),
+    ...validateSeries(event),
+    ...(isSet(event.eventTime) ? [] : [requiredError("eventTime")]),
+    ...(event.type === "Normal" || event.type === "Warning"
+      ? []
+      : [invalidError("type", "", `has invalid value: ${event.type ?? ""}`)]),
+    ...(isSet(event.deprecatedFirstTimestamp) ? [mustBeUnset("firstTimestamp")] : []),
+    ...(isSet(event.deprecatedLastTimestamp) ? [mustBeUnset("lastTimestamp")] : []),
+    ...((event.deprecatedCount ?? 0) === 0 ? [] : [mustBeUnset("count")]),
+    ...(event.deprecatedSource?.component || event.deprecatedSource?.host ? [mustBeUnset("source")] : []),
+  ],
+  validateUpdate: (event, old) => [
+    ...validateEvent(asCore(event), "reportingController"),
+    ...(equalJson(event.series ?? null, old.series ?? null) ? [] : validateSeries(event)),
+    ...validateUnchanged(asCore(event), asCore(old)),
+  ],
+};
+
+const isSet = (value: string | null | undefined): boolean => value !== undefined && value !== null;
+
+const mustBeUnset = (field: string): FieldError => invalidError(field, "", "needs to be unset");
+
+function validateSeries({ series }: NewEvent): readonly FieldError[] {
+  if (series === undefined) return [];
+  return [
+    ...((series.count ?? 0) < 2 ? [invalidError("series.count", "", "should be at least 2")] : []),
+    ...(isSet(series.lastObservedTime) ? [] : [requiredError("series.lastObservedTime")]),
+  ];
+}
+
+/** Under the names of the core group, as upstream says it. */
+const IMMUTABLE = [
+  "involvedObject",
+  "reason",
+  "message",
+  "source",
+  "firstTimestamp",
+  "lastTimestamp",
+  "count",
+  "type",
+  "eventTime",
+  "action",
+  "related",
+  "reportingComponent",
+  "reportingInstance",
+] as const;
+
+const validateUnchanged = (event: Event, old: Event): readonly FieldError[] =>
+  IMMUTABLE.filter((field) => !equalJson(event[field] ?? null, old[field] ?? null)).map((field) =>
+    invalidError(
+      field === "reportingComponent" ? "reportingController" : field,
+      // Both are JSON, which their types do not say.
+      (event[field] ?? null) as JsonValue,
+      "field is immutable",
+    ),
+  );
+
+const asCoreColumn = (column: PrinterColumn): PrinterColumn => {
+  const { value } = column;
+  return typeof value === "string" ? column : { ...column, value: (event, now) => value(asCore(event), now) };
+};
+
+/** The same objects as `events` of the core group. */
+export const newEvents: ResourceDefinition = defineBuiltin({
+  group: "events.k8s.io",
+  version: "v1",
+  kind: "Event",
+  plural: "events",
+  singular: "event",
+  shortNames: ["ev"],
+  namespaced: true,
+  storedAs: events,
+  conversion: { toServed: (record) => inVersion(record, HERE), toStored: asCore },
+  schema: kindSchema(newEventFields.schema),
+  selectableFields: [
+    ".regarding.kind",
+    ".regarding.namespace",
+    ".regarding.name",
+    ".regarding.uid",
+    ".regarding.apiVersion",
+    ".regarding.resourceVersion",
+    ".regarding.fieldPath",
+    ".reason",
+    ".reportingController",
+    ".type",
+  ],
+  hasOwnNameColumn: true,
+  columns: eventColumns.map(asCoreColumn),
+  strategy,
+});
