@@ -156,7 +156,9 @@ test("S-18 keeps main resource and status apart", async () => {
   });
   const entry = json.metadata.managedFields.find(({ manager }: { manager: string }) => manager === "st");
   expect(entry).toMatchObject({ subresource: "status", fieldsV1: { "f:status": {} } });
-  expect(Object.keys(entry.fieldsV1)).toEqual(["f:status"]);
+  // Labels are dropped, and owned all the same: only the spec is what upstream takes out.
+  expect(entry.fieldsV1["f:metadata"]).toEqual({ "f:labels": { "f:a": {} } });
+  expect(entry.fieldsV1).not.toHaveProperty("f:spec");
 });
 
 test("S-19 takes a version for a lock, and refuses a uid of what is not there", async () => {

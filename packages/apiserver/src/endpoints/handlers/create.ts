@@ -47,6 +47,13 @@ function withoutSystemMeta(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
+/** What has a Go type has been checked when it was read. The status is the server's, whatever a client says of it. */
+function checkSubmitted({ status: _, ...submitted }: KubeObject, definition: ResourceDefinition): void {
+  if (definition.strategicMergePatch === true) return;
+  const errors = validateAgainstSchema(submitted, definition.schema);
+  if (errors.length > 0) throw invalidObjectError(definition, submitted.metadata.name ?? "", errors);
+}
+
 /** A request that is answered rather than stored. Clients of the reviews send protobuf. */
 async function handleSubmit(
   context: RequestContext,
@@ -65,8 +72,7 @@ async function handleSubmit(
     now: formatTimestamp(endpoint.runtime.clock.now()),
   });
   context.audit.setRequestObject(object);
-  const errors = validateAgainstSchema(object, definition.schema);
-  if (errors.length > 0) throw invalidObjectError(definition, object.metadata.name ?? "", errors);
+  checkSubmitted(object, definition);
   const answer = await submit(context, owned);
   return await objectResponse(context, 201, answer, definition, output);
 }
