@@ -2,7 +2,7 @@
 
 import type { RunningPlatform } from "../../../packages/platform/src/testing/running-platform.ts";
 
-export type Schema = {
+type Schema = {
   readonly type?: string;
   readonly properties?: { readonly [name: string]: Schema };
   readonly additionalProperties?: Schema | boolean;
