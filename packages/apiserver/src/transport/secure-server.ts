@@ -25,6 +25,8 @@ export function createTlsServer(tls: TlsCredentials, limits: TransportLimits): H
     rejectUnauthorized: false,
     handshakeTimeout: limits.handshakeTimeoutMs,
     maxSessionMemory: limits.maxSessionMemory,
+    // Node ends a connection without a GOAWAY after so many; each is refused by itself, and its client tries again.
+    maxSessionRejectedStreams: 10_000,
     settings: {
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderBytes,
