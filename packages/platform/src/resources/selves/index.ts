@@ -2,6 +2,7 @@
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { answeredReview } from "@postern/apiserver/builtin/answered-review";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
@@ -99,7 +100,9 @@ function statusOf(
   const { names } = dependencies;
   return {
     ...holderOf(owner, dependencies),
-    ...(key === undefined ? {} : { accessKey: key.name, accessKeyType: key.type, ...scopeOf(key, dependencies) }),
+    ...(key === undefined
+      ? {}
+      : { accessKey: key.name, accessKeyType: key.type, ...endOf(key), ...scopeOf(key, dependencies) }),
     subject: name,
     ...(uid === undefined ? {} : { uid }),
     groups,
@@ -118,6 +121,10 @@ function holderOf(owner: AccessKeyOwner, { directory }: SelvesDependencies): Jso
   const teams = directory.teamsOf(name).map((team) => ({ name: team.name, displayName: team.displayName }));
   return { user: { name, username, displayName, email, subject, ...(teams.length === 0 ? {} : { teams }) } };
 }
+
+/** A narrowed key may not read its own record, and has to know when to ask for another. */
+const endOf = ({ expiresAt }: AccessKeyState): JsonObject =>
+  expiresAt === undefined ? {} : { accessKeyExpirationTimestamp: formatTimestamp(expiresAt) };
 
 /** As it is written, so that clients find the form they know. */
 function scopeOf(key: AccessKeyState, { accessKeys }: SelvesDependencies): JsonObject {

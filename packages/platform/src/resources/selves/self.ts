@@ -34,6 +34,9 @@ const fields = s
         accessKeyScope: s
           .anyObject()
           .describe("What the access key is narrowed to, as its spec.scope says it. Absent: nothing."),
+        accessKeyExpirationTimestamp: s
+          .timestamp()
+          .describe("When the access key stops working if nothing changes. Absent: it has no end of its own."),
         accessKeyType: s.string().describe("Who looks after the access key, as its spec.type says it."),
         subject: s.string().describe("The user name of requests."),
         uid: s.string().describe("The uid that goes with the user name."),

@@ -71,6 +71,13 @@ describe("selves", () => {
     expect([robot.user, robot.team]).toEqual([undefined, undefined]);
   });
 
+  it("tells a key when it ends, also one that a scope narrows", async () => {
+    const ends = await ask(await login({ user: "admin", ttl: 60, scope: {} }));
+    const at = Date.parse(ends.body.status.accessKeyExpirationTimestamp);
+    expect(at - server.time.clock.now()).toBeGreaterThan(58_000);
+    expect(at - server.time.clock.now()).toBeLessThanOrEqual(60_000);
+  });
+
   it("shows the scope as it was written", async () => {
     const scope = { allowLoftCli: true, projects: [{ project: "a" }] };
     expect((await ask(await login({ user: "admin", scope }))).body.status.accessKeyScope).toEqual(scope);
