@@ -9,6 +9,7 @@ const GATES: readonly (readonly [name: string, command: string, ...args: string[
   ["layers", "tsx", "tools/check-layers.ts"],
   ["resources", "tsx", "tools/check-resources.ts"],
   ["file sizes", "tsx", "tools/check-file-sizes.ts"],
+  ["expressions", "tsx", "tools/check-expressions.ts"],
   ["repository text", "tsx", "tools/check-text.ts"],
   ["types", "tsc", "-p", "tsconfig.check.json"],
   ["build", "tsc", "-b"],

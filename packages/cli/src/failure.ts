@@ -34,4 +34,9 @@ export function describeFailure(error: unknown): string {
   return `unexpected failure: ${oneLine(error.message)} (set DEBUG=1 to see where)`;
 }
 
-const oneLine = (text: string): string => text.trim().replaceAll(/\s*\n\s*/g, " ");
+const oneLine = (text: string): string =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join(" ");

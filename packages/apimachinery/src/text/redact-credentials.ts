@@ -4,8 +4,8 @@ const REDACTED = "<redacted>";
 
 /** Of an access key, whatever its prefix; the rest of it may have been cut off. Its public handle stays. */
 const ACCESS_KEY = /([a-z0-9]{3}_[a-z2-7]{10}_)([0-9A-Za-z]{8,})/g;
-/** A JSON Web Token, of which the last part is the one that counts. */
-const WEB_TOKEN = /(eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.)[\w-]{8,}/g;
+/** What may hold a JSON Web Token: `eyJ…`, `eyJ…` and a signature of eight characters at least. */
+const DOTTED_WORDS = /[\w.-]{31,}/g;
 const PRIVATE_KEY = /(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]{8,}/g;
 /** An access key again, where bytes are shown in hexadecimal. */
 const KEY_IN_HEXADECIMAL = /((?:[0-9a-f]{2}){3}5f(?:3[2-7]|6[1-9a-f]|7[0-9a]){10}5f)(?:[0-9a-f]{2}){8,}/g;
@@ -23,9 +23,28 @@ export function redactCredentials(text: string): string {
     .replaceAll(ACCESS_KEY, (whole, handle: string, secret: string) =>
       isOneWord(secret) ? whole : `${handle}${REDACTED}`,
     )
-    .replaceAll(WEB_TOKEN, `$1${REDACTED}`)
+    .replaceAll(DOTTED_WORDS, withoutSignatures)
     .replaceAll(PRIVATE_KEY, `$1${REDACTED}`)
     .replaceAll(KEY_IN_HEXADECIMAL, `$1${REDACTED}`);
+}
+
+const WEB_TOKEN_PREFIX = "eyJ";
+const MIN_PART = 8;
+
+/** Part by part: an expression would begin at every `eyJ` anew. Of a token, the last part is the one that counts. */
+function withoutSignatures(words: string): string {
+  const parts = words.split(".");
+  const isHeader = (part = ""): boolean => {
+    const at = part.indexOf(WEB_TOKEN_PREFIX);
+    return at !== -1 && part.length - at >= WEB_TOKEN_PREFIX.length + MIN_PART;
+  };
+  const isPayload = (part = ""): boolean => isHeader(part) && part.startsWith(WEB_TOKEN_PREFIX);
+  for (let at = 2; at < parts.length; at++) {
+    const signature = parts[at] ?? "";
+    if (signature.length < MIN_PART || !isPayload(parts[at - 1]) || !isHeader(parts[at - 2])) continue;
+    parts[at] = REDACTED;
+  }
+  return parts.join(".");
 }
 
 /** Names such as `app_production_frankfurt` have the same form; what chance made has more than one kind of character. */

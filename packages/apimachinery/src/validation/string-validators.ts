@@ -22,17 +22,15 @@ export const DNS_1035_LABEL_MAX_LENGTH = 63;
 export const QUALIFIED_NAME_MAX_LENGTH = 63;
 export const LABEL_VALUE_MAX_LENGTH = 63;
 
-const whole = (pattern: string): RegExp => new RegExp(`^(?:${pattern})$`);
-
-const dns1123Label = whole(DNS_1123_LABEL);
-const dns1123Subdomain = whole(DNS_1123_SUBDOMAIN);
-const wildcardSubdomain = whole(WILDCARD_SUBDOMAIN);
-const dns1035Label = whole(DNS_1035_LABEL);
-const qualifiedNamePart = whole(QUALIFIED_NAME);
-const labelValue = whole(LABEL_VALUE);
-const cIdentifier = whole(C_IDENTIFIER);
-const httpHeaderName = whole(HTTP_HEADER_NAME);
-const configMapKey = whole(CONFIG_MAP_KEY);
+const dns1123Label = new RegExp(`^(?:${DNS_1123_LABEL})$`);
+const dns1123Subdomain = new RegExp(`^(?:${DNS_1123_SUBDOMAIN})$`);
+const wildcardSubdomain = new RegExp(`^(?:${WILDCARD_SUBDOMAIN})$`);
+const dns1035Label = new RegExp(`^(?:${DNS_1035_LABEL})$`);
+const qualifiedNamePart = new RegExp(`^(?:${QUALIFIED_NAME})$`);
+const labelValue = new RegExp(`^(?:${LABEL_VALUE})$`);
+const cIdentifier = new RegExp(`^(?:${C_IDENTIFIER})$`);
+const httpHeaderName = new RegExp(`^(?:${HTTP_HEADER_NAME})$`);
+const configMapKey = new RegExp(`^(?:${CONFIG_MAP_KEY})$`);
 const relaxedEnvVarName = /^[ -<>-~]*$/;
 
 const DNS_1123_LABEL_RULE = patternRule(

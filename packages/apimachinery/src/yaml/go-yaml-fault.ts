@@ -134,8 +134,9 @@ function missingFault(text: string, message: string, pos: readonly [number, numb
   if (message.startsWith("Implicit map keys")) {
     // Go notices at the token that follows.
     const rest = text.slice(pos[0]);
-    const next = /\n\s*(?=\S)/.exec(rest);
-    return scannerFault(text, next === null ? text.length : pos[0] + next.index + next[0].length, NO_COLON);
+    const line = rest.indexOf("\n");
+    const next = line === -1 ? -1 : rest.slice(line).search(/\S/);
+    return scannerFault(text, next === -1 ? text.length : pos[0] + line + next, NO_COLON);
   }
   if (text.startsWith("%")) return scannerFault(text, 0, "found unknown directive name");
   return parserFault(text, pos[0], message);

@@ -36,7 +36,7 @@ export type ClientCertificateOptions = {
 };
 
 const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
-const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Only certificates signed directly by one of the authorities count: the TLS layer hands over no intermediates. */
 export function createClientCertificateAuthenticator({

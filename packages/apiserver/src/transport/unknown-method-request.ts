@@ -7,7 +7,7 @@ import type { ParserError } from "./malformed-request.ts";
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const REQUEST_LINE = new RegExp(`^(${TOKEN}) (/[^\\s\\x00-\\x20\\x7f]*) HTTP/1\\.1$`);
-const HEADER_LINE = new RegExp(`^(${TOKEN}):[ \\t]*([^\\x00-\\x08\\x0a-\\x1f\\x7f]*?)[ \\t]*$`);
+const HEADER_LINE = new RegExp(`^(${TOKEN}):([^\\x00-\\x08\\x0a-\\x1f\\x7f]*)$`);
 const END_OF_HEAD = "\r\n\r\n";
 
 /** Headers with which there is more to a request than its head. */
@@ -24,7 +24,7 @@ export function unknownMethodRequest(error: ParserError, socket: Duplex): Incomi
   if (text.indexOf(END_OF_HEAD) !== text.length - END_OF_HEAD.length) return undefined;
   const [requestLine = "", ...lines] = text.slice(0, -END_OF_HEAD.length).split("\r\n");
   const [, method, target] = REQUEST_LINE.exec(requestLine) ?? [];
-  const rawHeaders = lines.flatMap((line) => HEADER_LINE.exec(line)?.slice(1) ?? []);
+  const rawHeaders = lines.flatMap((line) => headerOf(line) ?? []);
   if (method === undefined || target === undefined || rawHeaders.length !== 2 * lines.length) return undefined;
   const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
   if (names.filter((name) => name === "host").length !== 1) return undefined;
@@ -43,4 +43,10 @@ export function unknownMethodRequest(error: ParserError, socket: Duplex): Incomi
   request.headers = Object.fromEntries(names.map((name, at) => [name, rawHeaders[2 * at + 1]]));
   request.complete = true;
   return request;
+}
+
+/** Name and value; spaces and tabs, of which the value has no others at its ends, do not belong to it. */
+function headerOf(line: string): readonly [name: string, value: string] | undefined {
+  const [, name, value] = HEADER_LINE.exec(line) ?? [];
+  return name === undefined || value === undefined ? undefined : [name, value.trim()];
 }

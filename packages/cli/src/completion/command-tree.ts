@@ -28,7 +28,7 @@ export function describeCommands(command: Command, parents: readonly string[] = 
     description: command.description(),
     flags: command.options.flatMap((option) => {
       if (option.long === null || option.long === undefined) return [];
-      const placeholder = /[<[](.*)[\]>]/.exec(option.flags)?.[1];
+      const placeholder = /^[^<[]*[<[](.*)[\]>]/.exec(option.flags)?.[1];
       const choices = option.argChoices ?? (placeholder?.includes("|") ? placeholder.split("|") : []);
       return [
         {

@@ -1,5 +1,6 @@
 // Sends requests through `fetch`, which leaves trust and certificates to the browser.
 
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { Transport } from "./transport.ts";
 
 export type BrowserTransportOptions = {
@@ -9,7 +10,7 @@ export type BrowserTransportOptions = {
 };
 
 export function createBrowserTransport({ server, fetch }: BrowserTransportOptions): Transport {
-  const base = server.replace(/\/+$/, "");
+  const base = withoutTrailing(server, "/");
   return {
     async send({ method, path, headers, body, signal }) {
       const response = await fetch(base + path, {

@@ -2,6 +2,7 @@
 
 import http from "node:http";
 import https from "node:https";
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
 export type NodeTransportOptions = {
@@ -19,7 +20,7 @@ export type NodeTransportOptions = {
 /** A transport that keeps connections open between requests, until it is disposed. */
 export function createNodeTransport(options: NodeTransportOptions): Transport {
   const base = new URL(options.server.includes("://") ? options.server : `https://${options.server}`);
-  const basePath = base.pathname.replace(/\/+$/, "");
+  const basePath = withoutTrailing(base.pathname, "/");
   const isSecure = base.protocol === "https:";
   const agent = isSecure
     ? new https.Agent({

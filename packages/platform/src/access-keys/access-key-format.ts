@@ -30,7 +30,9 @@ export type AccessKeyFormat = {
 export function createAccessKeyFormat(platformName: string): AccessKeyFormat {
   const prefix = accessKeyPrefix(platformName);
   const body = `${prefix}_([a-z2-7]{${ACCESS_KEY_ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}`;
+  // linear: of one length
   const shape = new RegExp(`^${body}$`);
+  // linear: of one length
   const anywhere = new RegExp(body, "g");
   const idOf = (value: string): string | undefined => {
     const id = shape.exec(value)?.[1];

@@ -11,7 +11,7 @@ export type Environment = { readonly [name: string]: string | undefined };
  * `postern-x` gives names of our prefix that nobody meant for us.
  * Source: k8s.io/kubernetes/pkg/kubelet/envvars/envvars.go
  */
-const SERVICE_LINK = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
+const SERVICE_LINK = /_SERVICE_(HOST|PORT)$|_SERVICE_PORT_|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
 const SERVICE_LINK_PORT = /^POSTERN_([A-Z0-9_]+_)?PORT$/;
 const SERVICE_LINK_URL = /^(tcp|udp|sctp):\/\//;
 

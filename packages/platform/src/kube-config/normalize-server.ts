@@ -1,5 +1,6 @@
 // Reads a server address that a client wants in its kube config. It is only ever written into the file, never dialled.
 
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 
 const MAX_LENGTH = 2048;
@@ -23,7 +24,7 @@ export function normalizeServer(server: string): string | undefined {
   const url = parseUrl(`${protocol}://${authority}${path}`);
   if (url === undefined || url.hostname === "") return undefined;
   // The URL parser drops a port that is the scheme's default; the file keeps what was asked for.
-  return `${protocol}://${url.hostname}${port === undefined ? "" : `:${Number(port)}`}${url.pathname.replace(/\/+$/, "")}`;
+  return `${protocol}://${url.hostname}${port === undefined ? "" : `:${Number(port)}`}${withoutTrailing(url.pathname, "/")}`;
 }
 
 /** The faults of an address in the field of that path; none when it can be normalised. */

@@ -2,6 +2,7 @@
 // Source: RFC 5280 section 4.2.1.6
 
 import { isIP } from "node:net";
+import { textBefore } from "@postern/apimachinery/text/without-trailing";
 import { derImplicit, derSequence } from "./der.ts";
 
 const DNS_NAME = 2;
@@ -22,7 +23,7 @@ export function encodeSubjectAlternativeNames(names: readonly string[]): Uint8Ar
 export function ipAddressOctets(address: string): Uint8Array {
   if (isIP(address) === 4) return Uint8Array.from(address.split(".").map(Number));
   // The URL parser writes every spelling of an IPv6 address in hexadecimal groups, also those that end in dotted IPv4.
-  const canonical = new URL(`http://[${address.replace(/%.*$/, "")}]`).hostname.slice(1, -1);
+  const canonical = new URL(`http://[${textBefore(address, "%")}]`).hostname.slice(1, -1);
   const [head = "", tail] = canonical.split("::");
   const groupsOf = (text: string) => (text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16)));
   const before = groupsOf(head);

@@ -1,6 +1,7 @@
 // Passes a request on that stays in HTTP.
 
 import type { IncomingMessage } from "node:http";
+import { textBefore } from "@postern/apimachinery/text/without-trailing";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { bodyHeaders, type HeaderValues } from "./forwarded-headers.ts";
@@ -68,4 +69,4 @@ function refuseUnauthorized({ statusCode }: IncomingMessage, path: string): void
   throw credentialRefusedError();
 }
 
-const withoutQuery = (path: string): string => path.replace(/\?.*$/, "");
+const withoutQuery = (path: string): string => textBefore(path, "?");

@@ -1,6 +1,7 @@
 // The headers of a target's response that a caller gets.
 
 import type { IncomingHttpHeaders } from "node:http";
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { ResponseHeaders } from "@postern/apiserver/transport/api-response";
 import { isHopByHop, namedInConnection } from "./forwarded-headers.ts";
 import { badGatewayError } from "./upstream-failure.ts";
@@ -65,7 +66,7 @@ export function returnedLocation(headers: IncomingHttpHeaders, options: Redirect
   const { location } = headers;
   if (location === undefined) return undefined;
   const base = new URL(options.server);
-  const root = base.pathname.replace(/\/+$/, "");
+  const root = withoutTrailing(base.pathname, "/");
   const url = parseUrl(location, new URL(root + options.path, base));
   const isBelow = url?.origin === base.origin && (url.pathname === root || url.pathname.startsWith(`${root}/`));
   if (url === undefined || !isBelow) {

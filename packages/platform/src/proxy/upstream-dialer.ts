@@ -3,6 +3,7 @@
 import http, { type ClientRequest } from "node:http";
 import https from "node:https";
 import { createSecureContext } from "node:tls";
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { AddressRules } from "./address-rules.ts";
 import { createGuardedLookup, type ResolveHost, refuseLiteral } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
@@ -33,7 +34,7 @@ export function createUpstreamDialer(
   if (!isSecure && base.protocol !== "http:") throw new TypeError("the target must be an http or https URL");
   const { Agent, request } = isSecure ? https : http;
   const host = base.hostname.replace(/^\[(.*)\]$/, "$1");
-  const basePath = base.pathname.replace(/\/+$/, "");
+  const basePath = withoutTrailing(base.pathname, "/");
   const connection = {
     lookup: createGuardedLookup(addresses, resolve),
     ...(isSecure ? tlsOptionsOf(target) : {}),

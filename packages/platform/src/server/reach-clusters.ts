@@ -1,5 +1,6 @@
 // The connections to clusters that others run: those that administrators have connected, and those that tenants register.
 
+import { networkInterfaces } from "node:os";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
@@ -34,6 +35,7 @@ export function reachClusters({
   const addresses = createAddressRules({
     refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
     allow: configuration.proxy.allowedAddresses,
+    ownAddresses,
     option: "--proxy-allowed-addresses",
   });
   const external = createClusterConnections({ ...shared, addresses });
@@ -45,3 +47,7 @@ export function reachClusters({
     },
   };
 }
+
+/** Asked for each connection: an interface may come up at any time. */
+const ownAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address));

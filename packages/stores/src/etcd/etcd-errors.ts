@@ -48,7 +48,9 @@ export function hadNoEffect(error: unknown): boolean {
 
 /** What a person is told of a call that failed: grpc-js wraps the one thing that went wrong into its own words. */
 export function lastErrorIn({ details }: ServiceError): string {
-  return /Last error: (?:Error: )?(.+?)\. Resolution note:/s.exec(details)?.[1] ?? details;
+  const [, last] = details.split("Last error: ", 2);
+  const at = last?.indexOf(". Resolution note:") ?? -1;
+  return last === undefined || at < 1 ? details : last.slice(0, at).replace(/^Error: /, "");
 }
 
 /** The error of the storage port for what a call ended with. */

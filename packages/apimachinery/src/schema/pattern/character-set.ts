@@ -99,6 +99,7 @@ export function unicodeSet(name: string): CharacterSet | undefined {
 
 function nativeProperty(name: string): RegExp | undefined {
   try {
+    // linear: one character
     return new RegExp(`^\\p{${name}}$`, "u");
   } catch {
     return undefined;

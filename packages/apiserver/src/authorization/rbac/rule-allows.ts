@@ -1,6 +1,7 @@
 // Whether one rule of a role opens one request.
 // Source: k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go, k8s.io/kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go
 
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import type { AuthorizationAttributes } from "../authorizer.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 
@@ -47,5 +48,5 @@ const isAnyResourceWith = (resource: string, subresource: string): boolean =>
 
 /** `*` at the end of a rule's path stands for any rest; anywhere else it is a plain character. */
 export function pathMatches(rulePath: string, path: string): boolean {
-  return rulePath === path || (rulePath.endsWith("*") && path.startsWith(rulePath.replace(/\*+$/, "")));
+  return rulePath === path || (rulePath.endsWith("*") && path.startsWith(withoutTrailing(rulePath, "*")));
 }

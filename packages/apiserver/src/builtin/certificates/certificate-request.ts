@@ -4,12 +4,12 @@
 import { readRelativeNames, type SubjectAttribute } from "../../authentication/certificate-subject.ts";
 import { DER, DerError, expectTag, readDerElements, readSingleDerElement } from "../../authentication/der-reader.ts";
 
-const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\r\n]+?)-----END \1-----/;
+const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\r\n]+)-----END ([A-Z0-9 ]+)-----/;
 
 /** `request` is the base64 of PEM text, as in spec.request. Throws DerError when there is no well-formed request in it. */
 export function readCertificateRequest(request: string): { readonly subject: readonly SubjectAttribute[] } {
-  const [, type, body] = PEM_BLOCK.exec(Buffer.from(request, "base64").toString("latin1")) ?? [];
-  if (type !== "CERTIFICATE REQUEST" || body === undefined) {
+  const [, type, body, end] = PEM_BLOCK.exec(Buffer.from(request, "base64").toString("latin1")) ?? [];
+  if (type !== "CERTIFICATE REQUEST" || end !== type || body === undefined) {
     throw new DerError("PEM block type must be CERTIFICATE REQUEST");
   }
   const [info, algorithm, signature, ...rest] = readDerElements(

@@ -70,7 +70,7 @@ function readSchemaDuration(text: string): CelValue {
     return readDuration(text);
   } catch (error) {
     if (!(error instanceof CelEvaluationError)) throw error;
-    const terms = [...text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)].map(([, amount, word = ""]) => {
+    const terms = [...text.matchAll(/(?<!\d)(\d+)\s*([A-Za-zµ]+)/g)].map(([, amount, word = ""]) => {
       const [, unit = word, factor = 1] =
         WORDS.find(([begin]) => (word.length > 2 || begin.length === 1 ? word.startsWith(begin) : false)) ?? [];
       return `${Number(amount) * factor}${unit}`;

@@ -13,7 +13,7 @@ const FORMATS: ReadonlyMap<string, InputFormat> = new Map([
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const MEDIA_TYPE = new RegExp(
-  `^\\s*(${TOKEN}/${TOKEN})\\s*((?:;\\s*${TOKEN}=(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")\\s*)*);?\\s*$`,
+  `^\\s*(${TOKEN}/${TOKEN})\\s*(?:;\\s*${TOKEN}=(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")\\s*)*(?:;\\s*)?$`,
 );
 
 /** The media type in lower case without its parameters; undefined when the header does not parse. */

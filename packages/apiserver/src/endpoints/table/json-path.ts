@@ -126,7 +126,7 @@ const children: Step = (values) => values.flatMap(childrenOf);
 const descendants: Step = (values) =>
   values.flatMap((value) => [value, ...descendants(childrenOf(value).filter((child) => typeof child === "object"))]);
 
-const COMPARISON = /^(.+?)\s*(==|!=|<=|>=|<|>)\s*(.+)$/s;
+const COMPARISON = /^((?:[^=!<>]|[=!](?!=))+)(==|!=|<=|>=|<|>)(.+)$/s;
 
 function filterStep(expression: string): Step | undefined {
   const comparison = COMPARISON.exec(expression);

@@ -2,6 +2,7 @@
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 
 export const MIN_KEY_LENGTH = 32;
 export const MAX_KEY_LENGTH = 1024;
@@ -25,18 +26,22 @@ export function createKeyFinder(isKey: (text: string) => boolean): (text: string
   };
 }
 
-function* candidatesIn(text: string): Generator<string> {
+/** JSON in a text in JSON, and so on: nobody pastes deeper, and each level reads the rest once more. */
+const MAX_NESTED_TEXTS = 3;
+
+function* candidatesIn(text: string, nested = 0): Generator<string> {
   if (text.length < MIN_KEY_LENGTH) return;
   for (const run of text.split(/[^!-~]+/)) {
     if (run.length < MIN_KEY_LENGTH) continue;
     yield run;
-    for (const part of new Set([run.replace(/[.!?]+$/, ""), ...run.split(/["'`,;<>()[\]{}]+/)])) {
+    for (const part of new Set([withoutTrailing(run, ".!?"), ...run.split(/["'`,;<>()[\]{}]+/)])) {
       if (part !== run) yield part;
       const start = part.search(/[=:]/);
       if (start >= 0) yield part.slice(start + 1);
     }
   }
-  for (const inner of jsonTextsIn(text)) if (inner !== text) yield* candidatesIn(inner);
+  if (nested === MAX_NESTED_TEXTS) return;
+  for (const inner of jsonTextsIn(text)) if (inner !== text) yield* candidatesIn(inner, nested + 1);
 }
 
 /** The strings of a text that is JSON, without what escapes them there. */
@@ -51,8 +56,19 @@ function jsonTextsIn(text: string): readonly string[] {
 
 /** Every string in a value, the names of members among them. */
 export function textsOf(value: JsonValue | undefined): readonly string[] {
-  if (typeof value === "string") return [value];
-  if (isJsonArray(value)) return value.flatMap(textsOf);
-  if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
+  const texts: string[] = [];
+  collectTexts(value, texts);
+  return texts;
+}
+
+/** One list for all levels: lists of lists would be copied at each. */
+function collectTexts(value: JsonValue | undefined, into: string[]): void {
+  if (typeof value === "string") into.push(value);
+  else if (isJsonArray(value)) for (const item of value) collectTexts(item, into);
+  else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      into.push(name);
+      collectTexts(member, into);
+    }
+  }
 }

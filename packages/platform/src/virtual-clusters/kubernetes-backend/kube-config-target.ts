@@ -2,6 +2,7 @@
 
 import { isIP } from "node:net";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import {
   KubeConfigError,
   type KubeConfigUser,
@@ -49,7 +50,7 @@ function normalizedServer(server: string): string {
   if (url === undefined || !isWeb || url.username !== "" || url.password !== "") {
     throw new KubeConfigError(`${ORIGIN}: its server is not an http or https URL`);
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  return `${url.origin}${withoutTrailing(url.pathname, "/")}`;
 }
 
 function credentialOf({

@@ -84,7 +84,7 @@ function colons(number: bigint): string {
 
 function numberOf(text: string): bigint {
   if (!text.includes(":")) return text.split(".").reduce((sum, octet) => (sum << 8n) | BigInt(octet), 0n);
-  const [head = "", tail] = text.replace(/\d+\.\d+\.\d+\.\d+$/, hexGroups).split("::");
+  const [head = "", tail] = text.replace(/(?<!\d)\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/, hexGroups).split("::");
   const groups = (part: string): readonly string[] => (part === "" ? [] : part.split(":"));
   const [before, after] = [groups(head), groups(tail ?? "")];
   const between = Array.from({ length: 8 - before.length - after.length }, () => "0");
