@@ -48,6 +48,7 @@ async function start(
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   const metrics = createServerMetrics({ withProcessMetrics: true });
+  teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
   const secrets = await readServerSecrets(configuration);
@@ -70,4 +71,9 @@ async function start(
   );
   const { composeServer } = await loading;
   return await composeServer({ configuration, store, serving, cache, runtime, logger, metrics, teardown, onError });
+}
+
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }

@@ -25,7 +25,10 @@ export function withRequestMetrics(next: Handler, deps: WithRequestMetricsDeps):
   return async (context) => {
     const { request, info } = context;
     const startedAt = clock.elapsed();
+    const underWay = { info, audit: context.audit, isServed: () => isServed(info) };
+    metrics.stalls.began(underWay);
     const response = await next(context);
+    metrics.stalls.ended(underWay);
     const labels = requestLabelsOf(request, info, isServed(info));
     if (response.status === CLIENT_GONE) metrics.requests.aborted(labels);
     const { status, body } = response;

@@ -24,6 +24,11 @@ export type LogFields = {
   readonly port?: number;
   readonly count?: number;
   readonly revision?: number;
+  readonly stallMs?: number;
+  readonly processorMs?: number;
+  readonly cause?: string;
+  /** Verbs and kinds, each with its audit ID. */
+  readonly requests?: string;
 };
 
 export type Logger = {

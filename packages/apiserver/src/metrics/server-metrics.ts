@@ -7,6 +7,7 @@ import { type FairShares, LANES } from "../chain/fair-shares.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { type CounterSeries, createSeriesCounter } from "./series-counter.ts";
 import { SeriesHistogram } from "./series-histogram.ts";
+import { createStallWatch, type StallWatch } from "./stall-watch.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 export type AuthenticationResult = "success" | "failure" | "error";
@@ -22,6 +23,9 @@ export type ServerMetrics = {
   watchTerminated(group: string, resource: string, scope: string): void;
   /** Shows how much waits for the clients of watches. */
   followBacklog(backlog: { readonly bytes: number }): void;
+  followFairShares(shares: Pick<FairShares, "state">): void;
+  readonly stalls: StallWatch;
+  setInFlight(kind: RequestKind, count: number): void;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   authentication(result: AuthenticationResult, seconds: number): void;
   authorization(result: AuthorizationResult, seconds: number): void;
@@ -67,6 +71,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     connectionDropped: countDroppedConnections(registers),
     requests: createRequestCounters(registry),
     workQueues: createWorkQueueMetrics(registry),
+    stalls: createStallWatch(registry),
   };
 }
 
