@@ -25,7 +25,6 @@ export type ServerMetrics = {
   followBacklog(backlog: { readonly bytes: number }): void;
   followFairShares(shares: Pick<FairShares, "state">): void;
   readonly stalls: StallWatch;
-  setInFlight(kind: RequestKind, count: number): void;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   authentication(result: AuthenticationResult, seconds: number): void;
   authorization(result: AuthorizationResult, seconds: number): void;

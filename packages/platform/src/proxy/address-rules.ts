@@ -75,7 +75,8 @@ export function createAddressRules({
     },
     adviceFor(address) {
       const bare = bareOf(address);
-      if (option === undefined || bare === undefined || facesOf(bare).some((face) => isIn(never, face))) return undefined;
+      if (option === undefined || bare === undefined || facesOf(bare).some((face) => isIn(never, face)))
+        return undefined;
       return `the server's option ${option} allows it`;
     },
   };
