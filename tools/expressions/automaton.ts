@@ -8,7 +8,7 @@ import { RegExpParser } from "@eslint-community/regexpp";
 export const START = -1;
 export const END = -2;
 
-export type State = {
+type State = {
   /** Where a match of this state can go on, by the number of ways that lead there. */
   readonly next: Map<number, number>;
   readonly accepts: (symbol: number) => boolean;
