@@ -3,7 +3,7 @@
 
 import { quoteGo } from "../text/go-quote.ts";
 import { redactCredentials } from "../text/redact-credentials.ts";
-import type { FieldError } from "../validation/field-error.ts";
+import { type FieldError, quoteShortened } from "../validation/field-error.ts";
 import { type GroupKind, type GroupResource, qualifiedName } from "./group-version.ts";
 import type { ListMeta } from "./object-meta.ts";
 import type { Status, StatusCause, StatusDetails, StatusReason } from "./status.ts";
@@ -112,10 +112,15 @@ export const STALE_RESOURCE_VERSION =
   "the object has been modified; please apply your changes to the latest version and try again";
 
 /** 422 with one cause per error; exact duplicates are named once in the message. */
+/** A body of three megabytes can have a million faults, and nobody reads more than a few. */
+const MAX_CAUSES = 100;
+
 export function invalidObjectError({ group, kind }: GroupKind, name: string, errors: readonly FieldError[]): ApiError {
-  const texts = [...new Set(errors.map(({ field, message }) => `${field}: ${message}`))];
+  const shown = errors.slice(0, MAX_CAUSES);
+  const texts = [...new Set(shown.map(({ field, message }) => `${field}: ${message}`))];
+  if (errors.length > shown.length) texts.push(`and ${errors.length - shown.length} more`);
   const what = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-  const subject = `${qualifiedName(kind, group)} ${quoteGo(name)}`;
+  const subject = `${qualifiedName(kind, group)} ${quoteShortened(name)}`;
   return new ApiError({
     code: 422,
     reason: "Invalid",
@@ -124,7 +129,7 @@ export function invalidObjectError({ group, kind }: GroupKind, name: string, err
       ...detailsOf(group, kind, name),
       ...(errors.length === 0
         ? {}
-        : { causes: errors.map(({ type, message, field }) => ({ reason: type, message, field })) }),
+        : { causes: shown.map(({ type, message, field }) => ({ reason: type, message, field })) }),
     },
   });
 }

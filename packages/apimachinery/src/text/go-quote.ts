@@ -13,19 +13,16 @@ const SHORT_ESCAPES: { readonly [code: number]: string } = {
   92: "\\\\",
 };
 
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+const ESCAPED = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|["\\]/gu;
 
 /** The text in double quotes, with everything that is not printable escaped. */
-export function quoteGo(text: string): string {
-  let quoted = '"';
-  for (const char of text) {
-    const code = char.codePointAt(0) ?? 0;
-    const short = SHORT_ESCAPES[code];
-    if (short !== undefined) quoted += short;
-    else if (PRINTABLE.test(char)) quoted += char;
-    else if (code < 0x80) quoted += `\\x${code.toString(16).padStart(2, "0")}`;
-    else if (code <= 0xffff) quoted += `\\u${code.toString(16).padStart(4, "0")}`;
-    else quoted += `\\U${code.toString(16).padStart(8, "0")}`;
-  }
-  return `${quoted}"`;
+export const quoteGo = (text: string): string => `"${text.replaceAll(ESCAPED, escapeOf)}"`;
+
+function escapeOf(char: string): string {
+  const code = char.codePointAt(0) ?? 0;
+  const short = SHORT_ESCAPES[code];
+  if (short !== undefined) return short;
+  if (code < 0x80) return `\\x${code.toString(16).padStart(2, "0")}`;
+  if (code <= 0xffff) return `\\u${code.toString(16).padStart(4, "0")}`;
+  return `\\U${code.toString(16).padStart(8, "0")}`;
 }

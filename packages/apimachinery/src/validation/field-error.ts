@@ -30,10 +30,17 @@ const fieldError = (type: FieldErrorType, field: string, message: string): Field
 
 const withDetail = (text: string, detail: string): string => (detail === "" ? text : `${text}: ${detail}`);
 
+/** So much of a value is shown: nobody reads more, and whoever sends megabytes is not sent them back several times. */
+const MAX_SHOWN = 1024;
+
+/** The text in quotes as Go writes it, or its beginning. */
+export const quoteShortened = (text: string): string =>
+  text.length <= MAX_SHOWN ? quoteGo(text) : `${quoteGo(text.slice(0, MAX_SHOWN))}...`;
+
 /** A value as error texts print it: strings quoted as in Go, scalars bare, the rest as JSON. */
 export function formatBadValue(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '"null"';
-  if (typeof value === "string") return quoteGo(value);
+  if (typeof value === "string") return quoteShortened(value);
   return stringifyJson(value);
 }
 

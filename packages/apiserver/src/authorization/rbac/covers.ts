@@ -7,8 +7,23 @@ import { pathMatches } from "./rule-allows.ts";
 
 /** The smallest pieces of `wanted` that no single rule of `held` covers; empty when all is covered. */
 export function uncoveredRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  return wanted.flatMap(breakDown).filter((piece) => !held.some((rule) => ruleCovers(rule, piece)));
+  const holders = held.map(createHolder);
+  const open = wanted.filter((rule) => !holders.some((covers) => covers(rule)));
+  // A rule of four lists is as many pieces as their lengths give multiplied: what is not covered as a whole and has too many of them is
+  // refused as a whole.
+  if (countPieces(open) > MAX_PIECES) return open;
+  return open.flatMap(breakDown).filter((piece) => !holders.some((covers) => covers(piece)));
 }
+
+/** Far more than any role in use has. */
+export const MAX_PIECES = 10_000;
+
+/** What `breakDown` makes of the rules, without doing so. */
+export const countPieces = (rules: readonly PolicyRule[]): number =>
+  rules.reduce((sum, { verbs, apiGroups, resources, resourceNames, nonResourceURLs }) => {
+    const ofResources = apiGroups.length * resources.length * Math.max(1, resourceNames.length);
+    return sum + verbs.length * (ofResources + nonResourceURLs.length);
+  }, 0);
 
 const NOTHING: PolicyRule = { verbs: [], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: [] };
 
@@ -35,24 +50,25 @@ export function breakDown(rule: PolicyRule): readonly PolicyRule[] {
   return [...ofResources, ...ofPaths];
 }
 
-function ruleCovers(held: PolicyRule, piece: PolicyRule): boolean {
-  return (
-    hasAll(held.verbs, piece.verbs) &&
-    hasAll(held.apiGroups, piece.apiGroups) &&
-    piece.resources.every((resource) => resourceCovers(held.resources, resource)) &&
-    (held.resourceNames.length === 0 ||
-      (piece.resourceNames.length > 0 && piece.resourceNames.every((name) => held.resourceNames.includes(name)))) &&
-    piece.nonResourceURLs.every((url) => held.nonResourceURLs.some((heldUrl) => pathMatches(heldUrl, url)))
+/** What tells whether a rule is covered; made once, since each list may be long. */
+function createHolder(held: PolicyRule): (rule: PolicyRule) => boolean {
+  const [verbs, groups, resources, names] = [held.verbs, held.apiGroups, held.resources, held.resourceNames].map(
+    (list) => new Set(list),
   );
-}
-
-const hasAll = (held: readonly string[], wanted: readonly string[]): boolean =>
-  held.includes("*") || wanted.every((value) => held.includes(value));
-
-function resourceCovers(held: readonly string[], resource: string): boolean {
-  if (held.includes("*") || held.includes(resource)) return true;
-  const slash = resource.indexOf("/");
-  return slash >= 0 && held.includes(`*${resource.slice(slash)}`);
+  const hasAll = (set: ReadonlySet<string> | undefined, wanted: readonly string[]): boolean =>
+    set?.has("*") === true || wanted.every((value) => set?.has(value) === true);
+  const coversResource = (resource: string): boolean => {
+    if (resources?.has("*") === true || resources?.has(resource) === true) return true;
+    const slash = resource.indexOf("/");
+    return slash >= 0 && resources?.has(`*${resource.slice(slash)}`) === true;
+  };
+  return (rule) =>
+    hasAll(verbs, rule.verbs) &&
+    hasAll(groups, rule.apiGroups) &&
+    rule.resources.every(coversResource) &&
+    (held.resourceNames.length === 0 ||
+      (rule.resourceNames.length > 0 && rule.resourceNames.every((name) => names?.has(name) === true))) &&
+    rule.nonResourceURLs.every((url) => held.nonResourceURLs.some((heldUrl) => pathMatches(heldUrl, url)));
 }
 
 /** Rules about the same single resource (and name, if one) as one rule with all their verbs; the others as they are. */

@@ -1,8 +1,8 @@
 // What of a grant lies beyond what the credential of the request opens on its way here, when the surface lies behind another.
 
 import type { AuthorizationAttributes, Authorizer } from "../../authorization/authorizer.ts";
-import { breakDown } from "../../authorization/rbac/covers.ts";
-import type { PolicyRule } from "../../authorization/rbac/policy-rule.ts";
+import { breakDown, countPieces, MAX_PIECES } from "../../authorization/rbac/covers.ts";
+import { FULL_AUTHORITY, type PolicyRule } from "../../authorization/rbac/policy-rule.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 
 /** No name and no path has it in it, so that it stands for all of them: only what opens every one opens it. */
@@ -21,16 +21,21 @@ export async function rulesClosedOutside(
   wanted: readonly PolicyRule[],
 ): Promise<readonly PolicyRule[]> {
   if (outerAuthorizer === undefined) return [];
-  const closed: PolicyRule[] = [];
-  for (const piece of wanted.flatMap(breakDown)) {
+  const isOpen = async (piece: PolicyRule): Promise<boolean> => {
     for (const question of questionsAbout(piece, namespace)) {
       const { verdict } = await outerAuthorizer.authorize({ user, credential, ...question });
-      if (verdict === "allow") continue;
-      closed.push(piece);
-      break;
+      if (verdict !== "allow") return false;
     }
-  }
-  return closed;
+    return true;
+  };
+  const closedOf = async (rules: readonly PolicyRule[]): Promise<readonly PolicyRule[]> => {
+    const closed: PolicyRule[] = [];
+    for (const piece of rules.flatMap(breakDown)) if (!(await isOpen(piece))) closed.push(piece);
+    return closed;
+  };
+  // Too many questions to ask one by one: then everything has to be open.
+  if (countPieces(wanted) > MAX_PIECES) return (await closedOf(FULL_AUTHORITY)).length === 0 ? [] : wanted;
+  return await closedOf(wanted);
 }
 
 type Question = Omit<AuthorizationAttributes, "user" | "credential">;

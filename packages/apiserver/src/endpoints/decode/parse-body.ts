@@ -1,6 +1,8 @@
 // Reads the text of a body into a value, and remembers what a strict reader would object to.
 
 import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
+import { hasMoreValues } from "@postern/apimachinery/json/has-more-values";
+import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -28,7 +30,16 @@ export function parseBody(bytes: Uint8Array, isYaml: boolean, wantsDuplicates: b
   };
 }
 
+/**
+ * So many members and items a body may have. Each costs a microsecond or more at several stages, during which nobody else is served. The largest
+ * definitions of custom resources in use have fifty thousand; a ConfigMap of one mebibyte can be one member.
+ */
+export const MAX_BODY_VALUES = 150_000;
+
 function parseJsonBody(text: string, wantsDuplicates: boolean): ParsedBody {
+  if (hasMoreValues(text, MAX_BODY_VALUES)) {
+    throw new JsonSyntaxError(`the body has more than ${MAX_BODY_VALUES} members and items`);
+  }
   const value = parseJson(text);
   const duplicates = wantsDuplicates ? findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`) : [];
   return { value, duplicates, strictTexts: duplicates };

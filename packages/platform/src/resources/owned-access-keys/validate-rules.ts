@@ -50,23 +50,17 @@ function validateResource(name: string, path: string): readonly FieldError[] {
 
 /** The indices of entries that an entry with a wildcard, or an equal earlier one, takes in as well. */
 function findOverlaps(resources: readonly string[]): readonly number[] {
-  return [...resources.keys()].filter((index) =>
-    resources.some((other, at) => {
-      const name = resources[index] ?? "";
-      if (at === index) return false;
-      return other === name ? at < index : covers(other, name);
-    }),
-  );
+  const first = new Map(resources.map((name, index) => [name, index] as const).reverse());
+  return [...resources.keys()].filter((index) => {
+    const name = resources[index] ?? "";
+    return first.get(name) !== index || coveringNames(name).some((other) => other !== name && first.has(other));
+  });
 }
 
-function covers(wide: string, name: string): boolean {
-  if (!wide.includes("*")) return false;
-  // A lone * takes in every resource with its subresources.
-  if (wide === "*" || wide === "*/*") return true;
-  const [resource, subresource] = wide.split("/");
-  const [ofResource, ofSubresource] = name.split("/");
-  if (ofSubresource === undefined) return false;
-  return (resource === "*" || resource === ofResource) && (subresource === "*" || subresource === ofSubresource);
+/** The entries with a wildcard that take a name in. A lone * takes in every resource with its subresources. */
+function coveringNames(name: string): readonly string[] {
+  const [resource = "", subresource] = name.split("/", 2);
+  return ["*", "*/*", ...(subresource === undefined ? [] : [`*/${subresource}`, `${resource}/*`])];
 }
 
 /** A wildcard only as the full, final step. */

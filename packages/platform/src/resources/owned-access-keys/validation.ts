@@ -1,5 +1,6 @@
 // What has to hold of an access key besides the schema. Secret values are never repeated in a message.
 
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import {
   childPath,
   duplicateError,
@@ -10,6 +11,7 @@ import {
   notFoundFieldError,
   notSupportedError,
   requiredError,
+  tooManyError,
 } from "@postern/apimachinery/validation/field-error";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, sameOwner } from "../../access-keys/access-key-owner.ts";
@@ -51,6 +53,9 @@ export function validateAccessKey(
   { names, directory, secrets, keys, requiresKey }: ValidationDependencies,
 ): readonly FieldError[] {
   const { spec = {} } = object;
+  const tooMany = validateSize(spec, old?.spec);
+  // Everything below looks at each entry.
+  if (tooMany.length > 0) return tooMany;
   const aliases = restrictionNames(names.name);
   return [
     ...validateOwner(spec, old, names, directory),
@@ -65,6 +70,29 @@ export function validateAccessKey(
     ...validateEnveloped(object),
     ...validateNoKeyElsewhere(object, old, { secrets, keys }),
   ];
+}
+
+/** Every request of a key looks through its scope and rules, and every child's are compared with its parent's, entry by entry. */
+const MAX_RESTRICTIONS = 5_000;
+const MAX_GROUPS = 1_000;
+
+/** A key that was larger already may be changed, so that it can be disabled, and may not grow. */
+function validateSize(spec: AccessKeySpec, old: AccessKeySpec = {}): readonly FieldError[] {
+  const limits = [
+    ["scope", MAX_RESTRICTIONS],
+    ["rules", MAX_RESTRICTIONS],
+    ["groups", MAX_GROUPS],
+  ] as const;
+  return limits.flatMap(([member, max]) => {
+    const count = countValues(spec[member]);
+    return count > max && count > countValues(old[member]) ? [tooManyError(`spec.${member}`, count, max)] : [];
+  });
+}
+
+/** Everything at all levels. */
+function countValues(value: JsonValue | undefined): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce((sum: number, member) => sum + countValues(member), 1);
 }
 
 /** What stands elsewhere than in spec.key is served to everybody who may read the object. */

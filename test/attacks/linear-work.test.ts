@@ -1,0 +1,221 @@
+// Bodies made so that careless work on them takes quadratic time. What the server's own thread did for each is counted by the kernel, so that a busy
+// machine decides nothing. All fields of all kinds: ATTACK_FIELDS=100000.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { API, type AttackedServer, KEYS, startAttackedServer } from "./testing/attacked-server.ts";
+import { costOf, superlinearity } from "./testing/processor-time.ts";
+import { type FieldAttack, fieldAttacks, hostileText } from "./testing/schema-attacks.ts";
+
+const SIZE = 100_000;
+/** For a body of that size. What was quadratic took seconds. */
+const AT_MOST_MS = 1_000;
+const seed = Number(process.env["ATTACK_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const fields = Number(process.env["ATTACK_FIELDS"] ?? 40);
+
+let server: AttackedServer;
+beforeAll(async () => {
+  server = await startAttackedServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const JSON_PATCH = "application/json-patch+json";
+const MERGE_PATCH = "application/merge-patch+json";
+const APPLY = "application/apply-patch+yaml";
+
+async function post(path: string, body: object | string, method = "POST", type = "application/json") {
+  const query = path.includes("?") ? "&dryRun=All" : "?dryRun=All";
+  const headers = { "content-type": type };
+  return await costOf(server.process.pid, () =>
+    server.send(`${path}${query}`, { key: server.admin, method, body, headers }),
+  );
+}
+
+const texts = (count: number): string[] => Array.from({ length: count }, (_, at) => `name-${at}`);
+
+describe("one request of a hundred kilobytes (security book 46, 50)", () => {
+  const key = (spec: object) => ({ metadata: { name: "attack" }, spec: { user: "good", ...spec } });
+  const role = (rule: object) => ({ metadata: { name: "attack" }, rules: [{ verbs: ["get"], ...rule }] });
+  const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+
+  it.each<[what: string, path: string, body: (size: number) => object]>([
+    ["dots in a description", KEYS, (size) => key({ description: `${".".repeat(size)}x` })],
+    ["stars in a path of a role", ROLES, (size) => role({ nonResourceURLs: [`/${"*".repeat(size)}x*`] })],
+    ["many paths in a role", ROLES, (size) => role({ nonResourceURLs: texts(size / 10).map((name) => `/${name}*`) })],
+    ["empty rules in a role", ROLES, (size) => ({ metadata: { name: "a" }, rules: Array(size / 3).fill({}) })],
+    [
+      "four lists in a rule, which multiply",
+      ROLES,
+      (size) => {
+        const list = texts(size / 40);
+        return role({ verbs: list, apiGroups: list, resources: list, resourceNames: list });
+      },
+    ],
+    [
+      "resources in a rule of a key",
+      KEYS,
+      (size) => key({ rules: [{ resources: [{ resources: texts(size / 10) }] }] }),
+    ],
+    [
+      "projects in a scope",
+      KEYS,
+      (size) => key({ scope: { projects: texts(size / 20).map((project) => ({ project })) } }),
+    ],
+    [
+      "wrong roles in a scope",
+      KEYS,
+      (size) => key({ scope: { roles: texts(size / 20).map((name) => ({ role: name })) } }),
+    ],
+    ["JSON in JSON in a description", KEYS, (size) => key({ description: nested("x".repeat(size / 8), 12) })],
+    ["members without a meaning", KEYS, (size) => key(Object.fromEntries(texts(size / 12).map((name) => [name, 1])))],
+    [
+      "finalizers",
+      KEYS,
+      (size) => ({ ...key({}), metadata: { name: "a", finalizers: texts(size / 10).map((n) => `a.b/${n}`) } }),
+    ],
+    ["a name", KEYS, (size) => ({ ...key({}), metadata: { name: hostileText(size) } })],
+    [
+      "labels",
+      KEYS,
+      (size) => ({ ...key({}), metadata: { name: "a", labels: { [hostileText(size / 2)]: hostileText(size / 2) } } }),
+    ],
+  ])("with %s costs little", async (_what, path, body) => {
+    await post(path, body(1_000));
+    const { ms, value } = await post(path, body(SIZE));
+    expect(value.status).toBeLessThan(500);
+    expect(ms).toBeLessThan(AT_MOST_MS);
+    const cost = async (size: number) => (await post(path, body(size))).ms;
+    expect(await superlinearity(cost, SIZE)).toBeUndefined();
+  });
+
+  it.each<[what: string, type: string, body: (size: number) => object | string]>([
+    ["a JSON patch", JSON_PATCH, (size) => [{ op: "test", path: `/${"a/".repeat(size / 2)}`, value: 1 }]],
+    ["a JSON patch with escapes", JSON_PATCH, (size) => [{ op: "add", path: `/${"~1".repeat(size / 2)}`, value: 1 }]],
+    [
+      "a merge patch",
+      MERGE_PATCH,
+      (size) => ({ metadata: { annotations: Object.fromEntries(texts(size / 12).map((name) => [name, null])) } }),
+    ],
+    [
+      "an apply of lists",
+      APPLY,
+      (size) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "attack", finalizers: texts(size / 10) } }),
+    ],
+    ["YAML with dashes", APPLY, (size) => `a: ${"- ".repeat(Math.min(size, 900))}x`],
+    ["YAML with lines", APPLY, (size) => `apiVersion: v1\nkind: ConfigMap\ndata:\n  ${"\n ".repeat(size / 2)}x\nb`],
+    ["YAML with quotes", APPLY, (size) => `a: "${"\\n".repeat(size / 2)}`],
+    [
+      "YAML with anchors",
+      APPLY,
+      (size) => Array.from({ length: size / 12 }, (_, at) => `a${at}: &b${at} 1`).join("\n"),
+    ],
+  ])("as %s costs little", async (_what, type, body) => {
+    const path = "/api/v1/namespaces/default/configmaps/attack?fieldManager=a";
+    const text = (size: number) => {
+      const made = body(size);
+      return typeof made === "string" ? made : JSON.stringify(made);
+    };
+    await post(path, text(1_000), "PATCH", type);
+    const { ms, value } = await post(path, text(SIZE), "PATCH", type);
+    expect(value.status).toBeLessThan(500);
+    expect(ms).toBeLessThan(2 * AT_MOST_MS);
+    const cost = async (size: number) => (await post(path, text(size), "PATCH", type)).ms;
+    expect(await superlinearity(cost, SIZE)).toBeUndefined();
+  });
+
+  it.each<[what: string, query: string]>([
+    ["a label selector of commas", `labelSelector=${encodeURIComponent(Array(1_500).fill("a in (b,c)").join(","))}`],
+    ["a label selector of brackets", `labelSelector=${"(".repeat(15_000)}`],
+    ["a field selector", `fieldSelector=${encodeURIComponent(Array(1_500).fill("a\\,b=c").join(","))}`],
+    ["a continue token", `continue=${"A".repeat(15_000)}`],
+    ["slashes", `/${"/".repeat(15_000)}`],
+  ])("%s in a query costs little", async (_what, query) => {
+    const { ms, value } = await costOf(server.process.pid, () =>
+      server.send(`/api/v1/namespaces/default/configmaps?${query}`, { key: server.admin }),
+    );
+    expect(value.status).toBeLessThan(500);
+    expect(ms).toBeLessThan(AT_MOST_MS);
+  });
+
+  it("of headers costs little", async () => {
+    for (const name of ["accept", "content-type", "user-agent", "authorization"]) {
+      const headers = { [name]: `a/b ${" ".repeat(14_000)}(`.trim() };
+      const { ms, value } = await costOf(server.process.pid, () => server.send(KEYS, { headers, body: "{}" }));
+      expect(value.status).toBeLessThan(500);
+      expect(ms).toBeLessThan(AT_MOST_MS);
+    }
+  });
+});
+
+it(`no field of any kind is worked on for longer than its length allows: ${fields} of them, ATTACK_SEED=${seed} (security book 46, 50)`, async () => {
+  const { body } = await server.send("/openapi/v2", { key: server.admin });
+  const all = fieldAttacks(body);
+  expect(all.length).toBeGreaterThan(500);
+  const faults: string[] = [];
+  for (const attack of chosen(all)) {
+    const run = async (size: number) => (await post(attack.path, attack.body(size))).ms;
+    const { ms, value } = await post(attack.path, attack.body(SIZE));
+    const place = `${attack.kind} ${attack.field}`;
+    if (value.status >= 500) faults.push(`${place}: ${value.status}`);
+    if (ms > AT_MOST_MS) faults.push(`${place}: ${Math.round(ms)} ms`);
+    // What is cheap at this size is cheap at thirty times that.
+    const growth = ms > 60 ? await superlinearity(run, SIZE) : undefined;
+    if (growth !== undefined) faults.push(`${place}: ${growth}`);
+  }
+  expect(faults).toEqual([]);
+});
+
+it("a body of a million items is refused before anything is made of it, a ConfigMap and a Secret of a mebibyte are taken (security book 46)", async () => {
+  const { ms, value } = await post(KEYS, `{"spec":{"groups":[${Array(1_000_000).fill(1).join(",")}]}}`);
+  expect([value.status, value.body.message]).toEqual([
+    400,
+    expect.stringContaining("more than 150000 members and items"),
+  ]);
+  expect(ms).toBeLessThan(AT_MOST_MS);
+  const large = { metadata: { name: "large" }, data: { a: "x".repeat(1_000_000) } };
+  const many = {
+    metadata: { name: "many" },
+    data: Object.fromEntries(texts(40_000).map((name) => [name, "0123456789"])),
+  };
+  const secret = { metadata: { name: "large" }, data: { a: Buffer.alloc(750_000).toString("base64") } };
+  expect((await post("/api/v1/namespaces/default/configmaps", large)).value.status).toBe(201);
+  expect((await post("/api/v1/namespaces/default/configmaps", many)).value.status).toBe(201);
+  expect((await post("/api/v1/namespaces/default/secrets", secret)).value.status).toBe(201);
+  const members = Array.from({ length: 5_000 }, (_, at) => ({
+    kind: "User",
+    group: "storage.postern",
+    name: `m-${at}`,
+    clusterRole: "project-admin",
+  }));
+  const project = { metadata: { name: "large" }, spec: { members } };
+  expect((await post(`${API}/projects`, project)).value.status).toBe(201);
+});
+
+it("a key whose scope is too large is refused with the field (security book 46)", async () => {
+  const scope = { projects: texts(6_000).map((project) => ({ project })) };
+  const { value } = await post(KEYS, { metadata: { name: "large" }, spec: { user: "good", scope } });
+  expect([value.status, value.body.details.causes[0].field]).toEqual([422, "spec.scope"]);
+});
+
+it("says in its metrics and its log when it stood still for work, and never did so for a second", async () => {
+  const { text } = await server.send("/metrics", { key: server.admin });
+  const figure = (what: string) => Number(new RegExp(`stall_seconds_${what}\\} (\\d+)`).exec(text)?.[1] ?? 0);
+  expect(text).toContain("# TYPE apiserver_event_loop_stall_seconds histogram");
+  // The machine may stop any process for a while: one stall may be of that.
+  expect(figure('count{cause="work"') - figure('bucket{le="2.5",cause="work"')).toBeLessThanOrEqual(1);
+});
+
+function chosen(all: readonly FieldAttack[]): readonly FieldAttack[] {
+  if (fields >= all.length) return all;
+  let state = seed;
+  const next = (): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return state / 0x80000000;
+  };
+  return Array.from({ length: fields }, () => all[Math.floor(next() * all.length)]).filter(
+    (attack) => attack !== undefined,
+  );
+}
+
+function nested(text: string, levels: number): string {
+  return levels === 0 ? text : JSON.stringify([nested(text, levels - 1)]);
+}
