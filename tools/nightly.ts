@@ -120,6 +120,18 @@ const RUNS: readonly Run[] = [
     paths: ["test/attacks/malformed-bodies.test.ts"],
     environment: { POSTERN_MALFORMED_BODIES: 30_000, POSTERN_PROPERTY_SEED: seed },
   },
+  {
+    name: "fuzz of every edge",
+    project: "system",
+    paths: ["test/attacks/fuzz.test.ts"],
+    environment: { FUZZ_CASES: 20_000, FUZZ_SEED: seed },
+  },
+  {
+    name: "attacks on every field of every kind",
+    project: "system",
+    paths: ["test/attacks/linear-work.test.ts"],
+    environment: { ATTACK_FIELDS: 100_000, ATTACK_SEED: seed },
+  },
 ];
 
 const words = process.argv.slice(2);

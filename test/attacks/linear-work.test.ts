@@ -15,9 +15,15 @@ const fields = Number(process.env["ATTACK_FIELDS"] ?? 40);
 let server: AttackedServer;
 beforeAll(async () => {
   server = await startAttackedServer();
+  const made = await server.send(SECRETS, {
+    key: server.admin,
+    body: { metadata: { name: "attack" }, data: { a: "YQ==" } },
+  });
+  if (made.status !== 201) throw new Error(made.text);
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
+const SECRETS = "/api/v1/namespaces/default/secrets";
 const JSON_PATCH = "application/json-patch+json";
 const MERGE_PATCH = "application/merge-patch+json";
 const APPLY = "application/apply-patch+yaml";
@@ -41,7 +47,11 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
     ["dots in a description", KEYS, (size) => key({ description: `${".".repeat(size)}x` })],
     ["stars in a path of a role", ROLES, (size) => role({ nonResourceURLs: [`/${"*".repeat(size)}x*`] })],
     ["many paths in a role", ROLES, (size) => role({ nonResourceURLs: texts(size / 10).map((name) => `/${name}*`) })],
-    ["empty rules in a role", ROLES, (size) => ({ metadata: { name: "a" }, rules: Array(size / 3).fill({}) })],
+    [
+      "empty rules in a role",
+      ROLES,
+      (size) => ({ metadata: { name: "a" }, rules: Array(Math.floor(size / 3)).fill({}) }),
+    ],
     [
       "four lists in a rule, which multiply",
       ROLES,
@@ -98,10 +108,10 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
     [
       "an apply of lists",
       APPLY,
-      (size) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "attack", finalizers: texts(size / 10) } }),
+      (size) => ({ apiVersion: "v1", kind: "Secret", metadata: { name: "attack", finalizers: texts(size / 10) } }),
     ],
     ["YAML with dashes", APPLY, (size) => `a: ${"- ".repeat(Math.min(size, 900))}x`],
-    ["YAML with lines", APPLY, (size) => `apiVersion: v1\nkind: ConfigMap\ndata:\n  ${"\n ".repeat(size / 2)}x\nb`],
+    ["YAML with lines", APPLY, (size) => `apiVersion: v1\nkind: Secret\ndata:\n  ${"\n ".repeat(size / 2)}x\nb`],
     ["YAML with quotes", APPLY, (size) => `a: "${"\\n".repeat(size / 2)}`],
     [
       "YAML with anchors",
@@ -109,7 +119,7 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
       (size) => Array.from({ length: size / 12 }, (_, at) => `a${at}: &b${at} 1`).join("\n"),
     ],
   ])("as %s costs little", async (_what, type, body) => {
-    const path = "/api/v1/namespaces/default/configmaps/attack?fieldManager=a";
+    const path = `${SECRETS}/attack?fieldManager=a`;
     const text = (size: number) => {
       const made = body(size);
       return typeof made === "string" ? made : JSON.stringify(made);
@@ -130,7 +140,7 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
     ["slashes", `/${"/".repeat(15_000)}`],
   ])("%s in a query costs little", async (_what, query) => {
     const { ms, value } = await costOf(server.process.pid, () =>
-      server.send(`/api/v1/namespaces/default/configmaps?${query}`, { key: server.admin }),
+      server.send(`${SECRETS}?${query}`, { key: server.admin }),
     );
     expect(value.status).toBeLessThan(500);
     expect(ms).toBeLessThan(AT_MOST_MS);
@@ -161,25 +171,22 @@ it(`no field of any kind is worked on for longer than its length allows: ${field
     const growth = ms > 60 ? await superlinearity(run, SIZE) : undefined;
     if (growth !== undefined) faults.push(`${place}: ${growth}`);
   }
-  expect(faults).toEqual([]);
+  expect(faults.join("\n")).toBe("");
 });
 
-it("a body of a million items is refused before anything is made of it, a ConfigMap and a Secret of a mebibyte are taken (security book 46)", async () => {
+it("a body of a million items is refused before anything is made of it, Secrets of a mebibyte and projects of 5,000 members are taken (security book 46)", async () => {
   const { ms, value } = await post(KEYS, `{"spec":{"groups":[${Array(1_000_000).fill(1).join(",")}]}}`);
   expect([value.status, value.body.message]).toEqual([
     400,
     expect.stringContaining("more than 150000 members and items"),
   ]);
   expect(ms).toBeLessThan(AT_MOST_MS);
-  const large = { metadata: { name: "large" }, data: { a: "x".repeat(1_000_000) } };
+  const large = { metadata: { name: "large" }, data: { a: Buffer.alloc(750_000).toString("base64") } };
   const many = {
     metadata: { name: "many" },
-    data: Object.fromEntries(texts(40_000).map((name) => [name, "0123456789"])),
+    data: Object.fromEntries(texts(40_000).map((name) => [name, "MDEyMzQ1Njc4"])),
   };
-  const secret = { metadata: { name: "large" }, data: { a: Buffer.alloc(750_000).toString("base64") } };
-  expect((await post("/api/v1/namespaces/default/configmaps", large)).value.status).toBe(201);
-  expect((await post("/api/v1/namespaces/default/configmaps", many)).value.status).toBe(201);
-  expect((await post("/api/v1/namespaces/default/secrets", secret)).value.status).toBe(201);
+  for (const secret of [large, many]) expect((await post(SECRETS, secret)).value.status).toBe(201);
   const members = Array.from({ length: 5_000 }, (_, at) => ({
     kind: "User",
     group: "storage.postern",
