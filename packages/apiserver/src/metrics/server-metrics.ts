@@ -23,7 +23,6 @@ export type ServerMetrics = {
   watchTerminated(group: string, resource: string, scope: string): void;
   /** Shows how much waits for the clients of watches. */
   followBacklog(backlog: { readonly bytes: number }): void;
-  followFairShares(shares: Pick<FairShares, "state">): void;
   readonly stalls: StallWatch;
   watchEvent(group: string, version: string, resource: string, count?: number): void;
   authentication(result: AuthenticationResult, seconds: number): void;
