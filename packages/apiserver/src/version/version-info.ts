@@ -15,6 +15,8 @@ export type VersionInfo = {
   readonly goVersion: string;
   readonly compiler: string;
   readonly platform: string;
+  /** The version of the product, for clients that compare it. Kubernetes has no such member. */
+  readonly version?: string;
 };
 
 /** Throws ApiError 405 for anything but reading. */

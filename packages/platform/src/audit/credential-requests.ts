@@ -14,6 +14,8 @@ type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate"]);
 /** Resources of the platform whose bodies hold keys. */
 const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "selves"]);
+/** Resources of the platform whose bodies are secret as a whole. */
+const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
 /** What is asked behind a proxy is not known here, so that it is taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
@@ -64,6 +66,7 @@ export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "fin
     if (PROXIES.test(path)) return nothing;
     const byDefault = redactionByDefault(info);
     if (byDefault !== undefined) return byDefault;
+    if (apiGroup === groups.managementGroup && SECRETS.has(resource)) return nothing;
     const isOurs = apiGroup === groups.managementGroup || apiGroup === groups.storageGroup;
     return isOurs && (KEYS.has(resource) || ISSUING.has(subresource)) ? ofKeys : ofOthers;
   };

@@ -11,6 +11,8 @@ const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 const INSTANCES = ["virtualclusterinstances", "spaceinstances"];
 
+const RESTRICTED = INSTANCES.map((resource) => `${resource}/restricted`);
+
 /** What load balancers probe, and clients read before they have a key; as `system:public-info-viewer` in Kubernetes. */
 const PUBLIC_PATHS = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
@@ -54,7 +56,11 @@ const authenticatedRules = (names: PlatformNames): readonly JsonObject[] => [
 
 /** Evaluated in the project's namespace, and for the project of that name: membership binds to both. */
 const projectViewerRules = ({ managementGroup }: PlatformNames): readonly JsonObject[] => [
-  { verbs: READ, apiGroups: [managementGroup], resources: ["projects", "projects/clusters", ...INSTANCES] },
+  {
+    verbs: READ,
+    apiGroups: [managementGroup],
+    resources: ["projects", "projects/clusters", "projects/templates", ...INSTANCES],
+  },
   { verbs: READ, apiGroups: ["", "events.k8s.io"], resources: ["events"] },
   { verbs: ["get"], apiGroups: [""], resources: ["namespaces"] },
 ];
@@ -69,6 +75,9 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   ...projectUserRules(names),
   { verbs: ["update", "patch"], apiGroups: [names.managementGroup], resources: ["projects"] },
   { verbs: WRITE, apiGroups: [names.managementGroup], resources: INSTANCES },
+  // Asked by the original command line before it creates one without a template.
+  { verbs: ["create"], apiGroups: [names.managementGroup], resources: RESTRICTED },
+  { verbs: [...READ, ...WRITE, "use"], apiGroups: [names.managementGroup], resources: ["projectsecrets"] },
   { verbs: ["get"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/accesskey"] },
   {
     verbs: ["get", "create"],

@@ -34,7 +34,7 @@ describe("what a caller is told", () => {
     expect(told.resourceRules).toContainEqual({
       verbs: ["get", "list", "watch"],
       apiGroups: [managementGroup],
-      resources: ["projects", "projects/clusters", "virtualclusterinstances", "spaceinstances"],
+      resources: ["projects", "projects/clusters", "projects/templates", "virtualclusterinstances", "spaceinstances"],
       resourceNames: [],
     });
     expect(told.resourceRules).toContainEqual(

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { AccessKeyRule, AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
-import { insideClusterRole } from "./inside-groups.ts";
+import { insideClusterRoles } from "./inside-groups.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { inScope } from "./scope.ts";
 import {
@@ -100,9 +100,9 @@ describe("security book 7: a right is had by the exact name", () => {
   it("of the user to whom a role inside is given", () => {
     const rule = { users: [NAME], teams: [], clusterRole: "edit" };
     const sources = memorySources(world({ instances: [instanceWith({ extraAccessRules: [rule] })] }));
-    const roleOf = (name: string) => insideClusterRole(asUser(name), { project: "a", virtualCluster: "v1" }, sources);
-    expect(roleOf(NAME)).toBe("edit");
-    expect(ALIKE.map(roleOf)).toEqual(ALIKE.map(() => undefined));
+    const roleOf = (name: string) => insideClusterRoles(asUser(name), { project: "a", virtualCluster: "v1" }, sources);
+    expect(roleOf(NAME)).toEqual(["edit"]);
+    expect(ALIKE.map(roleOf)).toEqual(ALIKE.map(() => []));
   });
 });
 

@@ -164,7 +164,7 @@ describe("lists", () => {
     await putInstance("p-b/v1", {});
     await putInstance("p-b/v2", { owner: { user: "adam" } });
     await putInstance("p-b/v3", { access: [{ verbs: ["get"], users: ["adam"] }] });
-    expect((await list("projects", adam)).names).toEqual(["a"]);
+    expect((await list("projects", adam)).names).toEqual(["a", "b"]);
     expect((await list("virtualclusterinstances", adam)).names).toEqual(["p-a/v1", "p-b/v2", "p-b/v3"]);
     expect((await list("virtualclusterinstances", adam, { namespace: "p-b" })).names).toEqual(["p-b/v2", "p-b/v3"]);
     expect((await list("virtualclusterinstances", admin)).names).toHaveLength(4);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { insideClusterRole, insideGroups, insideIdentity } from "./inside-groups.ts";
+import { insideClusterRoles, insideGroups, insideIdentity } from "./inside-groups.ts";
 import { admin, instanceWith, memorySources, type Project, userInfo, world } from "./testing/memory-world.ts";
 
 const project: Project = {
@@ -21,30 +21,44 @@ const instance = instanceWith({
 const sources = memorySources(world({ projects: [project], instances: [instance] }));
 const place = { project: "a", virtualCluster: "v1" };
 
-describe("the ClusterRole inside", () => {
+describe("the ClusterRoles inside", () => {
   test.each([
-    ["ines", [], "cluster-admin"],
-    ["adam", [], "cluster-admin"],
-    ["lena", ["leads"], "cluster-admin"],
-    ["paul", ["devs"], "edit"],
-    ["paul", ["devs", "auditors"], "view"],
-    ["vera", [], "deployer"],
-    ["otto", ["auditors"], "view"],
-    ["carl", [], undefined],
-  ])("%s in %j: %s", (who, teams, role) => {
-    expect(insideClusterRole(userInfo(who, ...teams), place, sources)).toBe(role);
+    ["ines", [], ["cluster-admin"]],
+    ["adam", [], ["cluster-admin"]],
+    ["lena", ["leads"], ["cluster-admin"]],
+    ["paul", ["devs"], ["edit"]],
+    ["paul", ["devs", "auditors"], ["edit", "view"]],
+    ["vera", [], ["view", "deployer"]],
+    ["otto", ["auditors"], ["view"]],
+    ["carl", [], []],
+  ])("%s in %j: %j", (who, teams, roles) => {
+    expect(insideClusterRoles(userInfo(who, ...teams), place, sources)).toEqual(roles);
   });
 
   test("administrators of the platform are administrators inside", () => {
-    expect(insideClusterRole(admin, place, sources)).toBe("cluster-admin");
+    expect(insideClusterRoles(admin, place, sources)).toEqual(["cluster-admin"]);
   });
 
   test("of a space is told by the space", () => {
     const space = { ...instance, resource: "spaceinstances" as const, name: "s1", owner: { user: "sam", team: "" } };
     const withSpace = memorySources(world({ projects: [project], instances: [instance, space] }));
-    expect(insideClusterRole(userInfo("sam"), { project: "a", space: "s1" }, withSpace)).toBe("cluster-admin");
-    expect(insideClusterRole(userInfo("ines"), { project: "a", space: "s1" }, withSpace)).toBeUndefined();
-    expect(insideClusterRole(userInfo("adam"), { project: "a", space: "v1" }, withSpace)).toBeUndefined();
+    expect(insideClusterRoles(userInfo("sam"), { project: "a", space: "s1" }, withSpace)).toEqual(["cluster-admin"]);
+    expect(insideClusterRoles(userInfo("ines"), { project: "a", space: "s1" }, withSpace)).toEqual([]);
+    expect(insideClusterRoles(userInfo("adam"), { project: "a", space: "v1" }, withSpace)).toEqual([]);
+  });
+
+  test.each([
+    ["postern-cluster-space-admin", ["admin"]],
+    ["postern-cluster-space-default", ["edit"]],
+    ["other-cluster-space-admin", ["other-cluster-space-admin"]],
+  ])("that the original command line names %s are %j", (clusterRole, roles) => {
+    const rule = { users: ["carl"], teams: [], clusterRole };
+    const shared = memorySources(
+      world({ projects: [project], instances: [{ ...instance, extraAccessRules: [rule] }] }),
+    );
+    expect(insideClusterRoles(userInfo("carl"), place, shared)).toEqual(roles);
+    // Nothing that a rule gives takes away what the project gives.
+    expect(insideClusterRoles(userInfo("vera"), place, shared)).toEqual(["view"]);
   });
 
   test("of a rule that names none is none", () => {
@@ -52,13 +66,13 @@ describe("the ClusterRole inside", () => {
     const sources = memorySources(
       world({ projects: [project], instances: [{ ...instance, extraAccessRules: [unnamed] }] }),
     );
-    expect(insideClusterRole(userInfo("carl"), place, sources)).toBeUndefined();
-    expect(insideClusterRole(userInfo("vera"), place, sources)).toBe("view");
+    expect(insideClusterRoles(userInfo("carl"), place, sources)).toEqual([]);
+    expect(insideClusterRoles(userInfo("vera"), place, sources)).toEqual(["view"]);
   });
 
   test("nobody is anything in an instance that is not there", () => {
-    expect(insideClusterRole(userInfo("adam"), { project: "a", virtualCluster: "gone" }, sources)).toBeUndefined();
-    expect(insideClusterRole(userInfo("adam"), { project: "b", virtualCluster: "v1" }, sources)).toBeUndefined();
+    expect(insideClusterRoles(userInfo("adam"), { project: "a", virtualCluster: "gone" }, sources)).toEqual([]);
+    expect(insideClusterRoles(userInfo("adam"), { project: "b", virtualCluster: "v1" }, sources)).toEqual([]);
   });
 });
 

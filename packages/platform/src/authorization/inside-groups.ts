@@ -1,4 +1,4 @@
-// As whom a caller appears inside a virtual cluster: its own name and groups, and one group that stands for its role there.
+// As whom a caller appears inside a virtual cluster: its own name and groups, and one group for each role that it has there.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -6,6 +6,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { PROJECT_ADMIN, PROJECT_USER, PROJECT_VIEWER } from "./built-in-roles.ts";
 import { isListed, isOwner } from "./caller.ts";
 import type { InstanceFacts } from "./instance-facts.ts";
+import { insideRoleOf } from "./original-roles.ts";
 import { projectRolesOf } from "./owner-rights.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
@@ -42,10 +43,9 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
     const target = { group: sources.names.managementGroup, resource };
     throw forbiddenRequestError(target, name, "this user name means something else inside");
   }
-  const role = insideClusterRole(user, place, sources);
+  const roles = insideClusterRoles(user, place, sources).map(sources.names.insideRoleGroup);
   const own = user.groups.filter((group) => group !== "" && !isReserved(group) && !standsForRole(group, sources.names));
-  const groups = role === undefined ? own : [...own, sources.names.insideRoleGroup(role)];
-  return { name: user.name, groups: [...new Set(groups)] };
+  return { name: user.name, groups: [...new Set([...own, ...roles])] };
 }
 
 /** Each opens what those before it open. */
@@ -63,6 +63,7 @@ export function isKeptInside(
   const highest = Math.max(-1, ...now.groups.map(rankOf));
   const isKept = (group: string): boolean => {
     const rank = rankOf(group);
+    if (group.startsWith(prefix) && highest === ROLES_IN_ORDER.length - 1) return true;
     return now.groups.includes(group) || (rank >= 0 && rank <= highest);
   };
   return now.name === then.name && then.groups.every(isKept);
@@ -75,22 +76,28 @@ export const insideGroups = (user: UserInfo, place: InstancePlace, sources: Insi
 /** A group of that name that came along with the caller would be a role that nobody here has given. */
 const standsForRole = (group: string, names: PlatformNames): boolean => group.startsWith(names.insideRoleGroup(""));
 
-/** The ClusterRole that the caller has inside; undefined when nothing gives one. */
-export function insideClusterRole(
+/** The ClusterRoles that the caller has inside: those of its project and of every rule that lists it add up. */
+export function insideClusterRoles(
   user: UserInfo,
   place: InstancePlace,
   { names, projects, instances }: InsideSources,
-): string | undefined {
+): readonly string[] {
   const { project } = place;
   const { resource, name } = instanceAt(place);
   const instance = instances.get(resource, names.projectNamespace(project), name);
   // What is not there has nobody inside.
-  if (instance === undefined) return undefined;
+  if (instance === undefined) return [];
   const roles = projectRolesOf(user, projects.get(project), names);
   const isAdmin = user.groups.includes(names.adminsGroup) || roles.includes(names.role(PROJECT_ADMIN));
-  if (isAdmin || isOwner(user, instance.owner, names)) return "cluster-admin";
-  const extra = instance.extraAccessRules.find((rule) => rule.clusterRole !== "" && isListed(user, rule, names));
-  if (extra !== undefined) return extra.clusterRole;
-  if (roles.includes(names.role(PROJECT_USER))) return "edit";
-  return roles.includes(names.role(PROJECT_VIEWER)) ? "view" : undefined;
+  if (isAdmin || isOwner(user, instance.owner, names)) return ["cluster-admin"];
+  const extra = instance.extraAccessRules
+    .filter((rule) => rule.clusterRole !== "" && isListed(user, rule, names))
+    .map((rule) => insideRoleOf(rule.clusterRole, names));
+  const all = new Set([...projectRolesInside(roles, names), ...extra]);
+  return all.has("cluster-admin") ? ["cluster-admin"] : [...all];
+}
+
+function projectRolesInside(roles: readonly string[], names: PlatformNames): readonly string[] {
+  if (roles.includes(names.role(PROJECT_USER))) return ["edit"];
+  return roles.includes(names.role(PROJECT_VIEWER)) ? ["view"] : [];
 }

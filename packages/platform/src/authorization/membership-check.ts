@@ -6,6 +6,7 @@ import type { EscalationCheck } from "@postern/apiserver/builtin/rbac/escalation
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { PlatformNames } from "../platform-names.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
+import { projectRoleOf } from "./original-roles.ts";
 import { readProjectFact } from "./project-facts.ts";
 
 /** Throws 403 for a ClusterRole that the caller neither holds in the project nor may `bind`; `old` on an update. */
@@ -38,7 +39,8 @@ function grantsOf(project: KubeObject, names: PlatformNames): readonly Membershi
   const { owner, members } = readProjectFact(project);
   const asAdmin = (kind: string, name: string): readonly MembershipGrant[] =>
     name === "" ? [] : [{ kind, name, clusterRole: names.role(PROJECT_ADMIN) }];
-  return [...members, ...asAdmin("User", owner.user), ...asAdmin("Team", owner.team)];
+  const roles = members.map((member) => ({ ...member, clusterRole: projectRoleOf(member.clusterRole, names) }));
+  return [...roles, ...asAdmin("User", owner.user), ...asAdmin("Team", owner.team)];
 }
 
 /** The RoleBinding that a membership stands for, as far as the check looks at one: its role and its namespace. */

@@ -9,7 +9,8 @@ import { asksAboutOthers } from "./asks-about-others.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
-import type { InstanceAccess, InstanceFact, InstanceFacts } from "./instance-facts.ts";
+import type { ExtraAccessRule, InstanceAccess, InstanceFact, InstanceFacts } from "./instance-facts.ts";
+import { projectRoleOf } from "./original-roles.ts";
 import type { ProjectFact, ProjectFacts, ProjectMember } from "./project-facts.ts";
 import type { TargetedRequest } from "./request-target.ts";
 
@@ -45,6 +46,8 @@ export function ownerRight(user: UserInfo, request: TargetedRequest, sources: Ow
   if (project !== undefined) {
     const right = projectRight(user, request, project, projects.get(project), sources);
     if (right !== undefined) return right;
+    const guest = guestRight(user, request, sources);
+    if (guest !== undefined) return guest;
   }
   if (request.apiGroup !== names.managementGroup || request.name === "") return undefined;
   const { resource, namespace, name } = request;
@@ -93,7 +96,9 @@ export function projectRight(
 /** The ClusterRoles that somebody has in a project, the owner's first. */
 export function projectRolesOf(user: UserInfo, fact: ProjectFact | undefined, names: PlatformNames): readonly string[] {
   if (fact === undefined) return [];
-  const roles = fact.members.filter((member) => isMember(user, member, names)).map(({ clusterRole }) => clusterRole);
+  const roles = fact.members
+    .filter((member) => isMember(user, member, names))
+    .map(({ clusterRole }) => projectRoleOf(clusterRole, names));
   return isOwner(user, fact.owner, names) ? [names.role(PROJECT_ADMIN), ...roles] : roles;
 }
 
@@ -118,8 +123,61 @@ export function instanceRight(
     return { code: "instance-owner", reason: `owns ${namespace}/${name}` };
   }
   const at = fact.access.findIndex((access) => accessOpens(access, request) && isListed(user, access, names));
-  return at < 0 ? undefined : { code: "instance-access", reason: `is in spec.access[${at}] of ${namespace}/${name}` };
+  if (at >= 0) return { code: "instance-access", reason: `is in spec.access[${at}] of ${namespace}/${name}` };
+  if (!opensToGuest(request)) return undefined;
+  const rule = fact.extraAccessRules.findIndex((extra) => givesRole(user, extra, names));
+  if (rule < 0) return undefined;
+  return { code: "instance-access", reason: `is in spec.extraAccessRules[${rule}] of ${namespace}/${name}` };
 }
+
+const givesRole = (user: UserInfo, rule: ExtraAccessRule, names: PlatformNames): boolean =>
+  rule.clusterRole !== "" && isListed(user, rule, names);
+
+export const GUEST_VERBS: readonly string[] = ["get", "list", "watch", "use"];
+
+/** Whoever has a role inside finds the instance, and gets in. */
+const opensToGuest = ({ verb, subresource }: TargetedRequest): boolean =>
+  subresource === "" ? GUEST_VERBS.includes(verb) : subresource === "kubeconfig" && verb === "create";
+
+/** The parts of a project that clients read on the way to an instance in it. */
+export const GUEST_PARTS: readonly string[] = ["", "clusters", "templates"];
+
+/** Whoever may use an instance sees its project: clients look it up there. */
+export function guestRight(
+  user: UserInfo,
+  request: TargetedRequest,
+  { names, instances }: Pick<OwnerRightsSources, "names" | "instances">,
+): Right | undefined {
+  const { apiGroup, resource, namespace, name, verb, subresource } = request;
+  const isProject = apiGroup === names.managementGroup && resource === "projects" && namespace === "";
+  if (
+    !isProject ||
+    verb !== "get" ||
+    !GUEST_PARTS.includes(subresource) ||
+    !isGuestOf(user, name, { names, instances })
+  ) {
+    return undefined;
+  }
+  return { code: "instance-access", reason: `may use an instance of project ${name}` };
+}
+
+/** Whether the user owns an instance of the project, or is listed to use one. */
+export function isGuestOf(
+  user: UserInfo,
+  project: string,
+  { names, instances }: Pick<OwnerRightsSources, "names" | "instances">,
+): boolean {
+  for (const resource of ["virtualclusterinstances", "spaceinstances"] as const) {
+    for (const [, fact] of instances.entries(resource, names.projectNamespace(project))) {
+      if (isOwner(user, fact.owner, names) || fact.extraAccessRules.some((rule) => givesRole(user, rule, names)))
+        return true;
+      if (fact.access.some((access) => mayUse(access) && isListed(user, access, names))) return true;
+    }
+  }
+  return false;
+}
+
+const mayUse = ({ verbs }: InstanceAccess): boolean => verbs.includes("use") || verbs.includes("*");
 
 /** Everything but the status, which says what the platform has done. */
 const opensToOwner = ({ verb, subresource }: TargetedRequest): boolean => {

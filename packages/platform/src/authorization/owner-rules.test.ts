@@ -68,7 +68,7 @@ describe("a member of a project", () => {
   test.each<[what: string, given: object, onProject: readonly string[] | undefined]>([
     ["projects", { resources: ["projects"] }, ["projects"]],
     ["what lies below projects", { resources: ["projects/clusters", "secrets"] }, ["projects/clusters"]],
-    ["everything", { resources: ["*"] }, ["projects", "projects/clusters"]],
+    ["everything", { resources: ["*"] }, ["projects", "projects/clusters", "projects/templates"]],
     ["every group", { apiGroups: ["*"], resources: ["projects"] }, ["projects"]],
     ["another group", { apiGroups: ["other"], resources: ["projects"] }, undefined],
     ["other resources", { resources: ["users", "myprojects/x", "x/projects/"] }, undefined],

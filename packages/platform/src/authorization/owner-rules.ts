@@ -5,7 +5,14 @@ import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-ru
 import { isListed, isOwner } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
 import type { InstanceFact } from "./instance-facts.ts";
-import { clusterRoleRules, type OwnerRightsSources, projectRolesOf } from "./owner-rights.ts";
+import {
+  clusterRoleRules,
+  GUEST_PARTS,
+  GUEST_VERBS,
+  isGuestOf,
+  type OwnerRightsSources,
+  projectRolesOf,
+} from "./owner-rights.ts";
 
 type RulesSources = Pick<OwnerRightsSources, "names" | "projects" | "instances"> & {
   readonly rbac: OwnerRightsSources["roles"];
@@ -25,9 +32,10 @@ export function ownerRules(user: UserInfo, namespace: string, sources: RulesSour
       instanceRules(user, resource, name, fact, sources),
     ),
   );
-  const onProjects = [...projects.entries()].flatMap(([name]) =>
-    memberRules(user, name, sources).flatMap((rule) => projectObjectRule(rule, name, sources)),
-  );
+  const onProjects = [...projects.entries()].flatMap(([name]) => [
+    ...memberRules(user, name, sources).flatMap((rule) => projectObjectRule(rule, name, sources)),
+    ...guestRules(user, name, sources),
+  ]);
   return [...ownRules(user, sources), ...inProject, ...onInstances, ...onProjects];
 }
 
@@ -39,16 +47,23 @@ function projectObjectRule(rule: PolicyRule, project: string, { names }: RulesSo
   if (!rule.apiGroups.includes(names.managementGroup) && !rule.apiGroups.includes("*")) return [];
   if (rule.resourceNames.length > 0 && !rule.resourceNames.includes(project)) return [];
   const resources = rule.resources.includes("*")
-    ? ["projects", "projects/clusters"]
+    ? ["projects", "projects/clusters", "projects/templates"]
     : rule.resources.filter((resource) => resource === "projects" || resource.startsWith("projects/"));
   return resources.length === 0 ? [] : [managed(names.managementGroup, rule.verbs, resources, project)];
+}
+
+/** What whoever may use an instance of a project sees of the project. */
+function guestRules(user: UserInfo, project: string, sources: RulesSources): readonly PolicyRule[] {
+  if (!isGuestOf(user, project, sources)) return [];
+  const parts = GUEST_PARTS.map((part) => (part === "" ? "projects" : `projects/${part}`));
+  return [managed(sources.names.managementGroup, ["get"], parts, project)];
 }
 
 function instanceRules(
   user: UserInfo,
   resource: InstanceResource,
   name: string,
-  { owner, access }: InstanceFact,
+  { owner, access, extraAccessRules }: InstanceFact,
   { names }: RulesSources,
 ): readonly PolicyRule[] {
   const withSubresources = (list: readonly string[]) => list.map((subresource) => `${resource}/${subresource}`);
@@ -68,7 +83,14 @@ function instanceRules(
         ...(below.length === 0 || verbs.length === 0 ? [] : [managed(names.managementGroup, verbs, below, name)]),
       ];
     });
-  return [...owned, ...granted];
+  const hasRole = extraAccessRules.some((rule) => rule.clusterRole !== "" && isListed(user, rule, names));
+  const asGuest = hasRole
+    ? [
+        managed(names.managementGroup, GUEST_VERBS, [resource], name),
+        managed(names.managementGroup, ["create"], withSubresources(["kubeconfig"]), name),
+      ]
+    : [];
+  return [...owned, ...granted, ...asGuest];
 }
 
 /** The caller's own user and teams, as far as its groups name them. */

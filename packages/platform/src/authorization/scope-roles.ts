@@ -33,7 +33,9 @@ function platformCliOpens(role: ScopeRole, inner: TargetedRequest, { names, user
   const { resource, subresource, namespace, name } = inner;
   if (!isGetOfManaged(inner, names)) return false;
   if (resource === "projects") {
-    return (subresource === "" || subresource === "clusters") && includesProject(role, name);
+    return (
+      (subresource === "" || subresource === "clusters" || subresource === "templates") && includesProject(role, name)
+    );
   }
   if (subresource !== "") return false;
   if (isInstanceResource(resource)) return includesInstance(role, namespace, name, names);

@@ -11,7 +11,16 @@ import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { type FilteredResource, isInstanceResource } from "./filtered-resources.ts";
 import { createOpenNames, KnownOpenNames } from "./open-names.ts";
-import { identityRight, instanceRight, ownRight, projectRight, projectRolesOf, type Right } from "./owner-rights.ts";
+import {
+  guestRight,
+  identityRight,
+  instanceRight,
+  isGuestOf,
+  ownRight,
+  projectRight,
+  projectRolesOf,
+  type Right,
+} from "./owner-rights.ts";
 import { getRequest, managementRequest, type TargetedRequest } from "./request-target.ts";
 import { inScope } from "./scope.ts";
 
@@ -43,7 +52,9 @@ export function createVisibility(sources: DecisionSources): Visibility {
   /** What opens one object alone: as it says of itself, so that an event is judged by the state that it shows. */
   const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Right | undefined => {
     const { resource, name } = request;
-    if (resource === "projects") return projectRight(user, request, name, projects.of(object), ownership);
+    if (resource === "projects") {
+      return projectRight(user, request, name, projects.of(object), ownership) ?? guestRight(user, request, sources);
+    }
     if (isInstanceResource(resource)) return instanceRight(user, request, instances.of(object), names);
     return ownRight(user, request, names);
   };
@@ -58,6 +69,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
     const sawAll = seesAll();
     const isUnscoped = key?.restrictions === undefined;
     const opened = new KnownOpenNames((namespace) => openNames(user, resource, namespace));
+    const guests = resource === "projects" && !sawAll ? new GuestProjects(user, sources) : undefined;
     let { version: rolesVersion } = rbac;
     let { version: projectsVersion } = projects;
 
@@ -109,7 +121,7 @@ export function createVisibility(sources: DecisionSources): Visibility {
       isOutdated() {
         const now = keyStanding(subject, keys);
         if (!now.good || !opensTheSame(now.key, key)) return true;
-        return rolesChanged() || membershipsChanged();
+        return rolesChanged() || membershipsChanged() || guests?.haveChanged() === true;
       },
     };
   };
@@ -123,6 +135,30 @@ export function createVisibility(sources: DecisionSources): Visibility {
     follow,
     visibleTo: (subject, resource) => follow(subject, resource).visible,
   };
+}
+
+/** The projects that a user sees for its instances in them, for as long as a watch lasts. */
+class GuestProjects {
+  readonly #find: () => ReadonlySet<string>;
+  readonly #instances: Pick<DecisionSources["instances"], "version">;
+  #version: number;
+  #known: ReadonlySet<string>;
+
+  constructor(user: UserInfo, sources: DecisionSources) {
+    const { projects, instances } = sources;
+    this.#find = () =>
+      new Set([...projects.entries()].map(([name]) => name).filter((name) => isGuestOf(user, name, sources)));
+    this.#instances = instances;
+    this.#version = instances.version;
+    this.#known = this.#find();
+  }
+
+  haveChanged(): boolean {
+    if (this.#instances.version === this.#version) return false;
+    this.#version = this.#instances.version;
+    const now = this.#find();
+    return now.size !== this.#known.size || [...now].some((name) => !this.#known.has(name));
+  }
 }
 
 /** A key's record also changes when it is used, which changes nothing that it opens. */

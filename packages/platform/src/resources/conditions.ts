@@ -8,6 +8,7 @@ const conditionFields = s.object({
   type: s.string().required().describe("What the condition is about, in CamelCase."),
   status: s.string().required().describe("Whether it holds: True, False or Unknown."),
   lastTransitionTime: s.timestamp().describe("When the status last changed."),
+  severity: s.string().describe("How bad it is that the condition does not hold: Error, Warning or Info."),
   reason: s.string().describe("The cause of the last change, in one CamelCase word."),
   message: s.string().describe("The cause of the last change, for people to read."),
 });

@@ -41,8 +41,10 @@ import type { ObjectLookup } from "./object-lookup.ts";
 import { ownSelfSubjectAccessReviews } from "./own-access-reviews.ts";
 import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import type { RecordKeyEvent } from "./owned-access-keys/key-events.ts";
+import { projectSecrets } from "./project-secrets/index.ts";
 import { type ProjectsDeps, projects } from "./projects/index.ts";
 import { type SelvesDependencies, selves } from "./selves/index.ts";
+import { sharedSecrets } from "./shared-secrets/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { teams } from "./teams/index.ts";
 import { users } from "./users/index.ts";
@@ -98,6 +100,8 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     selves({ ...deps, identityOf }),
     ownSelfSubjectAccessReviews(deps),
     accessKeys(deps),
+    projectSecrets(deps),
+    sharedSecrets(deps),
 
     namespaces,
     secrets,

@@ -15,7 +15,7 @@ import type { Project } from "./projects/project.ts";
 
 export type PlacementDeps = {
   readonly names: Pick<PlatformNames, "projectOf">;
-  readonly lookup: Pick<ObjectLookup, "project" | "refresh">;
+  readonly lookup: Pick<ObjectLookup, "project" | "refresh" | "cluster">;
 };
 
 /**
@@ -42,7 +42,15 @@ export async function validatePlacement(
       ),
     ];
   }
-  return [];
+  const found = lookup.cluster(cluster);
+  // One that is not there yet is a matter for a warning.
+  if (found === undefined || (found.spec?.usable !== false && found.spec?.unusable !== true)) return [];
+  return [
+    forbiddenError(
+      "spec.clusterRef.cluster",
+      `cluster ${JSON.stringify(cluster)} takes no new instances: it is unusable`,
+    ),
+  ];
 }
 
 /** The project may have been made through another server a moment ago. */

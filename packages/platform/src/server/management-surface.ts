@@ -35,6 +35,7 @@ import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
 import { SERVED_VERSION } from "./served-version.ts";
 import type { ServerKeys } from "./server-keys.ts";
+import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
 export type ManagementSurfaceOptions = {
   readonly core: PlatformCore;
@@ -60,6 +61,7 @@ export type ManagementSurface = ApiSurface &
     readonly destinations: Rights;
     readonly mint: KeyMint;
     readonly recordKeyEvent: RecordKeyEvent;
+    readonly wakeUp: WakeUp;
     /** Takes faults of work that no request waits for. */
     readonly onError: (error: unknown, subject: string) => void;
     /** Where work queues are counted. */
@@ -180,6 +182,12 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     destinations,
     mint,
     recordKeyEvent,
+    wakeUp: createWakeUp({
+      names,
+      clock: runtime.clock,
+      signal,
+      instances: () => installed(names.managementGroup, "VirtualClusterInstance"),
+    }),
     onError,
     queueMetrics: metrics.workQueues,
     [Symbol.dispose]() {

@@ -16,7 +16,7 @@ import { withKeyRing } from "./key-ring-route.ts";
 import { keyRingCheck } from "./open-sealed-store.ts";
 import type { ServerStore } from "./open-server-store.ts";
 import type { PlatformCore } from "./platform-core.ts";
-import { SERVED_VERSION } from "./served-version.ts";
+import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "./served-version.ts";
 
 export type NonResourceRoutesOptions = {
   readonly core: PlatformCore;
@@ -44,7 +44,12 @@ export function createNonResourceRoutes(options: NonResourceRoutesOptions): NonR
     livez: [pingCheck],
     readyz: [pingCheck, ...checks, keyRingCheck(keyRing), freshnessCheck(freshness), shutdownCheck(draining)],
   };
-  const everyServer = createNonResourceHandler({ health, version: SERVED_VERSION, metrics, logger });
+  const everyServer = createNonResourceHandler({
+    health,
+    version: { ...SERVED_VERSION, ...WITH_PRODUCT_VERSION },
+    metrics,
+    logger,
+  });
   const backup = { core, storage: disk, cache, runtime, serverKey: serverKeys.backups };
   const ring = { ring: keyRing, keys: core.keys, storage: disk, clock: runtime.clock };
   return {

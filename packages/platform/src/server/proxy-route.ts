@@ -28,7 +28,7 @@ import { refuseRemoteGrants } from "./refuse-remote-grants.ts";
 
 export function createProxyRoute(
   core: PlatformCore,
-  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached" | "destinations">,
+  surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached" | "destinations" | "wakeUp">,
 ): Handler {
   return async (context) => {
     const path = parseProxyPath(context.request.path);
@@ -39,6 +39,7 @@ export function createProxyRoute(
     const { destination } = path;
     switch (destination.target) {
       case "ProjectVirtualCluster":
+        await wake(destination, findVirtualCluster(path, core, surface), core, surface);
         return await toInstance(inner, destination, () => findVirtualCluster(path, core, surface), core, surface);
       case "ProjectSpace":
         return await toInstance(inner, destination, () => findSpace(path, core, surface), core, surface);
@@ -99,6 +100,18 @@ function mayBePlaced(
 function isReached(backend: Pick<VirtualClusterBackend, "assertReached">): true {
   backend.assertReached?.();
   return true;
+}
+
+/** What is embedded may sleep; others are run by others. Throws ApiError 503 for one that no request wakes. */
+async function wake(
+  { project, virtualCluster }: { readonly project: string; readonly virtualCluster: string },
+  found: FoundInstance<VirtualClusterBackend> | undefined,
+  { names }: PlatformCore,
+  { lookup, wakeUp }: Pick<ManagementSurface, "lookup" | "wakeUp">,
+): Promise<void> {
+  if (found === undefined || found.open().isRemote) return;
+  const instance = lookup.virtualClusterInstance(names.projectNamespace(project), virtualCluster);
+  if (instance !== undefined) await wakeUp(instance);
 }
 
 /** Callers keep their own name and groups there: what they may do is for the cluster's own RBAC to say. */

@@ -75,7 +75,8 @@ describe("security book 1, 4: every route asks the scope of the key", { timeout:
       { method: "DELETE", path: "/api/v1/namespaces/p-default/secrets" },
       { path: "/kubernetes/project/default/virtualcluster/demo/api" },
       { path: "/kubernetes/project/default/space/demo/api" },
-      { path: "/kubernetes/cluster/embedded/api" },
+      { path: "/kubernetes/cluster/embedded/api/v1/secrets" },
+      { path: `/kubernetes/cluster/embedded${demo}` },
       { path: "/metrics" },
       { method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews", body: { spec: { token: "x" } } },
     ];

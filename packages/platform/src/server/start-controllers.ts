@@ -48,6 +48,7 @@ export function startControllers(
     await embeddedClusters.remove(uid, signal);
     reached.remove(uid);
   };
+  const stop = (uid: string): Promise<void> => embeddedClusters.stop(uid);
   const recheckMs = proxy.healthCheckIntervalSeconds * 1000;
   return [
     createNamespaceController(port, namespaces),
@@ -59,8 +60,8 @@ export function startControllers(
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
     createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),
-    createVirtualClusterController(port, { names, instances, clusters, backends, remove, recheckMs }),
-    createInsideBindingsController(port, { instances, backends }),
+    createVirtualClusterController(port, { names, instances, clusters, backends, remove, stop, recheckMs }),
+    createInsideBindingsController(port, { names, instances, backends }),
     createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces, recheckMs }),
   ];
 }

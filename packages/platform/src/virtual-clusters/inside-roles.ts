@@ -1,5 +1,7 @@
 // The ClusterRoles that the platform gives inside virtual clusters and spaces.
 
+import { insideRoleOf } from "../authorization/original-roles.ts";
+import type { PlatformNames } from "../platform-names.ts";
 import type { SpaceInstance } from "../resources/space-instances/space-instance.ts";
 import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 
@@ -7,9 +9,12 @@ import type { VirtualClusterInstance } from "../resources/virtual-cluster-instan
 export const STANDARD_ROLES: readonly string[] = ["cluster-admin", "edit", "view"];
 
 /** Those that anybody can have inside, each once. */
-export function insideRoles({ spec }: VirtualClusterInstance | SpaceInstance): readonly string[] {
+export function insideRoles(
+  { spec }: VirtualClusterInstance | SpaceInstance,
+  names: Pick<PlatformNames, "name">,
+): readonly string[] {
   const extra = (spec?.extraAccessRules ?? []).flatMap(({ clusterRole = "" }) =>
-    clusterRole === "" ? [] : [clusterRole],
+    clusterRole === "" ? [] : [insideRoleOf(clusterRole, names)],
   );
   return [...new Set([...STANDARD_ROLES, ...extra])];
 }

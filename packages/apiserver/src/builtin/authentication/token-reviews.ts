@@ -66,13 +66,15 @@ export const tokenReviews = ({ tokens, audiences, accepts }: TokenReviewOptions)
       if (authentication === undefined || accepts?.(authentication, context) === false) {
         return answeredReview(body, REFUSED);
       }
-      // A token that names no audience is good for any. kube-apiserver always asks for its own, and takes an answer without audiences.
-      const { audiences: common } = authentication;
-      if (common?.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
+      const { audiences: named } = authentication;
+      if (named?.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
+      // A token that names no audience is good for any, and the answer has only those that are this server's own. kube-apiserver as a client
+      // always asks for its own, and takes an answer without audiences.
+      const common = named ?? audiences.filter((audience) => wanted.includes(audience));
       return answeredReview(body, {
         authenticated: true,
         user: userInfoOf(withAuthenticatedGroup(authentication.user)),
-        ...(common === undefined || common.length === 0 ? {} : { audiences: common }),
+        ...(common.length === 0 ? {} : { audiences: common }),
       });
     },
   });

@@ -220,7 +220,7 @@ const anInstance: fc.Arbitrary<Instance> = fc.record({
     fc.record({ verbs: few(fc.oneof(verb, fc.constant("*"))), subresources: few(subresource), ...people }),
     1,
   ),
-  extraAccessRules: fc.constant([]),
+  extraAccessRules: few(fc.record({ clusterRole: pick("", "view", "admin"), ...people }), 1),
 });
 
 export const anyWorld: fc.Arbitrary<World> = fc

@@ -68,8 +68,21 @@ function userMayManage(world: World, user: UserInfo, r: TargetedRequest): boolea
     if (roles.some((role) => rulesOf(role).some((rule) => policyOpens(rule, r)))) return true;
   }
   for (const instance of world.instances) {
-    const { resource, namespace, name, owner, access } = instance;
+    const { resource, namespace, name, owner, access, extraAccessRules } = instance;
+    const isListedIn = ({ users, teams }: { readonly users: readonly string[]; readonly teams: readonly string[] }) =>
+      users.some((u) => (u === "*" ? hasPrefix(user, "postern:user:") : is(user, { user: u, team: "" }))) ||
+      teams.some((t) => (t === "*" ? hasPrefix(user, "postern:team:") : is(user, { user: "", team: t })));
+    const hasRoleInside = extraAccessRules.some((rule) => rule.clusterRole !== "" && isListedIn(rule));
+    if (r.apiGroup === GROUP && r.resource === "projects" && r.namespace === "" && r.verb === "get") {
+      const listedToUse = access.some(
+        (entry) => isListedIn(entry) && (entry.verbs.includes("use") || entry.verbs.includes("*")),
+      );
+      const isGuest = is(user, owner) || hasRoleInside || listedToUse;
+      if (isGuest && namespace === `p-${r.name}` && ["", "clusters", "templates"].includes(r.subresource)) return true;
+    }
     if (r.apiGroup !== GROUP || r.resource !== resource || r.namespace !== namespace || r.name !== name) continue;
+    if (hasRoleInside && r.subresource === "" && ["get", "list", "watch", "use"].includes(r.verb)) return true;
+    if (hasRoleInside && r.subresource === "kubeconfig" && r.verb === "create") return true;
     const isMainVerb = ["get", "list", "watch", "update", "patch", "delete", "use"].includes(r.verb);
     if (is(user, owner)) {
       if (r.subresource === "" && isMainVerb) return true;
@@ -77,9 +90,7 @@ function userMayManage(world: World, user: UserInfo, r: TargetedRequest): boolea
       if (r.subresource !== "" && r.subresource !== "status") return true;
     }
     for (const { verbs, subresources, users, teams } of access) {
-      const listed =
-        users.some((u) => (u === "*" ? hasPrefix(user, "postern:user:") : is(user, { user: u, team: "" }))) ||
-        teams.some((t) => (t === "*" ? hasPrefix(user, "postern:team:") : is(user, { user: "", team: t })));
+      const listed = isListedIn({ users, teams });
       const verb = verbs.some((v) => v === "*" || v === r.verb);
       const part = r.subresource === "" ? isMainVerb : subresources.some((s) => s === "*" || s === r.subresource);
       if (listed && verb && part) return true;
@@ -258,7 +269,7 @@ function entryOpens(scope: AccessKeyScope, request: PlatformRequest, user: UserI
       if (act === "get" && r.resource === "teams" && is(user, { user: "", team: r.name })) return true;
       if (act === "get" && r.resource === "clusters") return true;
       if (act === "get" && /^(virtualcluster|space)instances$/.test(r.resource) && inBoth()) return true;
-      if (["get", "get clusters"].includes(act) && r.resource === "projects") {
+      if (["get", "get clusters", "get templates"].includes(act) && r.resource === "projects") {
         if (role.projects.length > 0 ? inProjects(r.name) : role.virtualClusters.length === 0) return true;
       }
     }

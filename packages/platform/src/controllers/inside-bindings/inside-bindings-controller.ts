@@ -6,12 +6,14 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { PlatformNames } from "../../platform-names.ts";
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
 import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
 
 export type InsideBindingsOptions = {
+  readonly names: Pick<PlatformNames, "name">;
   readonly instances: ControlledResource;
   readonly backends: BackendRegistry;
 };
@@ -30,7 +32,7 @@ type Kept = {
 
 export function createInsideBindingsController(
   port: Omit<ControllerPort, "resources">,
-  { instances, backends }: InsideBindingsOptions,
+  { names, instances, backends }: InsideBindingsOptions,
 ): Controller {
   const { scheduler } = port.runtime;
   const keptOf = new Map<string, Kept>();
@@ -40,7 +42,7 @@ export function createInsideBindingsController(
     // What is stored has gone through the schema of its kind.
     const instance = instances.view.get(key)?.decode() as VirtualClusterInstance | undefined;
     if (instance === undefined || isBeingDeleted(instance) || instance.status?.phase !== "Ready") return release(key);
-    const roles = insideRoles(instance);
+    const roles = insideRoles(instance, names);
     const state = JSON.stringify([instance.metadata.uid, roles]);
     const known = keptOf.get(key);
     if (known?.state === state && !known.isStale) return;

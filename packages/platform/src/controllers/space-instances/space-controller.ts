@@ -41,7 +41,7 @@ export const createSpaceController = (
         try {
           const space = spaces.spaceOf(instance);
           await space.provision(instance.spec?.template?.metadata ?? {}, signal);
-          await space.bindRoles(insideRoles(instance), signal);
+          await space.bindRoles(insideRoles(instance, names), signal);
           return { isRemote: space.isRemote, health: await space.health(signal) };
         } catch (error) {
           return { isRemote: true, health: { ready: false, ...faultOf(error) } };

@@ -2,10 +2,12 @@
 
 import { withCondition } from "../../resources/conditions.ts";
 import {
+  type Phase,
   renderTemplate,
   type VirtualClusterInstance,
   type VirtualClusterInstanceStatus,
 } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import { SLEEPING } from "../../virtual-clusters/sleep.ts";
 import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
 
@@ -19,10 +21,15 @@ export function instanceStatus(
   const rendered = renderTemplate(instance);
   return {
     ...kept,
-    phase: health.ready ? "Ready" : "Pending",
+    phase: phaseOf(health),
     ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
     serviceUID: instance.metadata.uid ?? "",
     ...(rendered === undefined ? {} : { virtualCluster: rendered }),
     conditions: withCondition(kept.conditions ?? [], readyCondition(health), now),
   };
+}
+
+function phaseOf(health: VirtualClusterHealth): Phase {
+  if (health.ready) return "Ready";
+  return health.reason === SLEEPING ? "Sleeping" : "Pending";
 }

@@ -7,6 +7,7 @@ import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instanc
 import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
 import { type BackendRegistry, reasonOf } from "../../virtual-clusters/backend-registry.ts";
 import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
+import { isAsleep, SLEEPING_HEALTH } from "../../virtual-clusters/sleep.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { instanceStatus } from "./instance-status.ts";
 
@@ -17,13 +18,15 @@ export type VirtualClusterControllerOptions = {
   readonly backends: BackendRegistry;
   /** Removes everything that an instance has beside its object. By uid; may be called again. */
   readonly remove: (uid: string, signal: AbortSignal) => Promise<void>;
+  /** Stops an embedded virtual cluster, which is started again when it is next opened. By uid. */
+  readonly stop: (uid: string) => Promise<void>;
   /** Virtual clusters that could not be reached, and those that others run, are looked at again after this. */
   readonly recheckMs: number;
 };
 
 export const createVirtualClusterController = (
   port: Omit<ControllerPort, "resources">,
-  { names, instances, clusters, backends, remove, recheckMs }: VirtualClusterControllerOptions,
+  { names, instances, clusters, backends, remove, stop, recheckMs }: VirtualClusterControllerOptions,
 ): Controller =>
   createInstanceController<VirtualClusterInstance>(
     port,
@@ -38,10 +41,15 @@ export const createVirtualClusterController = (
         try {
           const backend = backends.backendOf(instance);
           const { isRemote } = backend;
+          if (!isRemote && isAsleep(instance, names)) {
+            await stop(instance.metadata.uid ?? "");
+            return { isRemote, health: SLEEPING_HEALTH };
+          }
           const before = await backend.health(signal);
           if (!before.ready) await backend.provision(signal);
           // Whoever finds it ready gets in. Others may not let us bind, and are ready all the same.
-          if (!isRemote && instance.status?.phase !== "Ready") await backend.bindRoles(insideRoles(instance), signal);
+          if (!isRemote && instance.status?.phase !== "Ready")
+            await backend.bindRoles(insideRoles(instance, names), signal);
           return { isRemote, health: before.ready ? before : await backend.health(signal) };
         } catch (error) {
           if (!isRefusal(error)) throw error;

@@ -3,6 +3,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "../conditions.ts";
+import { keptObject, keptSecretRef } from "../kept-fields.ts";
 import { accessRuleFields, ownerFields } from "../owner.ts";
 
 /** The cluster that is there from the start: what lives in it is served by this process. */
@@ -34,6 +35,11 @@ export const clusterFields = s
           .describe(
             "True: the cluster connects to the platform by itself. Such clusters are not reached by this release.",
           ),
+        unusable: s.boolean().describe("True keeps new instances out of the cluster, as usable: false does."),
+        config: keptSecretRef("Where a kube config lies. What counts is spec.kubeConfigRef."),
+        metrics: keptObject("A store for metrics in the cluster."),
+        opencost: keptObject("An OpenCost in the cluster."),
+        argoCD: keptObject("An Argo CD in the cluster."),
         usable: s.boolean().describe("False keeps new instances out of the cluster. Absent: true."),
       })
       .describe("The cluster as it should be."),
@@ -46,6 +52,7 @@ export const clusterFields = s
         message: s.string().describe("Why, for people to read. Filled in by the server."),
         version: s.string().describe("The Kubernetes version that it answers with. Filled in by the server."),
         conditions: conditionsField,
+        online: s.boolean().describe("Whether the cluster is connected, as others have written it."),
       })
       .describe("The cluster as it is."),
   })

@@ -5,11 +5,13 @@ import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { clusterFields } from "./cluster.ts";
+import { type AuthorityDeps, showingAuthority } from "./present-authority.ts";
 import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
 import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";
 
 export type ClustersDeps = ClusterStrategyDeps &
-  ClusterAccessKeyDeps & {
+  ClusterAccessKeyDeps &
+  AuthorityDeps & {
     /** Leaves to a caller what it may see. */
     readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
   };
@@ -34,5 +36,5 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
       ageColumn,
     ],
     strategy: clusterStrategy(deps),
-    decorate: deps.onlyVisible,
+    decorate: (storage) => showingAuthority(deps.onlyVisible(storage), deps),
   });

@@ -4,13 +4,16 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../object-lookup.ts";
 import { projectFields } from "./project.ts";
 import { type ProjectStrategyDeps, projectStrategy } from "./strategy.ts";
 import { projectClusters } from "./subresources/clusters.ts";
+import { projectTemplates } from "./subresources/templates.ts";
 
 export type ProjectsDeps = ProjectStrategyDeps & {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole">;
+  readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
   /** Leaves to a caller what it may see. */
   readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
 };
@@ -26,7 +29,7 @@ export const projects = (deps: ProjectsDeps): ResourceDefinition =>
     namespaced: false,
     schema: kindSchema(projectFields.schema),
     hasStatus: true,
-    subresources: [projectClusters(deps)],
+    subresources: [projectClusters(deps), projectTemplates(deps)],
     columns: [
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       { name: "Phase", type: "string", description: "How far the project is.", value: ".status.phase" },

@@ -3,6 +3,7 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "../conditions.ts";
+import { keptInstallations, keptMetadata, keptObject } from "../kept-fields.ts";
 import { accessRuleFields, ownerFields } from "../owner.ts";
 
 const PHASES = ["Pending", "Ready", "Sleeping", "Failed"] as const;
@@ -14,6 +15,11 @@ const templateFields = s.object({
       annotations: s.map(s.string()).describe("Annotations for the namespace."),
     })
     .describe("Metadata for the namespace."),
+  ...keptInstallations,
+  access: keptObject(
+    "Who has which ClusterRole in the namespace; spec.extraAccessRules of the instance is what counts.",
+  ),
+  instanceTemplate: keptMetadata("For the instance."),
   objects: s.string().describe("Manifests for the namespace, as YAML text. Kept as they are."),
 });
 

@@ -2,7 +2,8 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { ownerFields } from "../owner.ts";
+import { keptNames } from "../kept-fields.ts";
+import { accessRuleFields, ownerFields } from "../owner.ts";
 import { description, displayName, imagePullSecrets } from "../people-fields.ts";
 
 const fields = s
@@ -16,8 +17,11 @@ const fields = s
         users: s.list(s.string()).describe("Names of the users in the team."),
         groups: s.list(s.string()).describe("Groups whose users are in the team as well."),
         imagePullSecrets,
+        clusterRoles: keptNames("ClusterRoles of the team. Rights come from bindings, groups and projects."),
+        access: s.list(accessRuleFields).describe("Who else may do what with the team. Kept as it is, without effect."),
       })
       .describe("Who is in the team."),
+    status: s.anyObject().describe("What others have written of the team. Kept as it is, without effect."),
   })
   .describe("Users that permissions are granted to together, and that share access keys.");
 

@@ -93,6 +93,16 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     setup: withProject,
     skip: staysWhile("its controller removes what lives in it first"),
   },
+  projectsecrets: {
+    valid: named({ spec: { data: { a: "MQ==" } } }),
+    change: { spec: { data: { a: "Mg==" } } },
+    setup: withNamespace,
+  },
+  sharedsecrets: {
+    valid: named({ spec: { data: { a: "MQ==" } } }),
+    change: { spec: { data: { a: "Mg==" } } },
+    setup: withNamespace,
+  },
   namespaces: {
     valid: named(),
     change: { metadata: { labels: { a: "b" } } },

@@ -210,9 +210,10 @@ export async function createTenancy(options: TenancyOptions = {}) {
         await controlPlaneKeys.revokeVirtualCluster(uid, signal);
         await embedded.remove(uid, signal);
       },
+      stop: (uid) => embedded.stop(uid),
       recheckMs: RECHECK_MS,
     }),
-    createInsideBindingsController(port, { instances, backends }),
+    createInsideBindingsController(port, { names, instances, backends }),
     createSpaceController(port, {
       names,
       instances: resource("SpaceInstance"),

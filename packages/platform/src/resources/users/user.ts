@@ -3,6 +3,8 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "../conditions.ts";
+import { keptInteger, keptNames, keptSecretRef, keptStrings, keptTexts } from "../kept-fields.ts";
+import { accessRuleFields, ownerFields } from "../owner.ts";
 import { description, displayName, imagePullSecrets } from "../people-fields.ts";
 
 const fields = s
@@ -24,6 +26,14 @@ const fields = s
           .boolean()
           .describe("True: the user is locked. All keys of the user are refused until it is unlocked."),
         imagePullSecrets,
+        owner: ownerFields.describe("Whom the user belongs to. Kept as it is, without effect."),
+        ssoGroups: keptStrings("Groups that a single sign-on login told of."),
+        extraClaims: keptTexts("Claims that a single sign-on login told of."),
+        clusterRoles: keptNames("ClusterRoles of the user. Rights come from bindings, groups and projects."),
+        access: s.list(accessRuleFields).describe("Who else may do what with the user. Kept as it is, without effect."),
+        passwordRef: keptSecretRef("Where the password lies. There are no passwords here."),
+        codesRef: keptSecretRef("Where codes for logging in lie."),
+        tokenGeneration: keptInteger("Counts up to end sessions of older tokens. Delete or disable keys instead."),
       })
       .describe("Who the user is."),
     status: s

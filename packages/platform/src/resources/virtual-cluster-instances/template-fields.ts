@@ -1,11 +1,15 @@
 // What a virtual cluster is made of: the template of an instance, and the same once it has been rendered.
 
 import { s } from "@postern/apimachinery/schema/builder";
+import { keptBoolean, keptInstallations, keptMetadata, keptObject, keptString } from "../kept-fields.ts";
 
 const chartFields = s.object({
   name: s.string().describe("Name of the chart."),
   repo: s.string().describe("URL of the repository that it lies in."),
   version: s.string().describe("Version of the chart."),
+  username: keptString("Name to log in to the repository with."),
+  password: keptString("Password for the repository. It belongs into a Secret: this field is readable."),
+  insecureSkipTlsVerify: keptBoolean("True: the certificate of the repository is not checked."),
 });
 
 const helmReleaseFields = s.object({
@@ -56,14 +60,18 @@ export const templateFields = s.object({
     .describe(
       "Rights inside the virtual cluster. Kept as they are; spec.extraAccessRules of the instance is what counts.",
     ),
-  forwardToken: s
-    .boolean()
-    .deprecated("use forwardTokenMode instead")
-    .describe("True: as forwardTokenMode TokenReview."),
+  forwardToken: s.boolean().describe("True: as forwardTokenMode TokenReview, which is to be preferred."),
   forwardTokenMode: s
     .string({ enum: ["", "Off", "TokenReview", "Passthrough"] })
     .describe(
       "Whether a caller's token goes on to the virtual cluster. Tokens never do here; the field is kept as it is.",
     ),
+  ...keptInstallations,
+  pro: s
+    .object({ enabled: s.boolean().describe("True: the virtual cluster has the features of the platform.") })
+    .describe("Kept as it is, without effect: every virtual cluster has them."),
+  instanceTemplate: keptMetadata("For the instance."),
+  spaceTemplate: keptObject("For the namespace that the virtual cluster lives in."),
+  workloadVirtualClusterTemplateSpec: keptObject("For a virtual cluster beside it that runs the workloads."),
   objects: s.string().describe("Manifests for the virtual cluster, as YAML text. Kept as they are."),
 });

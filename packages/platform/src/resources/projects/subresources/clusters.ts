@@ -6,6 +6,7 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { PlatformNames } from "../../../platform-names.ts";
 import { clusterFields } from "../../clusters/cluster.ts";
+import { type AuthorityDeps, withAuthority } from "../../clusters/present-authority.ts";
 import type { ObjectLookup } from "../../object-lookup.ts";
 import { allowsCluster } from "../allowed-clusters.ts";
 
@@ -20,9 +21,11 @@ const projectClustersFields = s
 export const projectClusters = ({
   names,
   lookup,
+  endpoint,
 }: {
-  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly names: Pick<PlatformNames, "managementGroup" | "key">;
   readonly lookup: Pick<ObjectLookup, "project" | "clusters">;
+  readonly endpoint: AuthorityDeps["endpoint"];
 }): Subresource => ({
   name: "clusters",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
@@ -31,7 +34,10 @@ export const projectClusters = ({
   async get({ info: { name } }) {
     const project = lookup.project(name);
     if (project === undefined) throw notFoundError({ group: names.managementGroup, resource: "projects" }, name);
-    const clusters = lookup.clusters().filter(({ metadata }) => allowsCluster(project, metadata.name ?? ""));
+    const clusters = lookup
+      .clusters()
+      .filter(({ metadata }) => allowsCluster(project, metadata.name ?? ""))
+      .map((cluster) => withAuthority(cluster, { names, endpoint }));
     return { apiVersion: `${names.managementGroup}/v1`, kind: KIND, metadata: { name }, clusters };
   },
 });

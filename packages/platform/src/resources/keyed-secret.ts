@@ -1,0 +1,74 @@
+// What ProjectSecrets and SharedSecrets are: bytes by key with a name for people, as clients of the original interface keep them.
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { decodedSize, validateKeys, validateTotalSize } from "@postern/apiserver/builtin/core/keyed-data";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { PlatformNames } from "../platform-names.ts";
+import { conditionsField } from "./conditions.ts";
+import { accessRuleFields, ownerFields } from "./owner.ts";
+
+const fields = s
+  .object({
+    spec: s
+      .object({
+        displayName: s.string().describe("Name for people. Absent: the name of the object."),
+        description: s.string().describe("What is in it."),
+        owner: ownerFields.describe("Whom it belongs to. Kept as it is: roles and bindings say who may read it."),
+        data: s.map(s.bytes()).describe("Bytes by key, in base64. Keys are alphanumeric, with '-', '_' and '.'."),
+        access: s
+          .list(accessRuleFields)
+          .describe("Who else may do what with it. Kept as it is: roles and bindings say who may read it."),
+      })
+      .describe("What is in it, and for whom."),
+    status: s.object({ conditions: conditionsField }).describe("What others have found out about it."),
+  })
+  .describe("Confidential bytes, by key.");
+
+type KeyedSecret = KindOf<typeof fields>;
+
+export const keyedSecretSchema = kindSchema(fields.schema);
+
+export const validateKeyedSecret = ({ spec }: KeyedSecret): readonly FieldError[] => [
+  ...validateKeys(spec?.data, "spec.data"),
+  ...validateTotalSize(decodedSize(spec?.data), "spec.data"),
+];
+
+const strategy: Strategy<KeyedSecret> = {
+  allowUnconditionalUpdate: true,
+  validate: validateKeyedSecret,
+  validateUpdate: validateKeyedSecret,
+};
+
+export type KeyedSecretsDeps = { readonly names: Pick<PlatformNames, "managementGroup"> };
+
+export const keyedSecrets = (
+  { names }: KeyedSecretsDeps,
+  { kind }: { readonly kind: "ProjectSecret" | "SharedSecret" },
+): ResourceDefinition =>
+  defineResource({
+    group: names.managementGroup,
+    version: "v1",
+    kind,
+    plural: `${kind.toLowerCase()}s`,
+    singular: kind.toLowerCase(),
+    namespaced: true,
+    schema: keyedSecretSchema,
+    hasStatus: true,
+    columns: [
+      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      {
+        name: "Data",
+        type: "integer",
+        description: "How many keys there are.",
+        // The store holds no other kind under this resource.
+        value: (secret) => Object.keys((secret as KeyedSecret).spec?.data ?? {}).length,
+      },
+      ageColumn,
+    ],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: strategy as Strategy,
+  });

@@ -1,0 +1,51 @@
+// Every field of the original interface has a place in the schemas of the kinds that we serve, so that none is dropped or refused.
+
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { describe, expect, it } from "vitest";
+import { createPlatformNames } from "../platform-names.ts";
+import { clusterFields } from "./clusters/cluster.ts";
+import { accessKeySchema } from "./owned-access-keys/owned-access-key.ts";
+import { projectFields } from "./projects/project.ts";
+import { spaceInstanceFields } from "./space-instances/space-instance.ts";
+import { teamSchema } from "./teams/team.ts";
+import original from "./testing/original-fields.json" with { type: "json" };
+import { userSchema } from "./users/user.ts";
+import { virtualClusterInstanceFields } from "./virtual-cluster-instances/virtual-cluster-instance.ts";
+
+const names = createPlatformNames({ domain: "loft.sh", name: "loft", projectNamespacePrefix: "p-" });
+
+const SCHEMAS: { readonly [kind: string]: StructuralSchema } = {
+  OwnedAccessKey: accessKeySchema(names),
+  User: userSchema,
+  Team: teamSchema,
+  Project: kindSchema(projectFields.schema),
+  Cluster: kindSchema(clusterFields.schema),
+  VirtualClusterInstance: kindSchema(virtualClusterInstanceFields.schema),
+  SpaceInstance: kindSchema(spaceInstanceFields.schema),
+};
+
+type Fields = string | readonly Fields[] | { readonly [name: string]: Fields };
+
+const TYPES: { readonly [original: string]: string } = { time: "string", bytes: "string" };
+
+/** Places that a schema has no room for, and those where it wants another JSON type. */
+function faultsOf(fields: Fields, schema: StructuralSchema | undefined, path: string): readonly string[] {
+  if (schema === undefined) return [`${path}: missing`];
+  if (schema["x-kubernetes-preserve-unknown-fields"] === true) return [];
+  if (typeof fields === "string") {
+    return schema.type === (TYPES[fields] ?? fields) ? [] : [`${path}: ${schema.type} for ${fields}`];
+  }
+  if (Array.isArray(fields)) return faultsOf(fields[0] ?? "string", schema.items, `${path}[]`);
+  return Object.entries(fields).flatMap(([name, below]) => {
+    const additional = typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined;
+    return faultsOf(below, name === "*" ? additional : schema.properties?.[name], `${path}.${name}`);
+  });
+}
+
+describe("the fields of the original interface", () => {
+  it.each(Object.keys(SCHEMAS))("are all there in %s", (kind) => {
+    const fields: { readonly [kind: string]: Fields } = original.kinds;
+    expect(faultsOf(fields[kind] ?? "unknown kind", SCHEMAS[kind], kind)).toEqual([]);
+  });
+});

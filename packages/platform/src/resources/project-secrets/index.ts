@@ -1,0 +1,7 @@
+// ProjectSecrets: bytes by key in the namespace of a project.
+
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { type KeyedSecretsDeps, keyedSecrets } from "../keyed-secret.ts";
+
+export const projectSecrets = (deps: KeyedSecretsDeps): ResourceDefinition =>
+  keyedSecrets(deps, { kind: "ProjectSecret" });

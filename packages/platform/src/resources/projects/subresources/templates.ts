@@ -1,0 +1,50 @@
+// GET projects/{name}/templates: what instances of the project may be made from. This release has no templates of its own: virtual clusters
+// need none, and clients that make a space of a template find the one that changes nothing.
+
+import { notFoundError } from "@postern/apimachinery/meta/api-error";
+import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { PlatformNames } from "../../../platform-names.ts";
+import type { ObjectLookup } from "../../object-lookup.ts";
+
+const KIND = "ProjectTemplates";
+/** The original command line makes no space without a template. */
+const PLAIN_SPACE = "default";
+
+const projectTemplatesFields = s
+  .object({
+    defaultVirtualClusterTemplate: s.string().describe("The template that counts where none is named."),
+    virtualClusterTemplates: s.list(s.anyObject()).describe("Templates of virtual clusters."),
+    defaultSpaceTemplate: s.string().describe("The template of spaces that counts where none is named."),
+    spaceTemplates: s.list(s.anyObject()).describe("Templates of spaces."),
+  })
+  .describe("The templates that a project may use.");
+
+export const projectTemplates = ({
+  names,
+  lookup,
+}: {
+  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly lookup: Pick<ObjectLookup, "project">;
+}): Subresource => ({
+  name: "templates",
+  kind: { group: names.managementGroup, version: "v1", kind: KIND },
+  schema: kindSchema(projectTemplatesFields.schema),
+  description: "The templates that instances of the project may be made from.",
+  async get({ info: { name } }) {
+    if (lookup.project(name) === undefined) {
+      throw notFoundError({ group: names.managementGroup, resource: "projects" }, name);
+    }
+    const plain = { metadata: { name: PLAIN_SPACE }, spec: { displayName: "Plain namespace", template: {} } };
+    return {
+      apiVersion: `${names.managementGroup}/v1`,
+      kind: KIND,
+      metadata: { name },
+      defaultVirtualClusterTemplate: "",
+      virtualClusterTemplates: [],
+      defaultSpaceTemplate: PLAIN_SPACE,
+      spaceTemplates: [plain],
+    };
+  },
+});

@@ -1,0 +1,10 @@
+import { expect, it } from "vitest";
+import { sharedSecrets } from "./index.ts";
+
+it("sharedsecrets are served in namespaces, as clients ask for them", () => {
+  expect(sharedSecrets({ names: { managementGroup: "management.example.com" } })).toMatchObject({
+    kind: "SharedSecret",
+    plural: "sharedsecrets",
+    namespaced: true,
+  });
+});

@@ -1,0 +1,44 @@
+// Wakes an embedded virtual cluster that sleeps, because a request has come for it.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import type { PlatformNames } from "../platform-names.ts";
+import { unreachableError } from "../proxy/upstream-failure.ts";
+import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
+import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "../virtual-clusters/sleep.ts";
+
+export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;
+
+export type WakeUpOptions = {
+  readonly names: Pick<PlatformNames, "domain">;
+  readonly clock: Clock;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+  readonly instances: () => InstalledResource;
+};
+
+/** Does nothing for one that is awake. The result rejects with ApiError 503 for one that no request wakes. */
+export const createWakeUp =
+  ({ names, clock, signal, instances }: WakeUpOptions): WakeUp =>
+  async (instance) => {
+    if (!isAsleep(instance, names)) return;
+    const now = clock.now();
+    if (isHeldAsleep(instance, names, now)) {
+      const message = `it sleeps until it is woken: take the annotation sleepmode.${names.domain}/force off`;
+      throw unreachableError({ reason: SLEEPING, message });
+    }
+    const { definition, store } = instances();
+    const { namespace = "", name = "", uid = "" } = instance.metadata;
+    const { group, version, plural } = definition;
+    const call = { verb: "update", apiGroup: group, apiVersion: version, resource: plural, namespace, name };
+    const update = { uid, subresource: "", transform: (current: KubeObject) => awakened(current, names, now) };
+    try {
+      await store.update(createSystemContext(call, { clock, signal }), namespace, name, update, { dryRun: false });
+    } catch (error) {
+      // Gone, or woken by somebody else meanwhile.
+      if (!isApiError(error, "NotFound") && !isApiError(error, "Conflict")) throw error;
+    }
+  };
