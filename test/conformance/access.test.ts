@@ -188,9 +188,7 @@ test("Z-03 reports the owner of a token that names no audience, for any audience
   });
   // kube-apiserver always asks for its own audiences; an answer without any is good for it.
   const { audiences: _, ...anywhere } = known.json.status;
-  for (const audiences of [["other"], ["other", "another"]]) {
-    expect((await tokenReview({ token: "bob-token", audiences })).json.status).toEqual(anywhere);
-  }
+  expect((await tokenReview({ token: "bob-token", audiences: ["a", "b"] })).json.status).toEqual(anywhere);
   expect((await tokenReview({ token: "nobody's" })).json.status).toEqual({ user: {}, error: "invalid bearer token" });
   expect((await tokenReview({})).json).toMatchObject({
     code: 400,
