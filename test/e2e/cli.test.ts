@@ -143,7 +143,7 @@ describe("postern credentials", () => {
     ]);
     const [parent, child, issued] = credentials;
     expect(await succeed(cli("credentials", "list"))).toMatch(
-      new RegExp(`^ID +KIND +NAME .*\n(.*\n)*${parent.id} +AccessKey +parent +user/admin +<none> +<none> +never`),
+      new RegExp(`^ID +KIND +NAME .*\n(.*\n)*${parent.id} +AccessKey +parent +user/admin +<none> +<none> +\\S+`),
     );
     expect(await succeed(cli("credentials", "list", "--virtual-cluster", "default/demo"))).toMatch(
       new RegExp(`^${issued.id} +Certificate +admin +user/admin +default/demo +${parent.id} +${TIMESTAMP}`, "m"),

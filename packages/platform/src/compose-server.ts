@@ -11,6 +11,7 @@ import { createHttpTransport } from "@postern/apiserver/transport/http-transport
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
 import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { pathOf } from "./bootstrap/admin-kube-config.ts";
+import { withDefaultKeyLife } from "./bootstrap/default-key-life.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { Configuration } from "./config/configuration.ts";
 import { startReencryption } from "./encryption/reencryption.ts";
@@ -55,9 +56,10 @@ export type ServerParts = {
 
 /** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
 export async function composeServer(parts: ServerParts): Promise<RunningServer> {
-  const { configuration, store, serving, cache, runtime, logger, metrics, teardown, onError } = parts;
+  const { store, serving, cache, runtime, logger, metrics, teardown, onError } = parts;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;
+  const configuration = await withDefaultKeyLife(parts.configuration, storage);
   const { certificateAuthorityPem } = serving;
   const lifetime = new AbortController();
   const { signal } = lifetime;

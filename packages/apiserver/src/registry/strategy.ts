@@ -46,12 +46,13 @@ export interface SealedFields<T extends KubeObject = KubeObject> {
   readonly paths: readonly (readonly string[])[];
   /**
    * Splits a valid object into what is served and what is kept hidden. `previous` is what was hidden before the write;
-   * a field absent from `object` keeps what `previous` has of it.
+   * a field absent from `object` keeps what `previous` has of it. `old` is the object that an update starts from.
    */
   seal(
     object: T,
     previous: JsonObject | undefined,
     context: RequestContext,
+    old?: T,
   ): { readonly object: T; readonly sealed: JsonObject | undefined };
   /** The answer to a create: the stored object with what is shown this once taken from the object as it was prepared. */
   reveal?(stored: T, prepared: T): T;

@@ -45,6 +45,7 @@ export class AccessKeyRecord implements AccessKeyState {
   /** For a retired value: milliseconds since the epoch until which it is accepted. */
   readonly acceptedUntil: number | undefined;
   readonly parentUids: readonly string[];
+  readonly defaultTTL: number | undefined;
   /** That of the last change of anything but the activity. */
   readonly revision: number;
   /** That of the last write. */
@@ -99,6 +100,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.disabled = spec.disabled === true;
     this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
     this.parentUids = sealed.parents;
+    this.defaultTTL = sealed.defaultTTL;
     this.digest = value?.digest ?? "";
     this.ringKey = value?.ringKey;
     this.structured = value?.structured ?? false;

@@ -23,8 +23,10 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly disabled: boolean;
   /** Milliseconds since the epoch at which the key stops working; undefined: never. Moves with activity where the key says so. */
   readonly expiresAt: number | undefined;
-  /** uids of the keys that this one was made with (owner references): it dies with them. */
+  /** uids of the keys that this one dies with, by the credential of the request that made it. */
   readonly parentUids: readonly string[];
+  /** Seconds that it got instead of a TTL of its own; undefined: it works without an end where spec.ttl is absent. */
+  readonly defaultTTL?: number | undefined;
   /** True where values that rotations replaced are still remembered. */
   readonly hasRetiredValues?: boolean;
   /** True for the key as it is found by such a value. */

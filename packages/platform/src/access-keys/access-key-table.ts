@@ -8,7 +8,7 @@ export class AccessKeyTable {
   readonly #byId = new Map<string, AccessKeyRecord>();
   readonly #byUid = new Map<string, AccessKeyRecord>();
   /** Only for values that clients chose: those of our own are found by the id in them. */
-  readonly #byDigest = new Map<string, AccessKeyRecord>();
+  readonly #byDigest = new Map<string, OneOrMore>();
   /** By name: the key once more for each value that a rotation replaced. */
   readonly #retired = new Map<string, readonly AccessKeyRecord[]>();
   /** By kind, and then by name: a text of both would be one more for each key. */
@@ -36,8 +36,19 @@ export class AccessKeyTable {
     return this.#byDigest.size > 0;
   }
 
+  /** Of a value that two keys have, made at the same moment on two servers, nobody can tell who brings it: it is found for neither. */
   byDigest(digest: Uint8Array): AccessKeyRecord | undefined {
-    return this.#byDigest.get(Buffer.from(digest).toString("base64url"));
+    const [found, ...others] = this.#withDigest(digest);
+    return others.every(({ uid }) => uid === found?.uid) ? found : undefined;
+  }
+
+  /** Whether the value of a key that is found by its id is another key's as well. */
+  isShared(digest: Uint8Array, { uid }: AccessKeyRecord): boolean {
+    return this.#withDigest(digest).some((other) => other.uid !== uid);
+  }
+
+  #withDigest(digest: Uint8Array): readonly AccessKeyRecord[] {
+    return all(this.#byDigest.get(Buffer.from(digest).toString("base64url")));
   }
 
   ownedBy({ kind, name }: AccessKeyOwner): readonly AccessKeyRecord[] {
@@ -74,12 +85,12 @@ export class AccessKeyTable {
     // Handles are unique by construction. Should one come twice, it stays with the first, and the other is found by its digest.
     const isFirst = !this.#byId.has(record.id);
     if (isFirst) this.#byId.set(record.id, record);
-    if (!isFirst || !record.structured) this.#byDigest.set(record.digest, record);
+    if (!isFirst || !record.structured) addTo(this.#byDigest, record.digest, record);
   }
 
   #removeValue(record: AccessKeyRecord): void {
     deleteIf(this.#byId, record.id, record);
-    deleteIf(this.#byDigest, record.digest, record);
+    removeFrom(this.#byDigest, record.digest, record);
   }
 
   remove(name: string): AccessKeyRecord | undefined {

@@ -166,7 +166,9 @@ function findPresented(
   if (!keys.hasDigests) return matches(known, presented) ? known : undefined;
   // A client may have brought a value that looks like one of ours.
   const digests = digestsOf(presented);
-  if (known !== undefined && isAmong(known, digests)) return known;
+  if (known !== undefined && isAmong(known, digests)) {
+    return digests.some((digest) => keys.isShared(digest, known)) ? undefined : known;
+  }
   for (const digest of digests) {
     const record = keys.byDigest(digest);
     if (record !== undefined) return record;

@@ -20,6 +20,15 @@ export function effectiveTTL(ttl: number, maxTTLSeconds: number): number {
   return wanted === 0 ? maxTTLSeconds : Math.min(wanted, maxTTLSeconds);
 }
 
+export type Life = { readonly ttl: number; readonly countsFromActivity: boolean };
+
+/** Whether a key may work longer by the first than by the second. A life that counts from activity has no last moment. */
+export function isLonger(life: Life, than: Life): boolean {
+  if (than.ttl <= 0) return false;
+  if (life.ttl <= 0 || life.ttl > than.ttl) return true;
+  return life.countsFromActivity && !than.countsFromActivity;
+}
+
 /** Milliseconds since the epoch; undefined: never. */
 export function endOfLife(
   { createdAt, lastActivity, ttl, countsFromActivity }: Lifetime,

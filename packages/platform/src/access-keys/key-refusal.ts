@@ -1,6 +1,7 @@
 // Why an access key is refused: by its own state, by its owner, or by a key it was made with.
 
 import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
@@ -30,7 +31,10 @@ export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted
 
 /** What tells whether a record is good, beside its ancestors and its owner. */
 export type RefusableKey = EndingKey &
-  Pick<AccessKeyState, "name" | "id" | "owner" | "restrictions" | "disabled" | "origins" | "childrenFrom"> & {
+  Pick<
+    AccessKeyState,
+    "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom"
+  > & {
     /** Deleted, and only held by finalizers: it opens nothing any more. */
     readonly isTerminating: boolean;
     /** A retired value of it was used after its end. */
@@ -79,7 +83,7 @@ export function createKeyRefusal(
       if (parent === undefined) return parentRefused("the key it was made with is gone");
       const why = refusal(parent, depth + 1);
       if (why !== undefined) return parentRefused(`the key it was made with is refused: ${why.message}`);
-      if (!isWithin(record.restrictions, parent.restrictions))
+      if (!isWithin(record.restrictions, parent.restrictions) || !isAlike(record, parent))
         return parentRefused("reaches beyond the key it was made with");
     }
     return undefined;
@@ -89,6 +93,11 @@ export function createKeyRefusal(
   const isRevoked = ({ origins, parentUids }: RefusableKey): boolean =>
     isVoid(origins, (name) => table.byName(name)) ||
     parentUids.some((uid) => (table.byUid(uid)?.childrenFrom ?? 0) > 0 && !origins.some((made) => made.uid === uid));
+
+  /** What a narrowed key made is its owner's, and is in no group that it is not in. */
+  const isAlike = ({ owner, groups }: RefusableKey, parent: RefusableKey): boolean =>
+    parent.restrictions === undefined ||
+    (sameOwner(owner, parent.owner) && groups.every((group) => parent.groups.includes(group)));
 
   /** A retired value has the uid of its key, and an id of its own. */
   const currentIdOf = ({ uid }: RefusableKey): string => table.byUid(uid)?.id ?? "";

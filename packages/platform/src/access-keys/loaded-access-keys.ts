@@ -113,6 +113,10 @@ export class LoadedAccessKeys implements Disposable {
     return this.#readAll().byDigest(digest);
   }
 
+  isShared(digest: Uint8Array, record: AccessKeyRecord): boolean {
+    return this.#readAll().isShared(digest, record);
+  }
+
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyRecord[] {
     return this.#readAll().ownedBy(owner);
   }

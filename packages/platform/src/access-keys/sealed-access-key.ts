@@ -46,7 +46,7 @@ export type SealedAccessKey = {
   readonly valueOrigins: readonly KeyOrigin[];
   /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
-  /** uids of the keys it was made with, which the owner references of the record may no longer tell. */
+  /** uids of the keys that it dies with, as the credential of the request told that made it. No owner reference counts. */
   readonly parents: readonly string[];
   /** Seconds, where the record was created without spec.ttl and the server gave it a life. */
   readonly defaultTTL: number | undefined;

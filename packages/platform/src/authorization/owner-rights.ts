@@ -179,6 +179,9 @@ export function isGuestOf(
 
 const mayUse = ({ verbs }: InstanceAccess): boolean => verbs.includes("use") || verbs.includes("*");
 
+/** What the platform has done is read by others, and written by none of them. */
+const STATUS_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
+
 /** Everything but the status, which says what the platform has done. */
 const opensToOwner = ({ verb, subresource }: TargetedRequest): boolean => {
   if (subresource === "") return MAIN_VERBS.has(verb);
@@ -186,9 +189,13 @@ const opensToOwner = ({ verb, subresource }: TargetedRequest): boolean => {
 };
 
 /** The verbs apply to the instance itself and to the subresources that are listed. */
-const accessOpens = ({ verbs, subresources }: InstanceAccess, { verb, subresource }: TargetedRequest): boolean =>
-  (verbs.includes(verb) || verbs.includes("*")) &&
-  (subresource === "" ? MAIN_VERBS.has(verb) : subresources.includes(subresource) || subresources.includes("*"));
+const accessOpens = ({ verbs, subresources }: InstanceAccess, request: TargetedRequest): boolean => {
+  const { verb, subresource } = request;
+  if (!(verbs.includes(verb) || verbs.includes("*"))) return false;
+  if (subresource === "") return MAIN_VERBS.has(verb);
+  if (subresource === "status" && !STATUS_VERBS.has(verb)) return false;
+  return subresources.includes(subresource) || subresources.includes("*");
+};
 
 /** What control planes and agents may do with keys of their own: ask about those who come to them, and see themselves. */
 export function identityRight(

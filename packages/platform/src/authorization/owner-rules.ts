@@ -77,7 +77,8 @@ function instanceRules(
     .filter((entry) => isListed(user, entry, names))
     .flatMap(({ verbs, subresources }) => {
       const onMain = verbs.includes("*") ? OWNER_VERBS : verbs.filter((verb) => OWNER_VERBS.includes(verb));
-      const below = withSubresources(subresources.includes("*") ? OWNER_SUBRESOURCES : subresources);
+      const named = subresources.filter((subresource) => subresource !== "status");
+      const below = withSubresources(subresources.includes("*") ? OWNER_SUBRESOURCES : named);
       return [
         ...(onMain.length === 0 ? [] : [managed(names.managementGroup, onMain, [resource], name)]),
         ...(below.length === 0 || verbs.length === 0 ? [] : [managed(names.managementGroup, verbs, below, name)]),

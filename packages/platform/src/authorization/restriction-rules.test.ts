@@ -19,7 +19,6 @@ const LISTS = managed(["list", "watch"], FILTERED_RESOURCES);
 const into = (resource: string, ...name: readonly string[]) => [
   managed(["get", "use"], [resource], ...name),
   managed(["create"], [`${resource}/kubeconfig`], ...name),
-  managed(["get"], [`${resource}/accesskey`], ...name),
 ];
 
 /** Each list without what it begins with: what is always open. */

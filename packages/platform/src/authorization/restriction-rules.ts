@@ -40,7 +40,6 @@ function scopeRules(scope: AccessKeyScope, namespace: string, names: PlatformNam
   const intoInstance = (resource: string, name: string): readonly PolicyRule[] => [
     managed(["get", "use"], [resource], name),
     managed(["create"], [`${resource}/kubeconfig`], name),
-    managed(["get"], [`${resource}/accesskey`], name),
   ];
   return [
     managed(["list", "watch"], FILTERED_RESOURCES, "*"),

@@ -79,9 +79,9 @@ const TABLE: readonly ScopeCase[] = [
       group("authorization.k8s.io", "subjectaccessreviews"),
       management({ verb: "introspect", resource: "selves" }),
       instance("get", "p-a", "v1"),
-      instance("get", "p-a", "v1", "accesskey"),
     ],
     [
+      instance("get", "p-a", "v1", "accesskey"),
       instance("update", "p-a", "v1"),
       instance("use", "p-a", "v1"),
       instance("get", "p-a", "v10"),

@@ -121,11 +121,11 @@ const TABLE: readonly ScopeCase[] = [
       instance("get", "p-a", "v1"),
       instance("use", "p-a", "v1"),
       instance("create", "p-a", "v1", "kubeconfig"),
-      instance("get", "p-a", "v1", "accesskey"),
       project("get", "a"),
       intoVirtualCluster("a", "v1"),
     ],
     [
+      instance("get", "p-a", "v1", "accesskey"),
       instance("update", "p-a", "v1"),
       instance("delete", "p-a", "v1"),
       instance("deletecollection", "p-a", ""),

@@ -6,6 +6,8 @@ import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { isAlwaysOpen } from "./always-open.ts";
+import { parseVirtualClusterIdentity } from "./caller.ts";
+import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import { matchesName } from "./match-name.ts";
 import { isManagement, type PlatformRequest, type TargetedRequest } from "./request-target.ts";
@@ -38,6 +40,7 @@ export function inScope(
   if (restrictions === undefined) return UNRESTRICTED;
   if (isAlwaysOpen(request, facts.names)) return ALWAYS_OPEN;
   const { scope, ruleSets } = restrictions;
+  if (isControlPlaneKeyRequest(request, facts.names) && !isOwnControlPlane(request, facts)) return OUT_OF_SCOPE;
   const reasons: string[] = [];
   if (scope !== undefined) {
     const entry = openingEntry(scope, request, facts);
@@ -51,6 +54,14 @@ export function inScope(
   }
   // Restrictions that restrict by nothing are not restrictions anybody has written.
   return reasons.length === 0 ? OUT_OF_SCOPE : { open: true, reason: reasons.join(" ") };
+}
+
+/** A control plane that asks for the key that it has. */
+function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeFacts): boolean {
+  const own = owner.kind === "subject" ? parseVirtualClusterIdentity(names, owner.name) : undefined;
+  return (
+    inner.resource === "virtualclusterinstances" && own?.namespace === inner.namespace && own?.instance === inner.name
+  );
 }
 
 /** The entry of the scope that opens the request, for the audit log. */
@@ -118,7 +129,7 @@ function instanceOpens({ project, name, resource }: InstanceEntry, inner: Target
   return opensByItself(inner);
 }
 
-const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig", "get/accesskey"]);
+const INSTANCE_ACTIONS: ReadonlySet<string> = new Set(["get/", "use/", "create/kubeconfig"]);
 
 /** What the entry for an instance opens of it, whichever it is. */
 export const opensByItself = ({ verb, subresource }: Pick<TargetedRequest, "verb" | "subresource">): boolean =>

@@ -11,10 +11,25 @@ export const FIRST_START_KEY = "/platform/first-start";
 export const isFirstStart = async (storage: Storage): Promise<boolean> =>
   (await storage.get(FIRST_START_KEY)) === undefined;
 
+export type FirstStartMark = { readonly defaultKeyTTLSeconds: number };
+
+/** Undefined until a start has come to its end. Marks of earlier releases hold nothing but a time. */
+export async function readFirstStartMark(storage: Storage): Promise<FirstStartMark | undefined> {
+  const entry = await storage.get(FIRST_START_KEY);
+  if (entry === undefined) return undefined;
+  const seconds = / default-key-ttl=(\d{1,10})$/.exec(Buffer.from(entry.value).toString())?.[1];
+  return { defaultKeyTTLSeconds: Number(seconds ?? 0) };
+}
+
 /** Another server may have been faster. */
-export async function markFirstStart(storage: Storage, clock: Clock): Promise<void> {
+export async function markFirstStart(
+  storage: Storage,
+  clock: Clock,
+  { defaultKeyTTLSeconds }: FirstStartMark,
+): Promise<void> {
+  const text = `${new Date(clock.now()).toISOString()} default-key-ttl=${defaultKeyTTLSeconds}`;
   try {
-    await storage.create(FIRST_START_KEY, Buffer.from(new Date(clock.now()).toISOString()));
+    await storage.create(FIRST_START_KEY, Buffer.from(text));
   } catch (error) {
     if (!(error instanceof KeyExistsError)) throw error;
   }

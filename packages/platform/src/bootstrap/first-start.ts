@@ -11,6 +11,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
+import { NEW_STORE_TTL_SECONDS } from "./default-key-life.ts";
 import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
 import { isFirstStart, markFirstStart } from "./first-start-mark.ts";
 
@@ -40,7 +41,7 @@ export async function firstStart(
     await createWhenAbsent(resource, object, clock, signal);
   }
   await prepareAdministrator();
-  await markFirstStart(storage, clock);
+  await markFirstStart(storage, clock, { defaultKeyTTLSeconds: NEW_STORE_TTL_SECONDS });
   return true;
 }
 

@@ -49,10 +49,12 @@ export function createDirectory({ users, teams, scheduler }: DirectoryOptions): 
     teamsOf(user) {
       const known = teamsOfUser.get(user);
       if (known !== undefined) return known;
-      const found = findTeams(usersByName.get(user), user, teamsByName.values());
+      const groups = usersByName.get(user)?.groups;
+      const found = groups === undefined ? [] : findTeams(user, groups, teamsByName.values());
       teamsOfUser.set(user, found);
       return found;
     },
+    teamsWith: (name, groups) => findTeams(name, groups, teamsByName.values()),
     onChange(listener) {
       // Told apart from the same function given twice.
       const own = () => listener();
@@ -77,10 +79,9 @@ function indexBySubject(users: Iterable<DirectoryUser>): ReadonlyMap<string, Dir
 }
 
 /** In the order of their names: those that name the user, and those that one of its groups belongs to. */
-function findTeams(user: DirectoryUser | undefined, name: string, teams: Iterable<Team>): readonly DirectoryTeam[] {
-  if (user === undefined) return [];
+function findTeams(name: string, groups: readonly string[], teams: Iterable<Team>): readonly DirectoryTeam[] {
   return [...teams]
-    .filter((team) => team.users.includes(name) || team.groups.some((group) => user.groups.includes(group)))
+    .filter((team) => team.users.includes(name) || team.groups.some((group) => groups.includes(group)))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

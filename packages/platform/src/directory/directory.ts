@@ -29,6 +29,8 @@ export type Directory = {
   team(name: string): DirectoryTeam | undefined;
   /** Teams that a user is in, by its name. */
   teamsOf(user: string): readonly DirectoryTeam[];
+  /** Teams that a user of this name and these groups of its own is in, or would be. */
+  teamsWith(user: string, groups: readonly string[]): readonly DirectoryTeam[];
   /** Calls back after every change until disposed. */
   onChange(listener: () => void): Disposable;
 };

@@ -2,6 +2,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
@@ -11,7 +12,6 @@ import type { PlatformNames } from "../platform-names.ts";
 import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
 import type { KeyQuota } from "../resources/owned-access-keys/key-quota.ts";
 import type { OwnedAccessKey } from "../resources/owned-access-keys/owned-access-key.ts";
-import { keyReference } from "../resources/owned-access-keys/strategy.ts";
 import type {
   MintAccessKey,
   MintControlPlaneKey,
@@ -23,6 +23,8 @@ type KeyDraft = {
   readonly metadata: KubeObject["metadata"];
   readonly spec: NonNullable<OwnedAccessKey["spec"]>;
 };
+
+type Minted = { readonly key: string; readonly expiresAt: number | undefined };
 
 export type KeyMint = {
   readonly mintAccessKey: MintAccessKey;
@@ -46,18 +48,18 @@ export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyM
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
-  const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<string> => {
+  const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<Minted> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
     const created = await keyQuota.during(context, () =>
       accessKeys().store.create(context, "", object, { dryRun: false }),
     );
     // The answer to a create is the one place that shows the key.
-    const { spec: shown } = created.decode() as OwnedAccessKey;
+    const { spec: shown, status } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not show the key that it made");
-    return shown.key;
+    return { key: shown.key, expiresAt: parseTimestamp(status?.expirationTimestamp ?? "") };
   };
-  const mint: KeyMint["mint"] = (draft, signal) =>
-    create(draft, contextOf("create", draft.metadata.name ?? "", signal));
+  const mint: KeyMint["mint"] = async (draft, signal) =>
+    (await create(draft, contextOf("create", draft.metadata.name ?? "", signal))).key;
 
   return {
     mint,
@@ -70,12 +72,9 @@ export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyM
       const seconds = Math.min(ttl ?? Number.POSITIVE_INFINITY, remaining);
       const isEndless = seconds === Number.POSITIVE_INFINITY;
       const [rules, scopeRules] = parentKey?.restrictions?.ruleSets ?? [];
-      const key = await create(
+      return await create(
         {
-          metadata: {
-            generateName: `${scope.project}-${scope.virtualCluster}-`,
-            ...(parent === undefined ? {} : { ownerReferences: [keyReference(parent, names)] }),
-          },
+          metadata: { generateName: `${scope.project}-${scope.virtualCluster}-` },
           spec: {
             displayName,
             [owner.kind]: owner.name,
@@ -88,7 +87,6 @@ export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyM
         },
         context,
       );
-      return { key, expiresAt: isEndless ? undefined : now + seconds * 1000 };
     },
 
     mintControlPlaneKey: async ({ subject, displayName, role, cluster }, { signal }) =>
@@ -99,6 +97,8 @@ export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyM
             displayName,
             subject,
             type: "Other",
+            // It has to work for as long as its cluster does.
+            ttl: 0,
             scope: {
               roles: [{ role: role.role, projects: role.projects, virtualClusters: role.virtualClusters }],
               ...(cluster === undefined ? {} : { clusters: [{ cluster }] }),

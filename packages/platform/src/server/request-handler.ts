@@ -6,6 +6,7 @@ import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-auth
 import { OpenRequests } from "@postern/apiserver/authorization/open-requests";
 import type { Freshness } from "@postern/apiserver/cache/freshness";
 import { createFairShares } from "@postern/apiserver/chain/fair-shares";
+import type { Handler } from "@postern/apiserver/chain/handler";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -72,7 +73,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     createProxyCertificateAuthenticator(core, surface),
   ];
   return createFrontDoor({
-    management: createHandlerChain(surface.route, {
+    management: createHandlerChain(heldToItsKey(surface.route, core), {
       ...chain,
       isLongRunning: (request, info) => isLongRunning(request, info) || isLongRunningBackup(request, info),
     }),
@@ -93,6 +94,16 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     }),
   });
 }
+
+/** What a narrowed key gives away, in a role or a binding, is asked about as if the key used it: its owner's rights do not help it. */
+const heldToItsKey =
+  (route: Handler, { keys, authorizer }: Pick<PlatformCore, "keys" | "authorizer">): Handler =>
+  (context) => {
+    const key = context.credential === undefined ? undefined : keys.byId(context.credential.id);
+    if (key?.restrictions === undefined) return route(context);
+    const outerAuthorizer = { authorize: authorizer.authorize, narrowRules: <T>(rules: T): T => rules };
+    return route({ ...context, outerAuthorizer });
+  };
 
 const leakReports = ({ configuration, core, surface, runtime, signal }: RequestHandlerOptions) =>
   createLeakReports({

@@ -108,7 +108,7 @@ async function replace(
   );
 
   const previousSealed = current.decodeSealed();
-  const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context) ?? {
+  const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context, old) ?? {
     object: next,
     sealed: previousSealed,
   };

@@ -28,8 +28,8 @@ describe("ownedaccesskeys/rotate", () => {
       headers: { "content-type": "application/json" },
       ...(body === undefined ? {} : { body }),
     });
-  const newKey = async (name: string, spec: object, metadata: object = {}): Promise<string> =>
-    (await send("POST", "ownedaccesskeys", { metadata: { name, ...metadata }, spec })).body.spec.key;
+  const newKey = async (name: string, spec: object): Promise<string> =>
+    (await send("POST", "ownedaccesskeys", { metadata: { name }, spec })).body.spec.key;
   const rotate = (spec: object, user?: any, query = "") =>
     send("POST", `ownedaccesskeys/k/rotate${query}`, { spec }, user);
   const works = (key: string): Promise<boolean> =>
@@ -147,7 +147,17 @@ describe("ownedaccesskeys/rotate", () => {
   });
 
   it("locks the lineage when the old value is used after its end, and no other key", async () => {
-    const child = await newKey("child", { user: "jane" }, { ownerReferences: [reference()] });
+    await send("DELETE", "ownedaccesskeys/k");
+    const scope = {};
+    v1 = await newKey("k", { user: "jane", scope });
+    const maker = await server.login(v1);
+    const made = await server.send({
+      method: "POST",
+      url: "ownedaccesskeys",
+      body: { metadata: { name: "child" }, spec: { user: "jane", scope } },
+      as: maker,
+    });
+    const child = made.body.spec.key;
     const other = await newKey("other", { user: "jane" });
     const { body } = await rotate({ nonce: "a" });
     const v2 = body.status.key;
@@ -269,7 +279,7 @@ describe("ownedaccesskeys/rotate", () => {
 
   it("a value that is set ends all that rotations left", async () => {
     await rotate({ nonce: "a", gracePeriodSeconds: 60 });
-    const own = "x".repeat(40);
+    const own = "dT4mZ8qW1xKc7RbY0nLs5VgJ2hPf9aUe6oEi3wBt";
     await server.send({
       method: "PATCH",
       url: "ownedaccesskeys/k",
@@ -280,11 +290,6 @@ describe("ownedaccesskeys/rotate", () => {
     expect([await works(own), await works(v1)]).toEqual([true, false]);
     expect(await works(own)).toBe(true);
   });
-
-  function reference() {
-    const key = server.keys.byName("k");
-    return { apiVersion: "management.postern/v1", kind: "OwnedAccessKey", name: "k", uid: key?.uid };
-  }
 
   async function vitestUntil(holds: () => Promise<boolean>): Promise<void> {
     while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));

@@ -186,6 +186,16 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     ...dependencies,
     accessKeys: ownedAccessKeyResource,
     onlyVisible: (seen: ResourceStorage) => seen,
+    // Nobody holds anything by roles here.
+    rbac: {
+      version: 0,
+      changesSince: () => undefined,
+      onChange: () => ({ [Symbol.dispose]() {} }),
+      grantsToUser: () => [],
+      grantsToGroup: () => [],
+      rulesOf: () => undefined,
+    },
+    ruleResolver: { rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }) },
   };
   const userResource = registry.install(users(withKeys));
   const teamResource = registry.install(teams(withKeys));

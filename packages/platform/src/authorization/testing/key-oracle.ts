@@ -21,7 +21,9 @@ function isGood(world: KeyWorld, key: KeyRecord, from: readonly string[]): boole
     const parent = world.keys.find(({ uid }) => uid === parentUid);
     if (parent === undefined || !isGood(world, parent, [...from, key.uid])) return false;
     // Keys are drawn within their parent, or narrowed by nothing at all.
-    return parent.restrictions === undefined || key.restrictions !== undefined;
+    if (parent.restrictions === undefined) return true;
+    const isAlike = key.owner.kind === parent.owner.kind && key.owner.name === parent.owner.name;
+    return key.restrictions !== undefined && isAlike && key.groups.every((group) => parent.groups.includes(group));
   });
 }
 

@@ -92,7 +92,9 @@ function userMayManage(world: World, user: UserInfo, r: TargetedRequest): boolea
     for (const { verbs, subresources, users, teams } of access) {
       const listed = isListedIn({ users, teams });
       const verb = verbs.some((v) => v === "*" || v === r.verb);
-      const part = r.subresource === "" ? isMainVerb : subresources.some((s) => s === "*" || s === r.subresource);
+      const isWrite = r.subresource === "status" && !["get", "list", "watch"].includes(r.verb);
+      const part =
+        r.subresource === "" ? isMainVerb : !isWrite && subresources.some((s) => s === "*" || s === r.subresource);
       if (listed && verb && part) return true;
     }
   }
@@ -169,6 +171,11 @@ export function scopeOpens(
   if (restrictions === undefined || alwaysOpen(request)) return true;
   const { scope, ruleSets } = restrictions;
   if (scope === undefined && ruleSets.length === 0) return false;
+  if (request.target === "Management" && isAboutControlPlaneKeys(request.inner)) {
+    const { namespace, name, resource } = request.inner;
+    const isItself = owner.kind === "subject" && owner.name === `postern:vcluster:${namespace}:${name}`;
+    if (!isItself || resource !== "virtualclusterinstances") return false;
+  }
   if (scope !== undefined && !entryOpens(scope, request, user, owner)) return false;
   return ruleSets.every((rules) => rules.some((rule) => ruleOpens(rule, request)));
 }
@@ -194,6 +201,12 @@ function alwaysOpen({ target, inner: r }: PlatformRequest): boolean {
 }
 
 const named = (pattern: string, name: string): boolean => (pattern === "*" ? name.length > 0 : pattern === name);
+
+const isAboutControlPlaneKeys = (r: TargetedRequest): boolean =>
+  r.isResourceRequest &&
+  [GROUP, "*"].includes(r.apiGroup) &&
+  ["virtualclusterinstances", "clusters", "*"].includes(r.resource) &&
+  ["accesskey", "*"].includes(r.subresource);
 
 function isAboutKeys(r: TargetedRequest): boolean {
   if (!r.isResourceRequest) return false;
@@ -253,7 +266,7 @@ function entryOpens(scope: AccessKeyScope, request: PlatformRequest, user: UserI
       projectOfNamespace !== undefined &&
       named(project, projectOfNamespace) &&
       named(name, r.name);
-    if (isIt && ["get", "use", "create kubeconfig", "get accesskey"].includes(act)) return true;
+    if (isIt && ["get", "use", "create kubeconfig"].includes(act)) return true;
   }
   for (const { cluster } of clusters) {
     if (isOurs && r.resource === "clusters" && ["get", "use"].includes(act) && named(cluster, r.name)) return true;

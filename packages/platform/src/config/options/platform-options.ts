@@ -6,6 +6,9 @@ import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix, networks } from "../rul
 /** Ten years: beyond it a life in seconds is more likely a slip of units than a wish. */
 const MAX_TTL_SECONDS = 10 * 366 * 86_400;
 
+/** What a server lives by that is told nothing: see bootstrap/default-key-life.ts. */
+export const UNSET_TTL = -1;
+
 export const platformOptions = {
   platform: {
     domain: textOption({
@@ -44,11 +47,12 @@ export const platformOptions = {
     defaultTTLSeconds: integerOption({
       flag: "access-key-default-ttl-seconds",
       placeholder: "<seconds>",
-      default: 0,
+      default: UNSET_TTL,
       min: 0,
       max: MAX_TTL_SECONDS,
-      defaultText: "0 (no end)",
-      description: "Life of an access key that is created without spec.ttl",
+      defaultText: "7776000 (90 days) where the store is new with this release, 0 (no end) otherwise",
+      description:
+        "Life of an access key that is created without spec.ttl; a longer one, or one without an end, takes the verb extend on ownedaccesskeys",
     }),
     maxPerOwner: integerOption({
       flag: "access-key-max-per-owner",

@@ -9,11 +9,13 @@ import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-
 import { restrictionNames, restrictionsOf } from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
-import { endOfLife } from "../../access-keys/key-lifetime.ts";
+import { effectiveTTL, isLonger, type Life } from "../../access-keys/key-lifetime.ts";
+import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../impersonation.ts";
 import type { KeyQuota } from "./key-quota.ts";
+import { createsKeyDirectly, keyOfRequest } from "./lineage.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { specOf } from "./secret-fields.ts";
 
@@ -23,11 +25,15 @@ export type CreatorLimitsDependencies = {
   readonly directory: Directory;
   readonly authorizer: Authorizer;
   readonly keyQuota: Pick<KeyQuota, "faultOf">;
+  readonly configuration: Pick<Configuration, "accessKeys">;
 };
 
+/** The verb on an access key that lengthens its life, or gives it more than keys get by themselves. */
+const EXTEND_VERB = "extend";
+
 /** The key that a request came in with, where it is narrowed: what it makes must stay within it. */
-export function narrowedKeyOf({ credential }: RequestContext, keys: AccessKeyIndex): AccessKeyState | undefined {
-  const key = credential === undefined ? undefined : keys.byId(credential.id);
+function narrowedKeyOf(context: RequestContext, keys: AccessKeyIndex): AccessKeyState | undefined {
+  const key = keyOfRequest(context, keys);
   return key?.restrictions === undefined ? undefined : key;
 }
 
@@ -54,6 +60,8 @@ export async function checkCreator(
   if (ownerFault !== undefined) throw refuse(ownerFault);
   const group = await firstForeignGroup(context, object, old, dependencies);
   if (group !== undefined) throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
+  const lifeFault = await faultOfLife(context, object, old, narrowed, dependencies);
+  if (lifeFault !== undefined) throw refuse(lifeFault);
   // Who may not make the key neither waits for others nor is told how many there are.
   const quotaFault = await dependencies.keyQuota.faultOf(object, old, context);
   if (quotaFault !== undefined) throw refuse(quotaFault);
@@ -74,11 +82,26 @@ async function faultOfOwner(
   if (owner === undefined) return undefined;
   const changes = old === undefined || !sameOwner(owner, ownerOf(old.spec ?? {}));
   if (!changes && !setsKey(object, old)) return undefined;
-  if (sameOwner(owner, ownerOfCaller(context.user, directory, names))) return undefined;
+  if (sameOwner(owner, ownerOfCaller(context.user, directory, names)) && isWholly(owner, context, directory, names)) {
+    return undefined;
+  }
   // Members look after the keys of their team, but only who may impersonate it makes new ones.
   if (!changes && isMember(owner, context, names)) return undefined;
   if (await mayImpersonate(owner, context, { authorizer, names })) return undefined;
   return `you may not impersonate the ${owner.kind} ${JSON.stringify(owner.name)}`;
+}
+
+/** Who acts as a user without the groups of the user has not been let into those, and makes no key that is in them. */
+function isWholly(
+  owner: AccessKeyOwner,
+  { user }: RequestContext,
+  directory: Directory,
+  names: PlatformNames,
+): boolean {
+  if (owner.kind !== "user") return true;
+  const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
+  const groups = [...(directory.user(owner.name)?.groups ?? []), ...teams, names.userGroup(owner.name)];
+  return groups.every((group) => user.groups.includes(group));
 }
 
 const isMember = (owner: AccessKeyOwner, { user }: RequestContext, names: PlatformNames): boolean =>
@@ -121,13 +144,67 @@ function faultOfNarrowed(
   if ((object.spec?.key ?? "") !== "" && !isOwnOrChild) {
     return "a narrowed access key gives new values to itself and to keys made with it only";
   }
-  return livesLonger(object, old) ? "a narrowed access key cannot lengthen the life of a key" : undefined;
+  return undefined;
 }
 
-function livesLonger(object: OwnedAccessKey, old: OwnedAccessKey): boolean {
-  const end = ({ spec }: OwnedAccessKey) =>
-    endOfLife({ createdAt: 0, lastActivity: undefined, ttl: Number(spec?.ttl ?? 0), countsFromActivity: false }, 0) ??
-    Number.POSITIVE_INFINITY;
-  const becomesSliding = object.spec?.ttlAfterLastActivity === true && old.spec?.ttlAfterLastActivity !== true;
-  return end(object) > end(old) || (becomesSliding && Number.isFinite(end(object)));
+/** A TTL may be shortened by whoever may change the key. More than that, and more than a key gets by itself, takes the verb `extend`. */
+async function faultOfLife(
+  context: RequestContext,
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  narrowed: AccessKeyState | undefined,
+  dependencies: CreatorLimitsDependencies,
+): Promise<string | undefined> {
+  const { configuration, keys } = dependencies;
+  const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;
+  const lifeOf = ({ spec }: OwnedAccessKey, defaultTTL: number): Life => ({
+    ttl: effectiveTTL(Number(spec?.ttl ?? defaultTTL), maxTTLSeconds),
+    countsFromActivity: spec?.ttlAfterLastActivity === true,
+  });
+  if (old === undefined) {
+    const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
+    // What comes out of another request than a create of keys has its life cut to this already.
+    if (!isLonger(lifeOf(object, defaultTTLSeconds), granted)) return undefined;
+    if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return undefined;
+    return `spec.ttl: an access key gets ${granted.ttl} seconds here; more takes the verb ${EXTEND_VERB} on ownedaccesskeys`;
+  }
+  const known = keys.byUid(old.metadata.uid ?? "")?.defaultTTL;
+  const before = lifeOf(old, known ?? 0);
+  const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : defaultTTLSeconds));
+  if (!isLonger(after, before)) return undefined;
+  if (narrowed !== undefined) return "a narrowed access key cannot lengthen the life of a key";
+  if (await mayExtend(context, old, dependencies)) return undefined;
+  return `lengthening the life of an access key takes the verb ${EXTEND_VERB} on ownedaccesskeys`;
+}
+
+/** The TTL that a key which comes out of another request gets at most: the requester has not asked for a life, but for a kubeconfig. */
+export async function grantedTTL(
+  context: RequestContext,
+  object: OwnedAccessKey,
+  dependencies: CreatorLimitsDependencies,
+): Promise<OwnedAccessKey> {
+  const { defaultTTLSeconds } = dependencies.configuration.accessKeys;
+  const { spec } = object;
+  const wanted = Number(spec?.ttl ?? 0);
+  const isTooLong = wanted === 0 || wanted > defaultTTLSeconds;
+  if (defaultTTLSeconds <= 0 || createsKeyDirectly(context) || !isTooLong) return object;
+  const narrowed = narrowedKeyOf(context, dependencies.keys);
+  if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return object;
+  return { ...object, spec: { ...spec, ttl: defaultTTLSeconds } };
+}
+
+async function mayExtend(
+  { user, credential }: RequestContext,
+  { metadata: { name = "" } }: OwnedAccessKey,
+  { authorizer, names }: CreatorLimitsDependencies,
+): Promise<boolean> {
+  const question = { user, credential, verb: EXTEND_VERB, isResourceRequest: true, apiVersion: "v1", path: "" };
+  for (const [apiGroup, resource] of [
+    [names.managementGroup, "ownedaccesskeys"],
+    [names.storageGroup, "accesskeys"],
+  ] as const) {
+    const target = { apiGroup, resource, subresource: "", namespace: "", name };
+    if ((await authorizer.authorize({ ...question, ...target })).verdict === "allow") return true;
+  }
+  return false;
 }

@@ -1,8 +1,7 @@
 // Splits an access key into what is served and what is kept hidden beside it.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -18,11 +17,10 @@ import {
 } from "../../access-keys/sealed-access-key.ts";
 import { openSecret, sealSecret } from "../../access-keys/sealed-secrets.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { PlatformNames } from "../../platform-names.ts";
+import { parentsOf } from "./lineage.ts";
 import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "./secret-fields.ts";
 
 export type SealedFieldsDependencies = {
-  readonly names: PlatformNames;
   readonly directory: Directory;
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   readonly secrets: AccessKeySecrets;
@@ -31,21 +29,12 @@ export type SealedFieldsDependencies = {
   readonly defaultTTLSeconds: number;
 };
 
-/** The kinds under which one access key may refer to another as its owner. */
-const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
-
 export function accessKeySealedFields(dependencies: SealedFieldsDependencies): SealedFields {
   return {
     // Nobody owns the status either: it is the server's alone.
     paths: [...SECRET_PATHS.map((path) => ["spec", ...path]), ["status"]],
-    seal(object, previous, context) {
-      const sealed = sealAccessKey(
-        object,
-        readSealedAccessKey(previous),
-        previous === undefined,
-        context,
-        dependencies,
-      );
+    seal(object, previous, context, old) {
+      const sealed = sealAccessKey(object, readSealedAccessKey(previous), old, context, dependencies);
       return { object: withoutSecrets(object), sealed: writeSealedAccessKey(sealed) };
     },
     reveal(stored, prepared) {
@@ -58,11 +47,15 @@ export function accessKeySealedFields(dependencies: SealedFieldsDependencies): S
 function sealAccessKey(
   object: KubeObject,
   previous: SealedAccessKey,
-  isNew: boolean,
+  old: KubeObject | undefined,
   context: RequestContext,
-  { names, directory, keys, secrets, runtime, defaultTTLSeconds }: SealedFieldsDependencies,
+  { directory, keys, secrets, runtime, defaultTTLSeconds }: SealedFieldsDependencies,
 ): SealedAccessKey {
   const spec = specOf(object);
+  const isNew = old === undefined;
+  const parents = isNew ? parentsOf(context, keys).map(({ uid }) => uid) : previous.parents;
+  // Who takes a TTL away gets what a key without one gets.
+  const losesTTL = old !== undefined && specOf(old)["ttl"] !== undefined && spec["ttl"] === undefined;
   const key = sealKey(spec, previous, secrets, keys);
   const origins = (): readonly KeyOrigin[] => originsOf(context, keys);
   // A value that somebody sets ends what rotations left behind, the lock among it.
@@ -75,8 +68,8 @@ function sealAccessKey(
   return {
     ...values,
     owner: sealOwner(spec, previous, directory),
-    parents: isNew ? parentsOf(object, names) : previous.parents,
-    defaultTTL: isNew && defaultTTLSeconds > 0 ? defaultTTLSeconds : previous.defaultTTL,
+    parents,
+    defaultTTL: previous.defaultTTL ?? ((isNew || losesTTL) && defaultTTLSeconds > 0 ? defaultTTLSeconds : undefined),
     secrets: sealSecrets(object, previous, secrets),
     unchanged: previous.unchanged,
   };
@@ -111,14 +104,6 @@ function sealOwner(spec: JsonObject, { owner: previous }: SealedAccessKey, direc
   const owner = ownerOf(spec);
   if (owner === undefined || (previous !== undefined && sameOwner(owner, previous))) return previous;
   return { ...owner, uid: ownerUid(owner, directory) };
-}
-
-const parentsOf = ({ metadata }: KubeObject, names: PlatformNames): readonly string[] =>
-  (metadata.ownerReferences ?? []).filter((reference) => isAccessKey(reference, names)).map(({ uid }) => uid);
-
-export function isAccessKey({ apiVersion, kind }: OwnerReference, names: PlatformNames): boolean {
-  const group = parseApiVersion(apiVersion)?.group;
-  return KEY_KINDS.includes(kind) && (group === names.managementGroup || group === names.storageGroup);
 }
 
 /** A field that is absent stays as it is for as long as what it belongs to is there; an empty one is dropped. */

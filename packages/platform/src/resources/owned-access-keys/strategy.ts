@@ -1,24 +1,26 @@
 // What happens to an access key on its way into the store.
 
+import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
-import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-owner.ts";
+import { ownerOf, ownerOfCaller, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
 import type { PlatformContext } from "../../platform-context.ts";
 import { withCondition } from "../conditions.ts";
-import { checkCreator, narrowedKeyOf } from "./creator-limits.ts";
+import { checkCreator, grantedTTL } from "./creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "./issued-credential.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
 import type { KeyQuota } from "./key-quota.ts";
+import { createsKeyDirectly, parentsOf } from "./lineage.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { readyByItself } from "./ready-condition.ts";
-import { isAccessKey } from "./sealed-fields.ts";
 import { keyPlaces, scrubLastApplied } from "./secret-fields.ts";
 import { validateAccessKey } from "./validation.ts";
 
@@ -36,10 +38,19 @@ type StrategyOptions = AccessKeyStrategyDependencies & {
   readonly generatesKeys: boolean;
 };
 
+/** Values of one's own that somebody may set, or try. */
+const CHOSEN_VALUES = { qps: 1, burst: 100 };
 const NAME_PREFIX = "key-";
 
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
-  const { names, directory, keys, secrets, recordEvent, generatesKeys } = options;
+  const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys } = options;
+  const chosenValues = createRateLimiter(CHOSEN_VALUES, options.runtime.clock);
+  /** Each value that somebody sets is compared with those that there are. Throws ApiError 429. */
+  const slowDown = (key: string | undefined, { user, credential }: RequestContext): void => {
+    const delay = (key ?? "") === "" || credential === undefined ? undefined : chosenValues.delayOf(user.name);
+    if (delay !== undefined)
+      throw tooManyRequestsError("too many values of access keys, please try again later", delay);
+  };
   return {
     allowUnconditionalUpdate: true,
     nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
@@ -47,32 +58,58 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     async prepareForCreate(submitted, context) {
       const { status: _, ...rest } = scrubLastApplied(submitted);
       const { spec = {} } = rest;
+      slowDown(spec.key, context);
+      const parents = parentsOf(context, keys);
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
-      const object = withStatus(
+      const drafted = await grantedTTL(
+        context,
         {
           ...rest,
-          metadata: withCreator(rest.metadata, narrowedKeyOf(context, keys), options),
+          metadata: withParents(rest.metadata, parents, options),
           spec: { ...spec, [owner.kind]: owner.name, ...(key === undefined ? {} : { key }) },
         },
-        undefined,
+        options,
+      );
+      const object = withStatus(
+        drafted,
+        { lastActivity: undefined, parents, defaultTTL: configuration.accessKeys.defaultTTLSeconds },
         options,
       );
       await checkCreator(context, object, undefined, options);
       warnOfShorterLife(object, context, options);
+      warnOfDefaultLife(object, context, options);
       return withReadiness(object, undefined, options);
     },
 
     async prepareForUpdate(submitted, old, context) {
-      const object = withStatus(withOwner(withoutSameKey(scrubLastApplied(submitted), keys), old), old, options);
+      const known = keys.byUid(old.metadata.uid ?? "");
+      const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
+      const kept = withOwner(withoutSameKey(scrubLastApplied(submitted), keys), old);
+      slowDown(kept.spec?.key, context);
+      const object = withStatus(
+        { ...kept, metadata: withParents(kept.metadata, parents, options) },
+        {
+          lastActivity: old.status?.lastActivity ?? undefined,
+          parents,
+          defaultTTL:
+            known?.defaultTTL ?? (old.spec?.ttl === undefined ? 0 : configuration.accessKeys.defaultTTLSeconds),
+        },
+        options,
+      );
       await checkCreator(context, object, old, options);
       warnOfShorterLife(object, context, options);
       return withReadiness(object, old, options);
     },
 
-    validate: (object) => validateAccessKey(object, undefined, { names, directory, secrets, keys, requiresKey: true }),
-    validateUpdate: (object, old) =>
-      validateAccessKey(object, old, { names, directory, secrets, keys, requiresKey: false }),
+    validate: (object, context) => {
+      const isOwn = ownKeysOf(context, options);
+      return validateAccessKey(object, undefined, { names, directory, secrets, keys, isOwn, requiresKey: true });
+    },
+    validateUpdate: (object, old, context) => {
+      const isOwn = ownKeysOf(context, options);
+      return validateAccessKey(object, old, { names, directory, secrets, keys, isOwn, requiresKey: false });
+    },
 
     afterCreate(object, { audit }) {
       const id = keys.byName(object.metadata.name ?? "")?.id;
@@ -98,6 +135,13 @@ function withReadiness(
   const changes = old === undefined || isDisabled !== (old.spec?.disabled === true);
   const conditions = changes ? withCondition(before, readyByItself(isDisabled), runtime.clock.now()) : before;
   return conditions.length === 0 ? object : { ...object, status: { ...object.status, conditions } };
+}
+
+/** The caller's own keys, and the one that the request came in with. */
+function ownKeysOf({ user, credential }: RequestContext, { names, directory }: AccessKeyStrategyDependencies) {
+  const caller = ownerOfCaller(user, directory, names);
+  return (key: AccessKeyState | undefined): boolean =>
+    key !== undefined && (sameOwner(key.owner, caller) || key.id === credential?.id);
 }
 
 function reasonOfDeletion(
@@ -128,19 +172,19 @@ function withoutSameKey(object: OwnedAccessKey, keys: AccessKeyIndex): OwnedAcce
   return { ...object, spec };
 }
 
-/** A key made with a narrowed key names it as its owner, and goes with it. */
-function withCreator(
+/** For the garbage collector and for people: a key names those that it dies with as its owners, whatever its writer says of them. */
+function withParents(
   metadata: ObjectMeta,
-  creator: AccessKeyState | undefined,
+  parents: readonly AccessKeyState[],
   { names }: AccessKeyStrategyDependencies,
 ): ObjectMeta {
-  const { ownerReferences = [] } = metadata;
-  if (creator === undefined || ownerReferences.some(({ uid }) => uid === creator.uid)) return metadata;
-  return { ...metadata, ownerReferences: [...ownerReferences, keyReference(creator, names)] };
+  if (parents.length === 0) return metadata;
+  const others = (metadata.ownerReferences ?? []).filter(({ uid }) => !parents.some((parent) => parent.uid === uid));
+  return { ...metadata, ownerReferences: [...others, ...parents.map((parent) => keyReference(parent, names))] };
 }
 
 /** An owner reference to an access key. */
-export const keyReference = (
+const keyReference = (
   { name, uid }: Pick<AccessKeyState, "name" | "uid">,
   { managementGroup }: AccessKeyStrategyDependencies["names"],
 ): OwnerReference => ({
@@ -150,15 +194,22 @@ export const keyReference = (
   uid,
 });
 
+type KnownLife = {
+  readonly lastActivity: string | undefined;
+  readonly parents: readonly AccessKeyState[];
+  /** Seconds, where spec.ttl is absent. */
+  readonly defaultTTL: number;
+};
+
 /** The status is the server's: what was written of it stays, and the end of life follows from the spec. */
 function withStatus(
   object: OwnedAccessKey,
-  old: OwnedAccessKey | undefined,
-  options: AccessKeyStrategyDependencies,
+  known: KnownLife,
+  { configuration }: AccessKeyStrategyDependencies,
 ): OwnedAccessKey {
   const { status: _, ...rest } = object;
-  const lastActivity = old?.status?.lastActivity ?? undefined;
-  const end = endOf(rest, lastActivity, options);
+  const { lastActivity } = known;
+  const end = endOf(rest, known, configuration.accessKeys.maxTTLSeconds);
   const status = {
     ...(lastActivity === undefined ? {} : { lastActivity }),
     ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
@@ -169,24 +220,32 @@ function withStatus(
 
 function endOf(
   { metadata, spec }: Pick<OwnedAccessKey, "metadata" | "spec">,
-  lastActivity: string | undefined,
-  { configuration, keys, names }: AccessKeyStrategyDependencies,
+  { lastActivity, parents, defaultTTL }: KnownLife,
+  maxTTLSeconds: number,
 ): number | undefined {
   const own = endOfLife(
     {
       createdAt: parseTimestamp(metadata.creationTimestamp ?? "") ?? 0,
       lastActivity: lastActivity === undefined ? undefined : parseTimestamp(lastActivity),
-      ttl: Number(spec?.ttl ?? configuration.accessKeys.defaultTTLSeconds),
+      ttl: Number(spec?.ttl ?? defaultTTL),
       countsFromActivity: spec?.ttlAfterLastActivity === true,
     },
-    configuration.accessKeys.maxTTLSeconds,
+    maxTTLSeconds,
   );
-  const ends = (metadata.ownerReferences ?? [])
-    .filter((reference) => isAccessKey(reference, names))
-    .map(({ uid }) => keys.byUid(uid)?.expiresAt)
-    .concat(own)
-    .filter((end) => end !== undefined);
+  const ends = [...parents.map(({ expiresAt }) => expiresAt), own].filter((end) => end !== undefined);
   return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+function warnOfDefaultLife(
+  { spec }: OwnedAccessKey,
+  context: RequestContext,
+  { configuration }: AccessKeyStrategyDependencies,
+): void {
+  const { defaultTTLSeconds } = configuration.accessKeys;
+  if (spec?.ttl !== undefined || defaultTTLSeconds <= 0 || !createsKeyDirectly(context)) return;
+  context.warnings.add(
+    `spec.ttl: absent, so the access key expires ${defaultTTLSeconds} seconds from now, as the server is configured`,
+  );
 }
 
 function warnOfShorterLife(

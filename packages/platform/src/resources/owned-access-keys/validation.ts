@@ -22,6 +22,8 @@ import {
   SCOPE_ROLES,
 } from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { estimateEntropy, MIN_ENTROPY_BITS } from "../../access-keys/estimate-entropy.ts";
 import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -34,6 +36,7 @@ import { validateRules } from "./validate-rules.ts";
 /** Stands in messages where a secret would. */
 const HIDDEN = "<hidden>";
 const KEY_REQUIRED = "keys are made by the server for ownedaccesskeys only, since nothing else shows them";
+const UNFIT_KEY = `must have at least ${MIN_ENTROPY_BITS} bits of chance, and never have been a key before: leave it out, or let a program make it`;
 const NO_KEY_HERE = "must not contain an access key";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -42,6 +45,8 @@ export type ValidationDependencies = {
   readonly directory: Directory;
   readonly secrets: Pick<AccessKeySecrets, "format">;
   readonly keys: Pick<AccessKeyIndex, "find">;
+  /** Whether a key is the caller's: of other people's keys nothing is told, so that no text can be tried for being one. */
+  readonly isOwn: (key: AccessKeyState | undefined) => boolean;
   /** True for a new key: it has to have a value by now. */
   readonly requiresKey: boolean;
 };
@@ -50,7 +55,7 @@ export type ValidationDependencies = {
 export function validateAccessKey(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, secrets, keys, requiresKey }: ValidationDependencies,
+  { names, directory, secrets, keys, requiresKey, isOwn }: ValidationDependencies,
 ): readonly FieldError[] {
   const { spec = {} } = object;
   const tooMany = validateSize(spec, old?.spec);
@@ -60,7 +65,7 @@ export function validateAccessKey(
   return [
     ...validateOwner(spec, old, names, directory),
     ...validateGroups(spec.groups ?? [], "spec.groups"),
-    ...(requiresKey && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : validateKey(spec)),
+    ...(requiresKey && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : validateKey(spec, keys)),
     ...(spec.ttl !== undefined && spec.ttl > MAX_TTL_SECONDS
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
       : []),
@@ -68,7 +73,7 @@ export function validateAccessKey(
     ...validateRules(spec.rules ?? [], "spec.rules"),
     ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
     ...validateEnveloped(object),
-    ...validateNoKeyElsewhere(object, old, { secrets, keys }),
+    ...validateNoKeyElsewhere(object, old, { secrets, keys, isOwn }),
   ];
 }
 
@@ -99,13 +104,13 @@ function countValues(value: JsonValue | undefined): number {
 function validateNoKeyElsewhere(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { secrets, keys }: Pick<ValidationDependencies, "secrets" | "keys">,
+  { secrets, keys, isOwn }: Pick<ValidationDependencies, "secrets" | "keys" | "isOwn">,
 ): readonly FieldError[] {
   const { key = "" } = object.spec ?? {};
   const places = [
     ...(key.length < MIN_KEY_LENGTH ? [] : keyPlaces(object, key)),
     ...foundKeyPlaces(object, secrets.format),
-    ...liveKeyPlaces(object, old, (text) => text === key || keys.find(text) !== undefined),
+    ...liveKeyPlaces(object, old, (text) => text === key || isOwn(keys.find(text))),
   ];
   return [...new Set(places)].map((path) => forbiddenError(path, NO_KEY_HERE));
 }
@@ -142,7 +147,7 @@ function validateSubject(subject: string, names: PlatformNames, directory: Direc
   return known === undefined ? [] : [invalidError(path, subject, `is the user ${known.name}: use spec.user instead`)];
 }
 
-function validateKey({ key }: AccessKeySpec): readonly FieldError[] {
+function validateKey({ key }: AccessKeySpec, keys: Pick<AccessKeyIndex, "find">): readonly FieldError[] {
   if (key === undefined || key === "") return [];
   if (key.length < MIN_KEY_LENGTH) {
     return [invalidError("spec.key", HIDDEN, `must have at least ${MIN_KEY_LENGTH} characters`)];
@@ -152,6 +157,10 @@ function validateKey({ key }: AccessKeySpec): readonly FieldError[] {
   }
   if (!/^[!-~]+$/.test(key)) {
     return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
+  }
+  // One text for both: it does not tell a value that somebody has from one that anybody could have.
+  if (estimateEntropy(key) < MIN_ENTROPY_BITS || keys.find(key) !== undefined) {
+    return [invalidError("spec.key", HIDDEN, UNFIT_KEY)];
   }
   return [];
 }

@@ -8,7 +8,7 @@ describe("names in a scope that stand for nothing", () => {
   let janes: string;
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ "access-key-default-ttl-seconds": "0" });
     await platform.send({ method: "POST", path: "users", body: { metadata: { name: "jane" }, spec: {} } });
     await platform.send({ method: "POST", path: "projects", body: { metadata: { name: "hidden" }, spec: {} } });
     await platform.send({

@@ -1,8 +1,11 @@
 // What happens to a project on its way into the store.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
@@ -32,6 +35,11 @@ export type ProjectStrategyDeps = NameSources &
     readonly createNamespace: (project: Project, signal: AbortSignal) => Promise<string | undefined>;
   };
 
+/** The verb on a project that changes what the platform allows it. */
+const RESTRICT_VERB = "restrict";
+/** What whoever may update a project decides. All else in its spec limits the project: also what a later release adds. */
+const OPEN_FIELDS: readonly string[] = ["displayName", "description", "owner", "members", "access"];
+
 /** Names of namespaces are DNS labels, and no longer than this. */
 const MAX_NAMESPACE_LENGTH = 63;
 
@@ -54,6 +62,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
   validateName: (name, isPrefix) => validateProjectName(name, isPrefix, deps.names),
   allowUnconditionalUpdate: true,
   async prepareForCreate(project, context) {
+    await checkLimits(project, undefined, context, deps);
     const caller = callerAsOwner(context.user, deps);
     const owner = project.spec?.owner ?? caller;
     // Who may create projects owns what it creates; everybody else it lets in is checked.
@@ -68,6 +77,7 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
     );
   },
   async prepareForUpdate(project, old, context) {
+    if (context.info.subresource === "") await checkLimits(project, old, context, deps);
     await deps.checkMembership(project, old, context);
     return project;
   },
@@ -77,6 +87,49 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
     if (fault !== undefined) warnings.add(fault);
   },
 });
+
+/** Throws 403 for who changes a limit of the project without the verb to do so. */
+async function checkLimits(
+  project: Project,
+  old: Project | undefined,
+  { user, credential }: RequestContext,
+  { authorizer, names }: ProjectStrategyDeps,
+): Promise<void> {
+  const limitsOf = (from: Project | undefined): JsonObject =>
+    Object.fromEntries(Object.entries(from?.spec ?? {}).filter(([field, value]) => !isOpen(field, value)));
+  const [limits, before] = [limitsOf(project), limitsOf(old)];
+  const changed = [...new Set([...Object.keys(limits), ...Object.keys(before)])].find(
+    (field) => !equalJson(limits[field], before[field]),
+  );
+  if (changed === undefined) return;
+  const { name = "" } = project.metadata;
+  const resource = { group: names.managementGroup, resource: "projects" };
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb: RESTRICT_VERB,
+    isResourceRequest: true,
+    apiGroup: resource.group,
+    apiVersion: "v1",
+    resource: resource.resource,
+    subresource: "",
+    namespace: "",
+    name,
+    path: "",
+  });
+  if (verdict === "allow") return;
+  throw forbiddenRequestError(
+    resource,
+    name,
+    `spec.${changed} limits the project: changing it takes the verb ${RESTRICT_VERB} on projects`,
+  );
+}
+
+/** Nothing in a list or an object says as little as its absence. */
+const isOpen = (field: string, value: JsonValue | undefined): boolean =>
+  OPEN_FIELDS.includes(field) ||
+  value === undefined ||
+  (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 
 function withoutOwner(project: Project): Project {
   const { owner: _, ...spec } = project.spec ?? {};

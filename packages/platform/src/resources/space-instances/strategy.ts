@@ -8,6 +8,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
 import { withFinalizer } from "../finalizers.ts";
+import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import {
   type NamedObject,
@@ -22,7 +23,8 @@ import type { SpaceInstance } from "./space-instance.ts";
 
 export type SpaceInstanceStrategyDeps = PlacementDeps &
   NameSources &
-  UnknownNamesDeps & {
+  UnknownNamesDeps &
+  InstanceGrantsDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;
   };
@@ -44,7 +46,9 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
 
-  prepareForCreate(instance, { user }): SpaceInstance {
+  async prepareForCreate(instance, context): Promise<SpaceInstance> {
+    const { user } = context;
+    await checkInstanceGrants("spaceinstances", instance, undefined, context, deps);
     const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
     const { cluster = "", namespace = "" } = instance.spec?.clusterRef ?? {};
     const clusterRef = {
@@ -62,8 +66,9 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
     ...(await validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps, { signal })),
   ],
 
-  prepareForUpdate(instance, old, { info }) {
-    if (info.subresource === "status") return withoutCallersView(instance);
+  async prepareForUpdate(instance, old, context) {
+    if (context.info.subresource === "status") return withoutCallersView(instance);
+    await checkInstanceGrants("spaceinstances", instance, old, context, deps);
     return {
       ...instance,
       spec: { ...instance.spec, clusterRef: { ...old.spec?.clusterRef, ...instance.spec?.clusterRef } },

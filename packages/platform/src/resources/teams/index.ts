@@ -8,6 +8,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
+import type { GivenRightsDependencies } from "../given-rights.ts";
 import {
   type NamedObject,
   type NameSources,
@@ -16,25 +17,20 @@ import {
   type UnknownNamesDeps,
   warningOfUnknownNames,
 } from "../unknown-names.ts";
-import { validateGroups } from "../validate-groups.ts";
+import { teamStrategy } from "./strategy.ts";
 import { type Team, teamSchema } from "./team.ts";
 
 export type TeamsDependencies = CredentialsDependencies &
   NameSources &
   UnknownNamesDeps &
+  GivenRightsDependencies &
   Omit<AccessKeysSubresourceOptions, "owner"> & {
     /** Leaves to a caller what it may see. */
     readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
   };
 
-const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
-
 const strategy = (deps: TeamsDependencies): Strategy<Team> =>
-  warningOfUnknownNames(
-    { allowUnconditionalUpdate: true, validate, validateUpdate: validate },
-    (team) => namedIn(team, deps),
-    deps,
-  );
+  warningOfUnknownNames(teamStrategy(deps), (team) => namedIn(team, deps), deps);
 
 function* namedIn({ spec }: Team, deps: NameSources): Generator<NamedObject> {
   yield* namedOwner(spec?.owner, deps);

@@ -368,6 +368,7 @@ function createTestDirectory(users: readonly string[], teams: readonly string[])
     userBySubject: (subject) => [...known.values()].find((user) => user.subject === subject),
     team: (name) => knownTeams.get(name),
     teamsOf: () => [],
+    teamsWith: () => [],
     onChange: () => ({ [Symbol.dispose]() {} }),
   };
 }

@@ -2,20 +2,16 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
-import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { mayImpersonate, mayImpersonateGroup } from "../impersonation.ts";
+import { firstForeignGroup, type GivenRightsDependencies, mayGovern } from "../given-rights.ts";
+import { mayImpersonate } from "../impersonation.ts";
 import { validateGroups } from "../validate-groups.ts";
 import type { User } from "./user.ts";
 
-export type UserStrategyDependencies = {
-  readonly names: PlatformNames;
-  readonly directory: Directory;
-  readonly authorizer: Authorizer;
-};
+export type UserStrategyDependencies = GivenRightsDependencies & { readonly directory: Directory };
 
 export function userStrategy(dependencies: UserStrategyDependencies): Strategy<User> {
   const { directory, names } = dependencies;
@@ -29,6 +25,10 @@ export function userStrategy(dependencies: UserStrategyDependencies): Strategy<U
     allowUnconditionalUpdate: true,
     prepareForCreate: (user, context) => prepare(user, undefined, context),
     prepareForUpdate: (user, old, context) => prepare(user, old, context),
+    async prepareForDelete(user, context) {
+      await checkGoverns(user, context, dependencies);
+      return user;
+    },
     validate: (user) => validateUser(user, undefined, directory, names),
     validateUpdate: (user, old) => validateUser(user, old, directory, names),
   };
@@ -36,28 +36,62 @@ export function userStrategy(dependencies: UserStrategyDependencies): Strategy<U
 
 const subjectOf = ({ metadata, spec }: User): string => spec?.subject || (metadata.name ?? "");
 
+/** Whom somebody is taken for follows from these: who changes them takes the user over, locks it out or lets it in. */
+const IDENTITY_FIELDS = ["disabled", "email", "subject", "username"] as const;
+
 /**
- * Permissions are granted to subjects and groups, so who writes a user gives them: only groups that the writer is in or may
- * impersonate, and of others' subjects only those that it may impersonate.
+ * Permissions are granted to subjects and groups, so who writes a user gives them: only groups that the writer may hand out, teams
+ * that they lead into among them, and only subjects that it may impersonate. Who changes or demotes a user holds no less than it.
  */
 async function checkGivenRights(
   user: User,
   old: User | undefined,
   context: RequestContext,
-  { names, authorizer }: UserStrategyDependencies,
+  dependencies: UserStrategyDependencies,
 ): Promise<void> {
-  const refuse = (why: string) =>
-    forbiddenRequestError({ group: names.managementGroup, resource: "users" }, user.metadata.name ?? "", why);
-  for (const group of user.spec?.groups ?? []) {
-    if (old?.spec?.groups?.includes(group) === true || context.user.groups.includes(group)) continue;
-    if (await mayImpersonateGroup(group, context, authorizer)) continue;
-    throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
-  }
+  const { names, authorizer } = dependencies;
+  const name = user.metadata.name ?? "";
+  const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource: "users" }, name, why);
+  const before = old === undefined ? [] : groupsOf(old, dependencies);
+  const after = groupsOf(user, dependencies);
+  const gained = after.filter((group) => !before.includes(group));
+  const group = await firstForeignGroup(gained, context, dependencies);
+  if (group !== undefined) throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
+
   const subject = subjectOf(user);
-  const isOwnName = subject === user.metadata.name;
-  if (isOwnName || subject === context.user.name || (old !== undefined && subject === subjectOf(old))) return;
-  if (await mayImpersonate({ kind: "subject", name: subject }, context, { authorizer, names })) return;
-  throw refuse(`you may not impersonate the subject ${JSON.stringify(subject)}`);
+  const isNewSubject = old === undefined ? subject !== name : subject !== subjectOf(old);
+  // Who is nobody's user yet and makes itself one comes to what is given to that user.
+  const takesOver = isNewSubject || (old === undefined && subject === context.user.name);
+  if (takesOver && !(await mayImpersonate({ kind: "subject", name: subject }, context, { authorizer, names }))) {
+    throw refuse(`you may not impersonate the subject ${JSON.stringify(subject)}`);
+  }
+  if (old === undefined) return;
+  const isDemoted = before.some((had) => !after.includes(had));
+  const isChanged = IDENTITY_FIELDS.some((field) => (user.spec?.[field] || "") !== (old.spec?.[field] || ""));
+  if (isDemoted || isChanged) await checkGoverns(old, context, dependencies);
+}
+
+/** Throws 403 for who may do less than the user. */
+async function checkGoverns(
+  user: User,
+  context: RequestContext,
+  dependencies: UserStrategyDependencies,
+): Promise<void> {
+  const { names } = dependencies;
+  const { name = "" } = user.metadata;
+  const as = {
+    name: subjectOf(user),
+    groups: [...groupsOf(user, dependencies), names.userGroup(name)],
+  };
+  if (await mayGovern({ kind: "user", name }, as, context, dependencies)) return;
+  const why = "the user may do what you may not: locking, changing and deleting it takes the verb impersonate on it";
+  throw forbiddenRequestError({ group: names.managementGroup, resource: "users" }, name, why);
+}
+
+/** Its own, and those of the teams that it is in by its name or by a group. */
+function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }: UserStrategyDependencies) {
+  const { groups = [] } = spec ?? {};
+  return [...groups, ...directory.teamsWith(name, groups).map((team) => names.teamGroup(team.name))];
 }
 
 function validateUser(

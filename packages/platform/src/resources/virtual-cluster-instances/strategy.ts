@@ -10,6 +10,7 @@ import { networkPeerWarnings } from "../../virtual-clusters/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
 import { withFinalizer } from "../finalizers.ts";
+import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import {
   type NamedObject,
@@ -28,7 +29,8 @@ import {
 
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
   NameSources &
-  UnknownNamesDeps & {
+  UnknownNamesDeps &
+  InstanceGrantsDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;
     /** Texts about the address of an instance that others run. Default: none. */
@@ -55,7 +57,9 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
 
-  prepareForCreate(instance, { user }) {
+  async prepareForCreate(instance, context) {
+    const { user } = context;
+    await checkInstanceGrants("virtualclusterinstances", instance, undefined, context, deps);
     const owner = instance.spec?.owner ?? callerAsOwner(user, deps);
     const spec = { ...instance.spec, ...(owner === undefined ? {} : { owner }), clusterRef: placed(instance) };
     const created: VirtualClusterInstance = { ...instance, spec, status: { phase: "Pending" } };
@@ -68,8 +72,9 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   warningsOnCreate: (instance) => warningsOf(instance, deps),
   warningsOnUpdate: (instance) => warningsOf(instance, deps),
 
-  prepareForUpdate(instance, old, { info }) {
-    if (info.subresource === "status") return withoutCallersView(instance);
+  async prepareForUpdate(instance, old, context) {
+    if (context.info.subresource === "status") return withoutCallersView(instance);
+    await checkInstanceGrants("virtualclusterinstances", instance, old, context, deps);
     // A client that sends back less than it was given does not move the virtual cluster.
     const clusterRef = { ...old.spec?.clusterRef, ...instance.spec?.clusterRef };
     return { ...instance, spec: { ...instance.spec, clusterRef } };

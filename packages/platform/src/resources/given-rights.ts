@@ -1,0 +1,72 @@
+// Nobody makes others, or themselves, more than they are, nor takes the rights of those who are more: the one check over every way in
+// which a subject comes to a group, or loses what it has.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
+import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { mayImpersonate, mayImpersonateGroup } from "./impersonation.ts";
+import { keyOfRequest } from "./owned-access-keys/lineage.ts";
+
+export type GivenRightsDependencies = {
+  readonly names: PlatformNames;
+  readonly authorizer: Authorizer;
+  readonly ruleResolver: RuleResolver;
+  readonly rbac: RbacSource;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+};
+
+/**
+ * The first of the groups that the caller may not hand out: one that it is not in and may not impersonate. A narrowed key hands out
+ * nothing by being in a group, since what it does with the group is narrowed, and what others do is not.
+ */
+export async function firstForeignGroup(
+  groups: Iterable<string>,
+  context: RequestContext,
+  dependencies: GivenRightsDependencies,
+): Promise<string | undefined> {
+  const { authorizer, keys } = dependencies;
+  const isNarrowed = keyOfRequest(context, keys)?.restrictions !== undefined;
+  for (const group of groups) {
+    if (!isNarrowed && context.user.groups.includes(group)) continue;
+    if (await mayImpersonateGroup(group, context, authorizer)) continue;
+    const holder = holderBehind(group, dependencies.names);
+    if (holder !== undefined && (await mayImpersonate(holder, context, dependencies))) continue;
+    return group;
+  }
+  return undefined;
+}
+
+/** The user or team that a group stands for. */
+function holderBehind(group: string, names: PlatformNames): AccessKeyOwner | undefined {
+  for (const [kind, prefix] of [
+    ["user", names.userGroup("")],
+    ["team", names.teamGroup("")],
+  ] as const) {
+    if (group.startsWith(prefix) && group.length > prefix.length) return { kind, name: group.slice(prefix.length) };
+  }
+  return undefined;
+}
+
+/**
+ * Whether the caller may lock, demote or delete somebody: who may act as them, or holds all that roles give them in the whole
+ * platform. What they are in single projects does not count.
+ */
+export async function mayGovern(
+  holder: AccessKeyOwner,
+  as: UserInfo,
+  context: RequestContext,
+  dependencies: GivenRightsDependencies,
+): Promise<boolean> {
+  if (await mayImpersonate(holder, context, dependencies)) return true;
+  const { user, credential } = context;
+  const theirs = policyRulesOf(createRbacAuthorizer({ source: dependencies.rbac }).rulesFor(as, ""));
+  if (theirs.length === 0) return true;
+  const own = policyRulesOf(await dependencies.ruleResolver.rulesFor(user, "", credential));
+  return uncoveredRules(own, theirs).length === 0;
+}

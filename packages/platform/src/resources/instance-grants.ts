@@ -1,0 +1,124 @@
+// Nobody hands out more of a virtual cluster or space than they have: the check on its owner, access list and roles inside.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { InstanceResource } from "../authorization/filtered-resources.ts";
+import type { InsideIdentity, InstancePlace, insideIdentity } from "../authorization/inside-groups.ts";
+import { type InstanceAccess, readInstanceFact } from "../authorization/instance-facts.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { keyOfRequest } from "./owned-access-keys/lineage.ts";
+
+export type InstanceGrantsDeps = {
+  readonly names: PlatformNames;
+  readonly authorizer: Authorizer;
+  readonly keys: Pick<AccessKeyIndex, "byId">;
+  /** As whom a user appears inside. */
+  readonly insideIdentity: (user: Parameters<typeof insideIdentity>[0], place: InstancePlace) => InsideIdentity;
+};
+
+/** What an owner may do that `*` does not name one by one. */
+const MAIN_VERBS = ["get", "update", "patch", "delete", "use"];
+const SUBRESOURCES: {
+  readonly [resource in InstanceResource]: readonly (readonly [verb: string, subresource: string])[];
+} = {
+  virtualclusterinstances: [
+    ["create", "kubeconfig"],
+    ["get", "accesskey"],
+    ["get", "credentials"],
+    ["create", "credentials"],
+  ],
+  spaceinstances: [],
+};
+
+/** Throws 403. `old` is what an update starts from; who creates an instance for itself gives away what is its own. */
+export async function checkInstanceGrants(
+  resource: InstanceResource,
+  instance: KubeObject,
+  old: KubeObject | undefined,
+  context: RequestContext,
+  deps: InstanceGrantsDeps,
+): Promise<void> {
+  const key = keyOfRequest(context, deps.keys);
+  if (old === undefined && key?.restrictions === undefined) return;
+  const { names, authorizer } = deps;
+  const { namespace = "", name = "" } = instance.metadata;
+  const { user, credential } = context;
+  const isAllowed = async (verb: string, subresource: string): Promise<boolean> => {
+    const target = {
+      apiGroup: names.managementGroup,
+      apiVersion: "v1",
+      resource,
+      subresource,
+      namespace,
+      name,
+      path: "",
+    };
+    return (
+      (await authorizer.authorize({ user, credential, verb, isResourceRequest: true, ...target })).verdict === "allow"
+    );
+  };
+  const mustHold = async (what: string, pairs: readonly (readonly [verb: string, subresource: string])[]) => {
+    for (const [verb, subresource] of pairs) {
+      if (await isAllowed(verb, subresource)) continue;
+      const right = subresource === "" ? verb : `${verb} ${subresource}`;
+      throw refuse(`${what} gives away ${JSON.stringify(right)}, which you may not do yourself`);
+    }
+  };
+  /** Who has all that an owner has could become the owner. */
+  const holds = async (pairs: readonly (readonly [verb: string, subresource: string])[]): Promise<boolean> => {
+    for (const [verb, subresource] of pairs) if (!(await isAllowed(verb, subresource))) return false;
+    return true;
+  };
+  const hasInside = (clusterRole: string): boolean => {
+    const project = names.projectOf(namespace) ?? "";
+    const place = resource === "spaceinstances" ? { project, space: name } : { project, virtualCluster: name };
+    const { groups } = deps.insideIdentity(user, place);
+    return ["cluster-admin", clusterRole].some((role) => groups.includes(names.insideRoleGroup(role)));
+  };
+  const refuse = (why: string) => forbiddenRequestError({ group: names.managementGroup, resource }, name, why);
+
+  const given = readInstanceFact(instance);
+  const before = old === undefined ? undefined : readInstanceFact(old);
+  const everything = [...MAIN_VERBS.map((verb) => [verb, ""] as const), ...SUBRESOURCES[resource]];
+  if (before !== undefined && !equalJson({ ...given.owner }, { ...before.owner }))
+    await mustHold("spec.owner", everything);
+  for (const [at, access] of given.access.entries()) {
+    if (before?.access.some((had) => equalAccess(had, access)) === true) continue;
+    await mustHold(`spec.access[${at}]`, pairsOf(access, resource));
+  }
+  for (const [at, { clusterRole, users, teams }] of given.extraAccessRules.entries()) {
+    const isOld = before?.extraAccessRules.some(
+      (had) => had.clusterRole === clusterRole && samePeople(had, { users, teams }),
+    );
+    if (isOld === true) continue;
+    // Rules open parts of what is inside, which a role there would not keep to.
+    const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
+    if (!opensInside || !((await holds(everything)) || hasInside(clusterRole))) {
+      throw refuse(
+        `spec.extraAccessRules[${at}] gives away ClusterRole ${JSON.stringify(clusterRole)}, which you do not have inside`,
+      );
+    }
+  }
+}
+
+type People = { readonly users: readonly string[]; readonly teams: readonly string[] };
+
+const samePeople = (a: People, b: People): boolean =>
+  equalJson([[...a.users], [...a.teams]], [[...b.users], [...b.teams]]);
+
+const equalAccess = (a: InstanceAccess, b: InstanceAccess): boolean =>
+  samePeople(a, b) && equalJson([[...a.verbs], [...a.subresources]], [[...b.verbs], [...b.subresources]]);
+
+/** A star is everything that there is, and a name whatever it says. */
+function pairsOf(
+  { verbs, subresources }: InstanceAccess,
+  resource: InstanceResource,
+): readonly (readonly [verb: string, subresource: string])[] {
+  const isNamed = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
+  const known = SUBRESOURCES[resource].filter(([verb, part]) => isNamed(verbs, verb) && isNamed(subresources, part));
+  return [...MAIN_VERBS.filter((verb) => isNamed(verbs, verb)).map((verb) => [verb, ""] as const), ...known];
+}

@@ -1,0 +1,36 @@
+// Whose child a new access key is: told by the credential of the request, and by nothing that a client can write.
+
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { keyNotFoundError } from "../../authentication/access-key-authenticator.ts";
+
+/** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
+const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];
+
+export const createsKeyDirectly = ({ info }: Pick<RequestContext, "info">): boolean =>
+  KEY_RESOURCES.includes(info.resource) && info.subresource === "";
+
+/**
+ * The key that a request came in with; undefined for the server's own work. Throws ApiError 401 where it went meanwhile: without it
+ * nobody could tell how far the request may reach.
+ */
+export function keyOfRequest(
+  { credential }: Pick<RequestContext, "credential">,
+  keys: Pick<AccessKeyIndex, "byId">,
+): AccessKeyState | undefined {
+  if (credential === undefined) return undefined;
+  const key = keys.byId(credential.id);
+  if (key === undefined) throw keyNotFoundError("the key of the request is gone", credential.id);
+  return key;
+}
+
+/** A key dies with the narrowed key that made it; one that came out of any other request than a create of keys, with any key. */
+export function parentsOf(
+  context: Pick<RequestContext, "credential" | "info">,
+  keys: Pick<AccessKeyIndex, "byId">,
+): readonly AccessKeyState[] {
+  const maker = keyOfRequest(context, keys);
+  if (maker === undefined) return [];
+  return maker.restrictions !== undefined || !createsKeyDirectly(context) ? [maker] : [];
+}

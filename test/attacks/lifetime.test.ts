@@ -1,0 +1,152 @@
+// A key tries to outlive what it was given: by its own TTL, by another's, and by what the server gives to keys that say nothing.
+
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { APPLY, type Attack, type AttackedServer, JSON_PATCH, MERGE, startAttacked } from "./testing/attacking.ts";
+
+const DAY = 86_400;
+const TEN_YEARS = 3652 * DAY;
+const KEYS = [{ resources: [{ group: "management.postern", resources: ["ownedaccesskeys"] }] }];
+const own = { apiVersion: "management.postern/v1", kind: "OwnedAccessKey" };
+
+let server: AttackedServer;
+let jane: string;
+let boss: string;
+let count = 0;
+beforeAll(async () => {
+  server = await startAttacked();
+  jane = await server.user("jane");
+  boss = await server.user("boss");
+  const resources = ["ownedaccesskeys"];
+  await server.grant("extends", "boss", [{ verbs: ["extend"], apiGroups: ["management.postern"], resources }]);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const secondsOf = ({ metadata, status }: any): number =>
+  (Date.parse(status?.expirationTimestamp) - Date.parse(metadata.creationTimestamp)) / 1000;
+const read = (name: string) => server.must({ path: `ownedaccesskeys/${name}` });
+
+/** Every way to write `ttl` (undefined takes it away) and to count it from the last use. */
+const WAYS: readonly [
+  how: string,
+  attack: (old: any, spec: object, ttl: number | undefined) => Omit<Attack, "path">,
+][] = [
+  ["PUT", (old, spec, ttl) => ({ method: "PUT", body: { ...old, spec: { ...old.spec, ...spec, ttl } } })],
+  [
+    "merge patch",
+    (_, spec, ttl) => ({ method: "PATCH", headers: MERGE, body: { spec: { ...spec, ttl: ttl ?? null } } }),
+  ],
+  [
+    "JSON patch",
+    (_, spec, ttl) => ({
+      method: "PATCH",
+      headers: JSON_PATCH,
+      body: [
+        ...Object.entries(spec).map(([name, value]) => ({ op: "add", path: `/spec/${name}`, value })),
+        ttl === undefined ? { op: "remove", path: "/spec/ttl" } : { op: "replace", path: "/spec/ttl", value: ttl },
+      ],
+    }),
+  ],
+];
+const LONGER: readonly [what: string, spec: object, ttl: number | undefined][] = [
+  ["without an end", {}, 0],
+  ["ten years", {}, TEN_YEARS],
+  ["a second more", {}, 3601],
+  ["absent", {}, undefined],
+  ["counted from the last use", { ttlAfterLastActivity: true }, 3600],
+  ["shorter, but counted from the last use", { ttlAfterLastActivity: true }, 60],
+];
+
+describe("a TTL is lengthened by nobody but who may extend it", () => {
+  for (const [what, spec, ttl] of LONGER) {
+    for (const [how, attack] of WAYS) {
+      test(`${what}, by ${how} (security book 2, 14)`, async () => {
+        const name = `life-${++count}`;
+        const key = await server.key(name, { user: "jane", ttl: 3600, rules: KEYS });
+        const old = await read(name);
+        const refused = { path: `ownedaccesskeys/${name}`, ...attack(old, spec, ttl) };
+        // The key itself, its owner with a key that is not narrowed, and whoever may extend, with a narrowed one.
+        expect((await server.send({ ...refused, as: key })).status).toBe(403);
+        expect((await server.send({ ...refused, as: jane })).status).toBe(403);
+        expect(secondsOf(await read(name))).toBe(3600);
+        expect((await server.send(refused)).status).toBe(200);
+      });
+    }
+  }
+
+  test("not even with a narrowed key of somebody who may (security book 2)", async () => {
+    const narrow = await server.key("boss-narrow", { user: "boss", ttl: 60, rules: [...KEYS, { verbs: ["extend"] }] });
+    const change = { method: "PATCH", headers: MERGE, path: "ownedaccesskeys/boss-narrow", body: { spec: { ttl: 0 } } };
+    expect((await server.send({ ...change, as: narrow })).status).toBe(403);
+    expect((await server.send({ ...change, as: boss })).status).toBe(200);
+  });
+
+  test("applying another TTL is a change like any other (security book 14)", async () => {
+    const body = { ...own, metadata: { name: "applied" }, spec: { ttl: 600 } };
+    const apply = (ttl: number | undefined, as: string) =>
+      server.send({
+        method: "PATCH",
+        path: "ownedaccesskeys/applied?fieldManager=x&force=true",
+        headers: APPLY,
+        body: { ...body, spec: ttl === undefined ? {} : { ttl } },
+        as,
+      });
+    expect((await apply(600, jane)).status).toBe(201);
+    for (const ttl of [0, 601, undefined]) expect((await apply(ttl, jane)).status).toBe(403);
+    expect((await apply(300, jane)).status).toBe(200);
+    expect(secondsOf(await read("applied"))).toBe(300);
+  });
+
+  test("who shortens a TTL cannot take that back", async () => {
+    await server.key("short", { user: "jane", ttl: 3600 });
+    const set = (ttl: number) => ({
+      method: "PATCH",
+      headers: MERGE,
+      path: "ownedaccesskeys/short",
+      body: { spec: { ttl } },
+    });
+    expect((await server.send({ ...set(60), as: jane })).status).toBe(200);
+    expect((await server.send({ ...set(3600), as: jane })).status).toBe(403);
+  });
+});
+
+describe("a new installation gives keys ninety days", () => {
+  test("to every key that says nothing, and says so (security book 14)", async () => {
+    for (const as of [jane, server.admin]) {
+      const { body, warnings } = await server.send({ path: "ownedaccesskeys", as, body: { spec: {} } });
+      expect(secondsOf(body)).toBe(90 * DAY);
+      expect(warnings.join()).toContain("expires 7776000 seconds from now");
+    }
+  });
+
+  test.each([0, TEN_YEARS, 90 * DAY + 1])("and %i seconds to nobody who may not extend", async (ttl) => {
+    for (const query of ["", "?dryRun=All"]) {
+      const path = `ownedaccesskeys${query}`;
+      expect((await server.send({ path, as: jane, body: { spec: { ttl } } })).status).toBe(403);
+      expect((await server.send({ path, as: boss, body: { spec: { ttl } } })).status).toBe(201);
+    }
+  });
+
+  test("a kubeconfig's token gets no more, though it asks for it (security book 2, 14)", async () => {
+    const admins = { kind: "User", name: "jane", clusterRole: "postern:project-admin" };
+    await server.must({
+      method: "PATCH",
+      path: "projects/default",
+      headers: MERGE,
+      body: { spec: { members: [admins] } },
+    });
+    for (const certificateTTL of [0, TEN_YEARS]) {
+      const path = "namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+      const { body } = await server.send({ path, as: jane, body: { spec: { certificateTTL } } });
+      const end = Date.parse(body.status.expirationTimestamp);
+      expect((end - Date.now()) / 1000).toBeLessThanOrEqual(90 * DAY);
+    }
+  });
+
+  test("the keys of control planes and the first administrator work on", async () => {
+    await server.must({ path: "namespaces/p-default/virtualclusterinstances/demo/accesskey" });
+    const { items } = await server.must({ path: "ownedaccesskeys" });
+    const endless = items.filter(({ status }: any) => status?.expirationTimestamp === undefined);
+    const subjects = endless.map(({ metadata, spec }: any) => spec.subject ?? metadata.name);
+    expect(subjects).toEqual(expect.arrayContaining(["admin", "postern:vcluster:p-default:demo"]));
+  });
+});
