@@ -22,18 +22,17 @@ type Part = {
   readonly range?: readonly [least: number, most: number, what: string];
 };
 
-const literal = (layout: string): Part => ({ layout, pattern: new RegExp(`^${layout}`) });
 const DATE_AND_TIME: readonly Part[] = [
   { layout: "2006", pattern: /^\d{4}/ },
-  literal("-"),
+  { layout: "-", pattern: /^-/ },
   { layout: "01", pattern: /^\d{2}/, range: [1, 12, "month"] },
-  literal("-"),
+  { layout: "-", pattern: /^-/ },
   { layout: "02", pattern: /^\d{2}/ },
-  literal("T"),
+  { layout: "T", pattern: /^T/ },
   { layout: "15", pattern: /^\d{1,2}/, range: [0, 23, "hour"] },
-  literal(":"),
+  { layout: ":", pattern: /^:/ },
   { layout: "04", pattern: /^\d{2}/, range: [0, 59, "minute"] },
-  literal(":"),
+  { layout: ":", pattern: /^:/ },
   { layout: "05", pattern: /^\d{2}/, range: [0, 59, "second"] },
 ];
 const MICROSECONDS: Part = { layout: ".000000", pattern: /^[.,]\d{6}/ };

@@ -104,7 +104,7 @@ function toRecord(event: LoggedEvent): AuditRecord {
     ...(impersonatedUser?.username === undefined ? {} : { impersonatedUser: impersonatedUser.username }),
     cluster: annotations[PROXY_TARGET_ANNOTATION] ?? "",
     verb: event.verb ?? "",
-    object: objectRef === undefined ? (event.requestURI ?? "").replace(/\?.*$/, "") : objectText(objectRef),
+    object: objectRef === undefined ? (event.requestURI ?? "").split("?", 1).join("") : objectText(objectRef),
     code: responseStatus?.code ?? 0,
     ...(refusal === undefined ? {} : { refusal }),
     sourceIP: sourceIPs?.[0] ?? "",
