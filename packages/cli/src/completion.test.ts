@@ -41,7 +41,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
       ],
     ],
     ["postern se", ["serve"]],
-    ["postern key ", ["create", "list", "get", "explain", "rotate", "disable", "enable", "revoke"]],
+    ["postern key ", ["create", "list", "get", "explain", "rotate", "compromised", "disable", "enable", "revoke"]],
     ["postern key ro", ["rotate"]],
     ["postern key create --tt", ["--ttl"]],
     ["postern serve --secure", ["--secure-port"]],

@@ -92,5 +92,6 @@ it("says the same as rules of a role", () => {
     create(AUTHENTICATION, "selfsubjectreviews"),
     create(AUTHORIZATION, "selfsubjectaccessreviews"),
     create(AUTHORIZATION, "selfsubjectrulesreviews"),
+    { ...create("apiextensions.k8s.io", "customresourcedefinitions"), verbs: ["list"] },
   ]);
 });

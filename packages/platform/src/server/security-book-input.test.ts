@@ -140,7 +140,7 @@ describe("bodies that cost little to send", { timeout: 120_000 }, () => {
   });
 
   it("security book 46: one member many times is one member", async () => {
-    const body = `{"metadata":{"name":"new"},"spec":{${Array(200_000).fill('"ttl":-1').join(",")}}}`;
+    const body = `{"metadata":{"name":"new"},"spec":{${Array(100_000).fill('"ttl":-1').join(",")}}}`;
     expect((await create(body, JSON_BODY)).status).toBe(422);
   });
 });

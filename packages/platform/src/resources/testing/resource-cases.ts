@@ -1,5 +1,6 @@
 // What the suite of every resource is told of the resources that the platform registers. A new resource needs its line in RESOURCE_CASES.
 
+import { randomBytes } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { describeResource, type ResourceSuiteOptions } from "@postern/apiserver/registry/testing/resource-suite";
 import { createSuiteClient } from "@postern/apiserver/registry/testing/suite-client";
@@ -67,7 +68,10 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     },
   },
   accesskeys: {
-    valid: (name) => ({ metadata: { name }, spec: { user: "jane", key: name.padEnd(40, "0123456789") } }),
+    valid: (name) => ({
+      metadata: { name },
+      spec: { user: "jane", key: randomBytes(32).toString("base64url") },
+    }),
     change: { spec: { description: "changed" } },
     setup: withJane,
   },
