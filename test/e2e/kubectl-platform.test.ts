@@ -97,7 +97,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     );
     const row = () => management.run("get oak short --no-headers");
     expect(await management.run("get oak short")).toMatch(
-      /^NAME +OWNER +SCOPE +DISABLED +EXPIRES +LAST USED +AGE\nshort +user\/admin +projects:1,clusters:1 +false +(119m|120m|2h) +never +\d+s\n$/,
+      /^NAME +OWNER +SCOPE +DISABLED +STATUS +EXPIRES +LAST USED +AGE\nshort +user\/admin +projects:1,clusters:1 +false +Ready +(119m|120m|2h) +never +\d+s\n$/,
     );
     const withKey = await withToken("short.kubeconfig", management, key.spec.key);
     await withKey.run("get cluster embedded");

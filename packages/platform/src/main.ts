@@ -48,7 +48,6 @@ async function start(
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   const metrics = createServerMetrics({ withProcessMetrics: true });
-  teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
   const secrets = await readServerSecrets(configuration);
@@ -70,7 +69,20 @@ async function start(
     createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler, onError }),
   );
   const { composeServer } = await loading;
-  return await composeServer({ configuration, store, serving, cache, runtime, logger, metrics, teardown, onError });
+  const server = await composeServer({
+    configuration,
+    store,
+    serving,
+    cache,
+    runtime,
+    logger,
+    metrics,
+    teardown,
+    onError,
+  });
+  // A start loads modules and objects, and holds up nobody.
+  teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
+  return server;
 }
 
 function processorMs(): number {

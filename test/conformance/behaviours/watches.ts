@@ -20,6 +20,7 @@ export const WATCHES: BehaviourLines = {
   "W-15": "one event for each write that changes something, in the order of versions",
   "W-16": "objects of events have the version of the path",
   "W-17": "who does not read is cut off, not buffered for",
-  "W-18": "a watch may end at any time: here it does when the right to it is taken away, where Kubernetes lets it go on",
+  "W-18":
+    "a watch may end at any time: here it does when the right to it is taken away, where Kubernetes lets it go on",
   "W-19": "a server that stops ends its watches cleanly",
 };

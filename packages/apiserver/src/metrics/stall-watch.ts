@@ -31,6 +31,8 @@ export type StallWatchDeps = {
 
 /** What is shorter is no stall. */
 export const STALL_MS = 50;
+/** What is shorter is counted alone: at its pace a log would tell of little else. */
+const LOGGED_MS = 250;
 const TICK_MS = 20;
 const MAX_NAMED = 10;
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -48,6 +50,12 @@ export function createStallWatch(registry: Registry): StallWatch {
     registers: [registry],
   });
   const series = { work: histogram.series({ cause: "work" }), waiting: histogram.series({ cause: "waiting" }) };
+
+  const log = (logger: StallWatchDeps["logger"], late: number, work: number): void => {
+    const requests = [...answered, ...[...underWay].reverse()].slice(0, MAX_NAMED).map(describe).join(", ");
+    const figures = { stallMs: Math.round(late), processorMs: Math.round(work), requests };
+    logger.warn({ component: "event-loop", ...figures }, "the event loop stood still");
+  };
 
   return {
     began: (request) => void underWay.add(request),
@@ -67,9 +75,7 @@ export function createStallWatch(registry: Registry): StallWatch {
           // A machine that is busy with others, or that slept, makes the loop late as well.
           const cause = work >= late / 2 ? "work" : "waiting";
           series[cause].observe(late / 1000);
-          const requests = [...answered, ...[...underWay].reverse()].slice(0, MAX_NAMED).map(describe).join(", ");
-          const figures = { stallMs: Math.round(late), processorMs: Math.round(work), cause, requests };
-          logger.warn({ component: "event-loop", ...figures }, "the event loop stood still");
+          if (cause === "work" && late >= LOGGED_MS) log(logger, late, work);
         }
         answered = [];
         due = clock.elapsed() + TICK_MS;

@@ -116,7 +116,12 @@ async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promis
 const CERTIFICATE_ALERT = /SSL alert number (?:4[2-68]|116)\b/;
 
 function openError(endpoints: readonly string[], error: unknown): StorageUnavailableError {
-  const found = isServiceError(error) ? lastErrorIn(error) : error instanceof Error ? error.message : String(error);
+  const reason = error instanceof StorageUnavailableError && isServiceError(error.cause) ? error.cause : error;
+  const found = isServiceError(reason)
+    ? lastErrorIn(reason)
+    : reason instanceof Error
+      ? reason.message
+      : String(reason);
   const details = CERTIFICATE_ALERT.test(found)
     ? "it refuses the client certificate, or wants one and got none"
     : found;
