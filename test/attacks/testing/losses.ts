@@ -72,6 +72,12 @@ const asTeam = async (world: RightsWorld): Promise<undefined> => {
 const everyInstance = async (world: RightsWorld, spec: object): Promise<undefined> => {
   for (const name of ["in", "out"]) await world.patch(`${world.instances}/${name}`, { spec });
 };
+/** By a binding in the embedded cluster. An entry of `spec.extraAccessRules` would let the user into the instance as well. */
+const roleInside = async (world: RightsWorld): Promise<undefined> => {
+  const binding = { ...bindingOf(`edit-${world.user}`, "edit", "User", world.user), kind: "ClusterRoleBinding" };
+  await world.server.send(`${through(world, "in")}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`, binding);
+  return undefined;
+};
 const PROJECT_RULES = [
   { verbs: ["get", "list", "watch", "use"], apiGroups: ["management.postern"], resources: ["virtualclusterinstances"] },
   { verbs: ["get", "list", "watch"], apiGroups: [""], resources: ["events"] },
@@ -96,8 +102,7 @@ const byBinding = async (world: RightsWorld, kind: "User" | "Group" = "User", su
   await world.server.send(`${RBAC}/clusterroles`, clusterRole(`role-${world.user}`));
   const given = bindingOf(`b-${world.user}`, `role-${world.user}`, kind, subject);
   await world.server.send(roleBindings(world), { ...given, kind: "RoleBinding" });
-  await everyInstance(world, { extraAccessRules: [{ users: [world.user], clusterRole: "edit" }] });
-  return undefined;
+  return await roleInside(world);
 };
 export const keyPath = ({ keyName }: RightsWorld): string => `${PLATFORM}/ownedaccesskeys/${keyName}`;
 export const userPath = ({ user }: RightsWorld): string => `${PLATFORM}/users/${user}`;
@@ -150,7 +155,7 @@ export const LOSSES: readonly Loss[] = [
     grant: async (world) => {
       await world.server.send(`${RBAC}/clusterroles`, clusterRole(`role-${world.user}`));
       await setMembers(world, member(world, `role-${world.user}`));
-      return await everyInstance(world, { extraAccessRules: [{ users: [world.user], clusterRole: "edit" }] });
+      return await roleInside(world);
     },
     lose: (world) => world.patch(rolesOf(world), { rules: [] }),
   },
@@ -185,11 +190,10 @@ export const LOSSES: readonly Loss[] = [
   {
     what: "an entry of spec.access is removed",
     kinds: [...INSIDE, "filtered watch"],
-    grant: (world) =>
-      everyInstance(world, {
-        access: [{ verbs: ["get", "use"], subresources: [], users: [world.user] }],
-        extraAccessRules: [{ users: [world.user], clusterRole: "edit" }],
-      }),
+    grant: async (world) => {
+      await everyInstance(world, { access: [{ verbs: ["get", "use"], subresources: [], users: [world.user] }] });
+      return await roleInside(world);
+    },
     lose: (world) => everyInstance(world, { access: [] }),
   },
   {

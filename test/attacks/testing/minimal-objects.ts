@@ -1,5 +1,7 @@
 // One sound object of each kind, so that a single wrong value in it gets as far as it can.
 
+import { randomBytes } from "node:crypto";
+
 /** Of a subject "alice". */
 const CSR = `-----BEGIN CERTIFICATE REQUEST-----
 MIHaMIGBAgEAMB8xDTALBgNVBAoMBGRldnMxDjAMBgNVBAMMBWFsaWNlMFkwEwYH
@@ -32,7 +34,9 @@ const BY_KIND: { readonly [kind: string]: object } = {
       },
     },
   },
-  AccessKey: { spec: { user: "admin", key: "0123456789".repeat(4), scope: { projects: [{ project: "default" }] } } },
+  AccessKey: {
+    spec: { user: "admin", key: randomBytes(32).toString("base64url"), scope: { projects: [{ project: "default" }] } },
+  },
   User: { spec: { email: "a@example.com" } },
   Team: { spec: { users: ["admin"], displayName: "x" } },
   Project: {
@@ -72,6 +76,15 @@ const BY_KIND: { readonly [kind: string]: object } = {
   Scale: { spec: { replicas: 1 } },
 };
 
+/** What the newer of the two APIs of events asks for besides. */
+const NEW_EVENT = {
+  eventTime: "2026-01-01T00:00:00.000000Z",
+  type: "Normal",
+  action: "Testing",
+  reportingController: "example.com/tester",
+  reportingInstance: "tester-0",
+};
+
 /** Their metadata must be empty. */
 const isUnnamed = (kind: string): boolean => kind.endsWith("Review");
 
@@ -82,5 +95,6 @@ export const minimalObject = (apiVersion: string, kind: string, name: string, na
       kind,
       metadata: name === "" || isUnnamed(kind) ? {} : { name },
       ...BY_KIND[kind],
+      ...(apiVersion === "events.k8s.io/v1" && kind === "Event" && NEW_EVENT),
     }).replaceAll(NAMESPACE, namespace),
   );
