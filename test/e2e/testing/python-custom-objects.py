@@ -103,9 +103,6 @@ body = {"apiVersion": "management.example.com/v1", "kind": "OwnedAccessKey", "me
 made = custom.create_cluster_custom_object(**keys, body=body)["metadata"]["name"]
 seen["cluster"] = [made, names(custom.list_cluster_custom_object(**keys, label_selector=""))]
 
-# Definitions are given to the library; they are no resource that it serves.
-try:
-    client.ApiextensionsV1Api(api_client).list_custom_resource_definition()
-except ApiException as error:
-    seen["definitions"] = error.status
+# Definitions are given to the library: the list of them is served, and empty.
+seen["definitions"] = client.ApiextensionsV1Api(api_client).list_custom_resource_definition().items
 print(json.dumps(seen))
