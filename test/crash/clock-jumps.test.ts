@@ -29,7 +29,8 @@ test.skipIf(missing !== undefined)(
     await using directory = await temporaryDirectory();
     const time = await createFakeTime(directory.path);
     const auditPath = join(directory.path, "audit.log");
-    const flags = ["--audit-log-path", auditPath, "--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"];
+    const auditFlags = ["--audit-log-path", auditPath, "--audit-log-mode", "blocking"];
+    const flags = [...auditFlags, "--failed-logins-per-minute", "0", "--access-key-keep-expired-seconds", "0"];
     await using server = await startServerProcess(directory.path, flags, { env: time.env });
     const { client, adminKey = "" } = server;
     const withLife = async (name: string, ttl: number): Promise<string> => {
