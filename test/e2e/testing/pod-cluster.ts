@@ -198,10 +198,10 @@ function answer({ url = "" }: IncomingMessage, response: ServerResponse): void {
 const LOG = "/api/v1/namespaces/default/pods/web/log";
 const FIRST_LINE = `${JSON.stringify({ type: "ADDED", object: POD })}\n`;
 
-/** Watches, and logs that are followed: they begin, and say nothing more. */
+/** Watches, and logs that are followed without a limit: they begin, and say nothing more. */
 function goesOn({ url = "" }: IncomingMessage): boolean {
   const { searchParams } = new URL(url, "https://pod");
-  return searchParams.has("watch") || searchParams.has("follow");
+  return searchParams.has("watch") || (searchParams.has("follow") && !searchParams.has("limitBytes"));
 }
 
 /** No faster than it is taken. */
