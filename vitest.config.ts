@@ -16,6 +16,8 @@ const secretScan = {
   setupFiles: "tools/secret-scan/record-exchanges.ts",
 };
 
+const unit = { ...secretScan, globalSetup: [secretScan.globalSetup, "tools/build-workers.ts"] };
+
 /** Each starts servers, stores and clients of its own, so that they run side by side: most of their time they wait. */
 const system = {
   ...secretScan,
@@ -52,7 +54,7 @@ export default defineConfig({
       {
         ...shared,
         test: {
-          ...secretScan,
+          ...unit,
           name: "unit",
           include: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"],
           exclude: ETCD_TESTS,
@@ -62,7 +64,7 @@ export default defineConfig({
         },
       },
       // Beside their source, but too slow to be run with every change: they start clusters, and stop members of them.
-      { ...shared, test: { ...secretScan, name: "etcd", include: ETCD_TESTS, ...patience } },
+      { ...shared, test: { ...unit, name: "etcd", include: ETCD_TESTS, ...patience } },
       { ...shared, test: { ...system, name: "system", include: ["test/**/*.test.ts"], exclude: MEASURING } },
       {
         ...shared,

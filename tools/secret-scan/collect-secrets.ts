@@ -74,14 +74,16 @@ export const safePlace = (place: string): string =>
     .slice(0, MAX_PLACE_LENGTH);
 
 const SECRET_FIELDS = /^(key|idToken|accessToken|refreshToken|connectorData|accessKey|token)$/;
-/** Shorter ones are refused, and are words that stand anywhere. */
+/** Shorter values, and values of fewer different characters, are refused as keys, and they occur anywhere. */
 const MIN_CHOSEN_LENGTH = 16;
+const MIN_CHOSEN_CHARACTERS = 8;
 
 /** The values of secret fields that a client sent: as members of an object, or in a JSON patch. */
 export function secretsInRequest(body: string, from: string): readonly FoundSecret[] {
   const found = [...secretsInText(body, from)];
   const add = (field: string, value: unknown): void => {
     if (typeof value !== "string" || value.length < MIN_CHOSEN_LENGTH) return;
+    if (new Set(value).size < MIN_CHOSEN_CHARACTERS) return;
     if (secretsInText(value, from).length > 0) return;
     found.push(secretOf("chosen value", `${field} that was sent (${from})`, Buffer.from(value)));
   };

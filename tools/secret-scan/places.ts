@@ -1,7 +1,7 @@
 // Where a secret may stand: in the field of the answer that hands it out, where a test itself has put it, and in files that are there to
 // hold it.
 
-import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import { parse } from "yaml";
 import type { Frame } from "./run-record.ts";
 
 type Handout = {
@@ -92,7 +92,8 @@ const STATUS_CODE = /(?<=[}\n])\d{3}\s*$/;
 
 function objectOf(content: Buffer): Record<string, unknown> | undefined {
   try {
-    const { value } = decodeYaml(content.toString().replace(STATUS_CODE, ""));
+    const text = content.toString().replace(STATUS_CODE, "");
+    const value: unknown = text.trimStart().startsWith("{") ? JSON.parse(text) : parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
     return undefined;

@@ -90,7 +90,7 @@ export function anyPath(random: Random, { schema, resolve }: ServedOperation): r
       path.push(0);
       at = resolve(items);
     } else if (typeof additionalProperties === "object") {
-      path.push(oneOf(random, ["key", "a.b/c", "__proto__", "constructor", ""]));
+      path.push(oneOf(random, ["entry", "a.b/c", "__proto__", "constructor", ""]));
       at = resolve(additionalProperties);
     } else {
       return path;

@@ -1,5 +1,7 @@
 // Makes, from the schemas that a server publishes, one hostile object for each field of each kind.
 
+import { randomBytes } from "node:crypto";
+
 type Schema = {
   readonly $ref?: string;
   readonly type?: string;
@@ -71,6 +73,11 @@ export function hostileText(size: number): string {
   return PUMPS.map((pump) => `${pump.repeat(Math.floor(share / pump.length))}x`).join("\u0001");
 }
 
+const CREDENTIAL = /\b(key|idToken|accessToken|refreshToken|connectorData|accessKey|token)$/;
+
+/** Differs each time: the scan for leaks would find one text in every other field. */
+const hostileCredential = (size: number): string => `${randomBytes(16).toString("hex")}${hostileText(size)}`;
+
 /** Every field of every kind that can be created, also those of lists and maps, by its path. */
 export function fieldAttacks({ definitions, paths }: OpenApi): readonly FieldAttack[] {
   const attacks: FieldAttack[] = [];
@@ -120,8 +127,8 @@ function visit(
   } else if (typeof additionalProperties === "object") {
     const item = sample(additionalProperties, definitions, depth);
     add(field, wrap, (size) => Object.fromEntries(many(size, (at) => [`example.com/key-${at}`, item(at)] as const)));
-    visit(additionalProperties, [...steps, "*"], (value) => wrap({ key: value }), add, definitions, depth + 1);
-  } else if (schema.type === "string") add(field, wrap, hostileText);
+    visit(additionalProperties, [...steps, "*"], (value) => wrap({ entry: value }), add, definitions, depth + 1);
+  } else if (schema.type === "string") add(field, wrap, CREDENTIAL.test(field) ? hostileCredential : hostileText);
   else if (schema.type === undefined || schema.type === "object") {
     add(field, wrap, (size) => Object.fromEntries(many(size, (at) => [`key-${at}`, at] as const)));
   }

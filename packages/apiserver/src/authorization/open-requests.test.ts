@@ -134,14 +134,12 @@ it("ten thousand of them and a burst of changes keep nobody waiting, and each is
     request.keep({ rights, decidedAt: rights.version, holds });
   }
   let isOver = false;
-  let longest = 0;
-  let turns = 0;
-  const measured = (async () => {
+  let most = 0;
+  const counted = (async () => {
     while (!isOver) {
-      const startedAt = performance.now();
+      const before = decisions;
       await new Promise((resolve) => setImmediate(resolve));
-      longest = Math.max(longest, performance.now() - startedAt);
-      turns++;
+      most = Math.max(most, decisions - before);
     }
   })();
   while (rights.version < last) {
@@ -150,13 +148,9 @@ it("ten thousand of them and a burst of changes keep nobody waiting, and each is
   }
   await until(() => ended === 10_000);
   isOver = true;
-  await measured;
-  process.stdout.write(
-    `10,000 open requests, 200 changes: ${decisions} decisions, longest wait ${longest.toFixed(1)} ms\n`,
-  );
-  // Without slices one round of all decisions takes 300 ms.
-  expect(longest).toBeLessThan(150);
-  expect(turns).toBeGreaterThan(50);
+  await counted;
+  // A decision takes at least 0.03 ms here, so a slice of 4 ms has at most 134 of them on a machine of any speed.
+  expect(most).toBeLessThan(500);
   // Without putting changes together there would be two million.
   expect(decisions).toBeLessThan(400_000);
 });
