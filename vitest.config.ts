@@ -7,8 +7,9 @@ const shared = {
   ssr: { resolve: { conditions } },
 };
 
-// For tests that hang alone: no machine is so slow that a sound one takes as long. How fast something is decides no test.
-const patience = { testTimeout: 360_000, hookTimeout: 360_000, expect: { poll: { timeout: 60_000 } } };
+// Only a test that hangs reaches these: a sound one takes a third at most. How fast something is decides no test.
+const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
+const longPatience = { ...patience, testTimeout: 600_000, hookTimeout: 600_000 };
 
 /** Every secret of the run is looked for in all that the run leaves behind. */
 const secretScan = {
@@ -25,22 +26,23 @@ const system = {
   globalSetup: [secretScan.globalSetup, "test/e2e/testing/fresh-build.ts", "test/e2e/testing/shared-etcd.ts"],
 };
 
-/** What measures memory, or how soon something has happened, or sets clocks: one after the other, when all others are through. */
-const MEASURING = [
-  "test/e2e/flat-memory.test.ts",
-  "test/crash/{clock-jumps,leader-standstill,revocation,revocation-many,revocation-time}.test.ts",
+/** What measures memory, or how soon something has happened: one after the other, when all others are through. */
+const MEASURING = ["test/e2e/flat-memory.test.ts", "test/crash/revocation.test.ts"];
+
+/** What takes too long for `npm test`: `npm run nightly` has it, and `npx vitest run FILE`. */
+const LONG = [
+  "test/crash/{audit-full-disk,clock-jumps,full-disk,interrupted-copy,interrupted-restore,key-rotation}.test.ts",
+  "test/crash/{leader-standstill,linearizable-servers,lost-store,power-loss}.test.ts",
+  "test/crash/{revocation-many,revocation-time}.test.ts",
+  "test/e2e/{informers,moving-stores}.test.ts",
+  "test/simulation/**/*.test.ts",
 ];
 
-/** Some of what holds wherever servers keep their objects, in less than a minute; all of it runs on each store by night. */
-const ANY_STORE = {
-  conformance: ["test/conformance/{apply,delete,list,owners,patch,update,watch}.test.ts"],
-  endToEnd: ["test/e2e/{javascript-client,kubeconfig-action,service-account-tokens}.test.ts"],
-};
-
-const systemOn = (store: string, include: string[]) => ({
-  ...shared,
-  test: { ...system, name: `system on ${store}`, include, env: { STORES: store } },
-});
+/** Some of what holds wherever servers keep their objects; all of it runs on each store by night. */
+const ON_ETCD = [
+  "test/conformance/{delete,list,resource-suite,update,watch}.test.ts",
+  "test/e2e/{javascript-client,kubeconfig-action,service-account-tokens}.test.ts",
+];
 
 const ETCD_TESTS = ["packages/stores/src/etcd/**/*.test.ts"];
 
@@ -65,15 +67,16 @@ export default defineConfig({
       },
       // Beside their source, but too slow to be run with every change: they start clusters, and stop members of them.
       { ...shared, test: { ...unit, name: "etcd", include: ETCD_TESTS, ...patience } },
-      { ...shared, test: { ...system, name: "system", include: ["test/**/*.test.ts"], exclude: MEASURING } },
+      {
+        ...shared,
+        test: { ...system, name: "system", include: ["test/**/*.test.ts"], exclude: [...MEASURING, ...LONG] },
+      },
+      { ...shared, test: { ...system, name: "system on etcd", include: ON_ETCD, env: { STORES: "etcd" } } },
       {
         ...shared,
         test: { ...system, name: "measuring", include: MEASURING, fileParallelism: false, env: { STORES: "sqlite" } },
       },
-      systemOn("etcd", [...ANY_STORE.conformance, ...ANY_STORE.endToEnd]),
-      // What these leave out has run on that store as "system" already.
-      systemOn("sqlite", ANY_STORE.conformance),
-      systemOn("memory", ANY_STORE.endToEnd),
+      { ...shared, test: { ...system, ...longPatience, name: "long", include: LONG, fileParallelism: false } },
     ],
   },
 });

@@ -7,7 +7,7 @@ import { performance } from "node:perf_hooks";
 
 type Run = {
   readonly name: string;
-  readonly project: "system" | "measuring" | "unit";
+  readonly project: "system" | "measuring" | "long" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
 };
@@ -50,7 +50,7 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "power losses under a writer",
-    project: "system",
+    project: "long",
     paths: ["test/crash/power-loss.test.ts"],
     environment: { POWER_LOSSES: 2_000, CRASH_SEED: seed },
   },
@@ -62,15 +62,33 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "linearizable servers",
-    project: "system",
+    project: "long",
     paths: ["test/crash/linearizable-servers.test.ts"],
     environment: { CRASH_HTTP_OPERATIONS: 100_000, CRASH_SEED: seed },
   },
   {
-    name: "revocations and clocks",
-    project: "measuring",
-    paths: ["test/crash/revocation.test.ts", "test/crash/clock-jumps.test.ts"],
+    name: "revocations, clocks and leaders",
+    project: "long",
+    paths: ["test/crash/revocation-time", "test/crash/clock-jumps", "test/crash/leader-standstill"],
     environment: {},
+  },
+  {
+    name: "full disks, interrupted copies and lost stores",
+    project: "long",
+    paths: ["full-disk", "interrupted", "key-rotation", "lost-store", "moving-stores"],
+    environment: {},
+  },
+  {
+    name: "informers on each store",
+    project: "long",
+    paths: ["test/e2e/informers.test.ts"],
+    environment: { STORES: "sqlite,etcd", INFORMER_OBJECTS: 2_000 },
+  },
+  {
+    name: "every kubectl on each store",
+    project: "system",
+    paths: ["test/e2e/kubectl"],
+    environment: { STORES: "sqlite,etcd" },
   },
   {
     name: "container build",
@@ -86,7 +104,7 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "revocations by the thousand",
-    project: "measuring",
+    project: "long",
     paths: ["test/crash/revocation-many.test.ts"],
     environment: { REVOCATIONS: 500, REVOCATIONS_WITH_FAULTS: 500, REVOCATION_BATCH: 25 },
   },
@@ -98,13 +116,13 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "simulated watch caches",
-    project: "system",
+    project: "long",
     paths: ["test/simulation/watch-cache.test.ts"],
     environment: { SIMULATION_HOURS: 1_000, SIMULATION_SEED: seed },
   },
   {
     name: "simulated servers",
-    project: "system",
+    project: "long",
     paths: ["test/simulation/servers.test.ts"],
     environment: { SIMULATION_SERVER_HOURS: 1_000, SIMULATION_SEED: seed },
   },
