@@ -4,7 +4,7 @@ import type { TokenAuthenticator } from "../authentication/token-authenticator.t
 import type { Authorizer, RuleResolver } from "../authorization/authorizer.ts";
 import type { RbacSource } from "../authorization/rbac/rbac-source.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
-import { customResourceDefinitions } from "./apiextensions/custom-resource-definitions.ts";
+import { customResourceDefinitions as noCustomResourceDefinitions } from "./apiextensions/custom-resource-definitions.ts";
 import { selfSubjectReviews } from "./authentication/self-subject-reviews.ts";
 import type { TokenRequestOptions } from "./authentication/token-requests.ts";
 import { tokenReviews } from "./authentication/token-reviews.ts";
@@ -35,6 +35,8 @@ export type BuiltinOptions = {
   readonly audiences: readonly string[];
   /** Absent: ServiceAccounts get no tokens. */
   readonly serviceAccountTokens?: TokenRequestOptions | undefined;
+  /** CustomResourceDefinitions where they can be created. Default: an empty list. */
+  readonly customResourceDefinitions?: ResourceDefinition | undefined;
 };
 
 /** Group by group. A server that serves fewer kinds leaves some out, or makes them by their own factories. */
@@ -45,6 +47,7 @@ export function builtinResources({
   tokens,
   audiences,
   serviceAccountTokens,
+  customResourceDefinitions = noCustomResourceDefinitions,
 }: BuiltinOptions): readonly ResourceDefinition[] {
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbacSource });
   return [

@@ -19,12 +19,7 @@ const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"])
 /** Throws 422 that names the faulty fields of schemas that are not structural, and of rules that do not compile, in all versions. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
   const spec = objectAt(crd, "spec");
-  const faults: FieldError[] = [];
-  const versions = listAt(spec, "versions")
-    .filter(isJsonObject)
-    .map((version) =>
-      compileVersion(crd, version, `spec.versions[${listAt(spec, "versions").indexOf(version)}]`, faults),
-    );
+  const { versions, faults } = compileVersions(crd);
   if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
   const group = textAt(spec, "group");
   const schemas = new Map(
@@ -33,6 +28,18 @@ export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition
   return versions
     .filter(({ version }) => version["served"] !== false)
     .map((version) => definitionOf(spec, version, schemas));
+}
+
+/** Schemas that are not structural, and rules that do not compile, in all versions. */
+export const schemaFaultsOfCrd = (crd: JsonObject): readonly FieldError[] => compileVersions(crd).faults;
+
+function compileVersions(crd: JsonObject) {
+  const faults: FieldError[] = [];
+  const listed = listAt(objectAt(crd, "spec"), "versions");
+  const versions = listed
+    .filter(isJsonObject)
+    .map((version) => compileVersion(crd, version, `spec.versions[${listed.indexOf(version)}]`, faults));
+  return { versions, faults };
 }
 
 type CompiledVersion = {

@@ -36,6 +36,10 @@ import {
 } from "../controllers/namespace-objects/standard-namespace-objects.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
+import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
+import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
+import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
+import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
@@ -53,6 +57,8 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
   readonly rootCertificateAuthority?: string | undefined;
   /** Resources beside the built-in ones. */
   readonly resources?: readonly ResourceDefinition[];
+  /** Serves CustomResourceDefinitions and what they define; shared by all surfaces of a process. Absent: none can be created. */
+  readonly customResources?: CompiledDefinitions | undefined;
   /** Namespaces that are there from the start. */
   readonly namespaces?: readonly string[];
   readonly onControllerError: (error: unknown, subject: string) => void;
@@ -90,6 +96,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       serviceAccountTokens === undefined ? tokens : unionTokenAuthenticator([serviceAccountTokens.tokens, tokens]),
     audiences: serviceAccountTokens === undefined ? audiences : [...audiences, SERVICE_ACCOUNT_ISSUER],
     serviceAccountTokens,
+    ...(options.customResources === undefined ? {} : { customResourceDefinitions }),
   });
   const surface = createApiSurface({
     ...options,
@@ -184,9 +191,11 @@ function createTokensOfAccounts({
 
 function startControllers(
   registry: ResourceRegistry,
-  { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem }: StandardSurfaceOptions,
+  options: StandardSurfaceOptions,
   tokens: ServiceAccountTokens | undefined,
 ): readonly Controller[] {
+  const { runtime, onControllerError: onError, queueMetrics, rootCertificateAuthority: pem } = options;
+  const { customResources: compiled } = options;
   const port: ControllerPort = {
     resources: () => registry.resources.filter(({ definition }) => definition.submit === undefined),
     runtime,
@@ -198,7 +207,12 @@ function startControllers(
     const resource = requiredResource(registry, "", object.kind);
     return createNamespaceObjectController(port, { queueName, namespaces, resource, object });
   };
+  const definitions = registry.findKind(APIEXTENSIONS_GROUP, "CustomResourceDefinition");
   return [
+    // First: the others look after what it serves.
+    ...(compiled === undefined || definitions === undefined
+      ? []
+      : [createCustomResourceController(port, definitions, { registry, compiled })]),
     ...(tokens === undefined
       ? []
       : [

@@ -23,6 +23,7 @@ import { afterResponse } from "@postern/apiserver/chain/after-response";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { withImpersonation } from "@postern/apiserver/chain/with-impersonation";
+import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
 import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
@@ -64,6 +65,8 @@ export type EmbeddedClusterOptions = {
   /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
   readonly servingAuthority?: string | undefined;
   readonly version: VersionInfo;
+  /** What CustomResourceDefinitions compile to, shared with every other cluster. */
+  readonly customResources: CompiledDefinitions;
   /** Faults of work that no request waits for. */
   readonly onError: (error: unknown, subject: string) => void;
   /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */

@@ -3,6 +3,7 @@
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/registry/resource-keys";
 import { createClusterAuthority, hasClusterAuthority, loadClusterAuthority } from "./cluster-authority.ts";
 import { type EmbeddedCluster, type EmbeddedClusterOptions, startEmbeddedCluster } from "./embedded-cluster.ts";
@@ -38,7 +39,7 @@ export type EmbeddedClusters = Disposable & {
 
 export type EmbeddedClustersOptions = Omit<
   EmbeddedClusterOptions,
-  "composition" | "authority" | "serviceAccountKey" | "onCertificateSigned"
+  "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned"
 > & {
   /** Seals the private keys of the authorities. */
   readonly sealedValues: InternalValues;
@@ -48,6 +49,7 @@ export type EmbeddedClustersOptions = Omit<
 
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = options;
+  const customResources = createCompiledDefinitions();
 
   const viewAt = (uid: string, location: ResourceLocation): ViewPrefix => {
     const { prefix } = createResourceKeys(virtualClusterComposition(uid), location);
@@ -65,6 +67,7 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     return await startEmbeddedCluster(
       {
         ...options,
+        customResources,
         composition: virtualClusterComposition(uid),
         authority,
         serviceAccountKey,

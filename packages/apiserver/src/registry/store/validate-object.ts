@@ -68,12 +68,15 @@ const validateScale = (
 
 const STANDARD_FINALIZERS = ["kubernetes", FINALIZER_ORPHAN_DEPENDENTS, FINALIZER_DELETE_DEPENDENTS];
 
-/** Of built-in kinds a finalizer without a domain is one of the few that Kubernetes has. Source: pkg/apis/core/validation/validation.go */
+/**
+ * Of built-in kinds a finalizer without a domain is one of the few that Kubernetes has; CustomResourceDefinitions are not held to that.
+ * Source: pkg/apis/core/validation/validation.go
+ */
 const validateBuiltinFinalizers = (
-  { definition: { strategicMergePatch } }: StoreContext,
+  { definition: { strategicMergePatch, group } }: StoreContext,
   { metadata: { finalizers = [] } }: KubeObject,
 ): readonly FieldError[] =>
-  strategicMergePatch !== true
+  strategicMergePatch !== true || group === "apiextensions.k8s.io"
     ? []
     : finalizers.flatMap((finalizer, index) =>
         finalizer.includes("/") || STANDARD_FINALIZERS.includes(finalizer)

@@ -1,0 +1,97 @@
+// CustomResourceDefinitions where they can be created. What they define is served by their controller.
+// Source: k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/{strategy,etcd}.go, pkg/apis/apiextensions/v1/defaults.go
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { createdAtColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import type { Strategy } from "../registry/strategy.ts";
+import {
+  APIEXTENSIONS_GROUP,
+  CLEANUP_FINALIZER,
+  type CustomResourceDefinition,
+  customResourceDefinitionFields,
+  withCondition,
+} from "./custom-resource-definition.ts";
+import {
+  validateDefinitionUpdate,
+  validateNewDefinition,
+  validateStoredVersions,
+} from "./validate-custom-resource-definition.ts";
+
+const strategy: Strategy<CustomResourceDefinition> = {
+  prepareForCreate: (definition) => withStorageVersion({ ...definition, status: {} }),
+  validate: validateNewDefinition,
+
+  prepareForUpdate: (definition, old, { info }) =>
+    info.subresource === "status"
+      ? definition
+      : withStorageVersion({ ...definition, ...(old.status === undefined ? {} : { status: old.status }) }),
+  validateUpdate: (definition, old, { info }) =>
+    info.subresource === "status" ? validateStoredVersions(definition) : validateDefinitionUpdate(definition, old),
+
+  /** The controller lets it go when all objects are gone. */
+  prepareForDelete(definition, { receivedAt }) {
+    if (isBeingDeleted(definition)) return definition;
+    const finalizers = definition.metadata.finalizers ?? [];
+    const held = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
+    return withCondition(
+      { ...definition, metadata: { ...definition.metadata, finalizers: held } },
+      {
+        type: "Terminating",
+        status: "True",
+        reason: "InstanceDeletionPending",
+        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+      },
+      formatTimestamp(receivedAt),
+    );
+  },
+};
+
+export const customResourceDefinitions: ResourceDefinition = defineBuiltin({
+  group: APIEXTENSIONS_GROUP,
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  singular: "customresourcedefinition",
+  shortNames: ["crd", "crds"],
+  categories: ["api-extensions"],
+  namespaced: false,
+  tracksGeneration: true,
+  schema: kindSchema(customResourceDefinitionFields.schema),
+  hasStatus: true,
+  columns: [createdAtColumn],
+  strategy,
+  setDefaults: withDefaults,
+});
+
+/** The names that follow from others, and the conversion that needs no webhook. */
+function withDefaults(object: KubeObject): KubeObject {
+  const spec = object["spec"];
+  if (!isJsonObject(spec) || !isJsonObject(spec["names"])) return object;
+  const names = spec["names"];
+  const kind = typeof names["kind"] === "string" ? names["kind"] : "";
+  const { singular, listKind } = names;
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      names: {
+        ...names,
+        ...(singular === undefined || singular === "" ? { singular: kind.toLowerCase() } : {}),
+        ...((listKind === undefined || listKind === "") && kind !== "" ? { listKind: `${kind}List` } : {}),
+      },
+      conversion: spec["conversion"] ?? { strategy: "None" },
+    },
+  };
+}
+
+/** The version in which objects are stored from now on is noted before the first of them is. */
+function withStorageVersion(definition: CustomResourceDefinition): CustomResourceDefinition {
+  const storage = definition.spec.versions.find((version) => version.storage)?.name;
+  const stored = definition.status?.storedVersions ?? [];
+  if (storage === undefined || stored.includes(storage)) return definition;
+  return { ...definition, status: { ...definition.status, storedVersions: [...stored, storage] } };
+}
