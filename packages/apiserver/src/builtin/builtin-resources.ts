@@ -19,6 +19,7 @@ import { events } from "./core/events.ts";
 import { namespaces } from "./core/namespaces.ts";
 import { secrets } from "./core/secrets.ts";
 import { serviceAccounts } from "./core/service-accounts.ts";
+import { services } from "./core/services.ts";
 import { newEvents } from "./events/new-events.ts";
 import { clusterRoleBindings } from "./rbac/cluster-role-bindings.ts";
 import { clusterRoles } from "./rbac/cluster-roles.ts";
@@ -55,6 +56,7 @@ export function builtinResources({
     configMaps,
     secrets,
     serviceAccounts(serviceAccountTokens),
+    services,
     events,
     newEvents,
     leases,

@@ -59,6 +59,7 @@ describe("what the platform registers", () => {
       "oak ownedaccesskeys",
       "proj projects",
       "spi spaceinstances",
+      "svc services",
       "vci virtualclusterinstances",
     ]);
   });
