@@ -56,6 +56,31 @@ describe("the record of a run", () => {
     ]);
   });
 
+  it("shows an access key in the data of the Secret that the server made for it, and nowhere else of it", () => {
+    const { id, value } = newKey();
+    const data = { key: base64(value) };
+    const annotations = { "postern/access-key-uid": "1" };
+    answer(`POST ${KEYS} 201`, { spec: { key: value } });
+    answer("GET /api/v1/namespaces/a/secrets/s 200", { metadata: { annotations }, data });
+    answer("GET /api/v1/namespaces/a/secrets 200", { items: [{ metadata: { annotations }, data }] });
+    expect(leaks()).toEqual([]);
+
+    const what = `access key ${id} (POST ${KEYS} 201)`;
+    answer("GET /api/v1/namespaces/a/secrets/other 200", { metadata: {}, data });
+    answer("GET /api/v1/namespaces/a/configmaps/c 200", { metadata: { annotations }, data });
+    answer("GET /api/v1/namespaces/a/secrets/noted 200", {
+      metadata: { annotations: { ...annotations, note: value } },
+      data,
+    });
+    answer(`PATCH ${KEYS}/k?fieldManager=x 201`, { spec: { key: value } });
+    expect(leaks()).toEqual([
+      `${what} in GET /api/v1/namespaces/a/secrets/other 200`,
+      `${what} in GET /api/v1/namespaces/a/configmaps/c 200`,
+      `${what} in GET /api/v1/namespaces/a/secrets/noted 200`,
+      `${what} in PATCH ${KEYS}/k?fieldManager=x 201`,
+    ]);
+  });
+
   it("shows no second key beside the one that is handed out, and that one only in its field", () => {
     const [mine, other, third] = [newKey(), newKey(), newKey()];
     answer(`POST ${KEYS} 201`, { spec: { key: mine.value }, status: { note: other.value } });

@@ -4,7 +4,15 @@ import { hkdfSync } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { type FoundSecret, safePlace, secretOf, secretsInRequest, secretsInText } from "./collect-secrets.ts";
-import { handoutOf, isHandoutCommand, isIssuingCommand, partedAt, RETURNS, showsItsInput } from "./places.ts";
+import {
+  handoutOf,
+  isHandoutCommand,
+  isIssuingCommand,
+  partedAt,
+  RETURNS,
+  showsItsInput,
+  withoutDelivered,
+} from "./places.ts";
 import { type Frame, type KeptFile, keptFiles, readFrames } from "./run-record.ts";
 import { partedFile } from "./secret-files.ts";
 import { createSecretScanner, type SecretScanner } from "./secret-scanner.ts";
@@ -93,7 +101,8 @@ function createFrameCheck(scanner: SecretScanner, putIn: PutIn): (frame: Frame) 
   };
 
   return (frame) => {
-    const found = scanner.scan(frame.content);
+    const all = scanner.scan(frame.content);
+    const found = all.size === 0 ? all : scanner.scan(withoutDelivered(frame));
     if (found.size === 0) return found;
     const handout = handoutOf(frame);
     if (handout !== undefined) return leaksInHandout(frame, handout.field, handout.again === true);

@@ -15,8 +15,6 @@ type Handout = {
 /** Answers that hand out a credential, each in its one field. */
 const HANDOUTS: readonly Handout[] = [
   { place: /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/, field: ["spec", "key"] },
-  // An apply that creates.
-  { place: /^PATCH \S*\/ownedaccesskeys\/[^/\s?]+\?\S*fieldManager=\S* 201$/, field: ["spec", "key"] },
   { place: /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/, field: ["status", "key"] },
   { place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/, field: ["status", "kubeConfig"] },
   {
@@ -123,6 +121,20 @@ export const RETURNS: readonly Return[] = [
     isPutIn: ({ kind, place }) => kind === "request" && TOKEN_REVIEWS.test(place),
   },
 ];
+
+/** What an answer shows besides the data of Secrets that the server made for access keys: they are there to hold the value. */
+export function withoutDelivered({ kind, place, content }: Frame): Buffer {
+  if (kind !== "answer" || !SECRETS.test(place) || !/ 20[01]$/.test(place)) return content;
+  const object = objectOf(content);
+  if (object === undefined) return content;
+  const items = memberOf(object, "items");
+  for (const secret of Array.isArray(items) ? items : [object]) {
+    const annotations = memberOf(memberOf(secret, "metadata"), "annotations");
+    const isDelivered = Object.keys(annotations ?? {}).some((name) => name.endsWith("/access-key-uid"));
+    if (isDelivered && typeof secret === "object" && secret !== null) Reflect.deleteProperty(secret, "data");
+  }
+  return Buffer.from(JSON.stringify(object));
+}
 
 /** kubectl prints what stands in the kube configs that it is given when it is asked to. */
 const SHOWING_COMMAND = new RegExp(`${KUBECTL}.*config view .*--raw`);

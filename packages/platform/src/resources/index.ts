@@ -13,6 +13,7 @@ import { leases } from "@postern/apiserver/builtin/coordination/leases";
 import { events } from "@postern/apiserver/builtin/core/events";
 import { namespaces } from "@postern/apiserver/builtin/core/namespaces";
 import { secrets } from "@postern/apiserver/builtin/core/secrets";
+import { services } from "@postern/apiserver/builtin/core/services";
 import { newEvents } from "@postern/apiserver/builtin/events/new-events";
 import { clusterRoleBindings } from "@postern/apiserver/builtin/rbac/cluster-role-bindings";
 import { clusterRoles } from "@postern/apiserver/builtin/rbac/cluster-roles";
@@ -57,6 +58,8 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly authenticator: AccessKeyAuthenticator;
   readonly secrets: AccessKeySecrets;
   readonly recordEvent: RecordKeyEvent;
+  readonly secretResource: OwnedAccessKeysDependencies["secretResource"];
+  readonly namespaceResource: OwnedAccessKeysDependencies["namespaceResource"];
   readonly lookup: ObjectLookup;
   readonly backends: BackendRegistry;
   readonly reached: NonNullable<VirtualClusterInstancesDeps["reached"]>;
@@ -105,6 +108,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
 
     namespaces,
     secrets,
+    services,
     events,
     newEvents,
     leases,

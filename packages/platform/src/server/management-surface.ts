@@ -154,6 +154,8 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
           return accessKeys().view;
         },
       },
+      secretResource: () => installed("", "Secret"),
+      namespaceResource: () => installed("", "Namespace"),
       createNamespace: createProjectNamespace({ runtime }, names, () => installed("", "Namespace")),
       onlyVisible: (resource) => filterByVisibility(visibility, resource),
       insideIdentity: (user, place) => insideIdentity(user, place, sources),

@@ -173,6 +173,8 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       },
     },
     disableKey: () => Promise.reject(new Error("nothing is revoked here")),
+    secretResource: nothingDelivered,
+    namespaceResource: nothingDelivered,
     usage: createKeyUsage({ names, keys }, time.clock.now()),
     decisions: {
       explainDecision(): never {
@@ -269,4 +271,9 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       if (options.storage === undefined) await storage[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Secrets and namespaces are not served here. */
+function nothingDelivered(): never {
+  throw new Error("no value is delivered here");
 }

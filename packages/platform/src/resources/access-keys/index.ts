@@ -10,6 +10,7 @@ import { accessKeySchema } from "../owned-access-keys/owned-access-key.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
 import { type ScopeWarningDependencies, withScopeWarnings } from "../owned-access-keys/with-scope-warnings.ts";
+import { withSecretDelivery } from "../owned-access-keys/with-secret-delivery.ts";
 import { withinQuota } from "../owned-access-keys/within-quota.ts";
 
 export const accessKeys = (
@@ -38,7 +39,10 @@ export const accessKeys = (
     // The registry decorates the generic store, which serves every verb.
     decorate: (storage) =>
       withinQuota(
-        withScopeWarnings(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+        withScopeWarnings(
+          withSecretDelivery(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+          dependencies,
+        ),
         dependencies.keyQuota,
       ),
   });

@@ -16,6 +16,7 @@ import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
 import { ownKeysOnly } from "./visibility.ts";
 import { type ScopeWarningDependencies, withScopeWarnings } from "./with-scope-warnings.ts";
+import { withSecretDelivery } from "./with-secret-delivery.ts";
 import { withinQuota } from "./within-quota.ts";
 
 export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
@@ -48,7 +49,10 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
     decorate: (storage) =>
       withinQuota(
         withScopeWarnings(
-          ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+          withSecretDelivery(
+            ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
+            dependencies,
+          ),
           dependencies,
         ),
         dependencies.keyQuota,

@@ -75,6 +75,17 @@ const spec = s.object({
     .describe(
       "The key itself, sent as a bearer token. Made by the server when absent; a value of one's own has at least 32 characters. Shown once, in the answer to the request that creates it. In an update, absent keeps the value and another one replaces it at once.",
     ),
+  secretRef: s
+    .object({
+      namespace: s.string().describe("Namespace of the Secret, such as that of a project."),
+      name: s
+        .string()
+        .describe("Name of the Secret. The server makes it, and refuses one that it did not make for this key."),
+      key: s.string().describe("The member of its data that receives the value. Absent means key."),
+    })
+    .describe(
+      "A Secret that receives the value of the key, and each value that a rotation makes. It goes with the key. Takes the right to create and update Secrets there, and cannot be changed once it is set.",
+    ),
   disabled: s.boolean().describe("True: the key stays, but opens nothing."),
   ttl: s
     .int64({ minimum: 0 })

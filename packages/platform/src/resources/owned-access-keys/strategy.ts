@@ -1,8 +1,7 @@
 // What happens to an access key on its way into the store.
 
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
-import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
-import type { ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
+import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
@@ -18,20 +17,23 @@ import { checkCreator, grantedTTL } from "./creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "./issued-credential.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
 import type { KeyQuota } from "./key-quota.ts";
+import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf } from "./lineage.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { readyByItself } from "./ready-condition.ts";
+import { checkDelivery, type SecretDeliveryDependencies } from "./secret-delivery.ts";
 import { keyPlaces, scrubLastApplied } from "./secret-fields.ts";
 import { validateAccessKey } from "./validation.ts";
 
 export type AccessKeyStrategyDependencies = Pick<
   PlatformContext,
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
-> & {
-  readonly secrets: AccessKeySecrets;
-  readonly keyQuota: KeyQuota;
-  readonly recordEvent: RecordKeyEvent;
-};
+> &
+  SecretDeliveryDependencies & {
+    readonly secrets: AccessKeySecrets;
+    readonly keyQuota: KeyQuota;
+    readonly recordEvent: RecordKeyEvent;
+  };
 
 type StrategyOptions = AccessKeyStrategyDependencies & {
   /** True where a key is made by the server when the client brings none. */
@@ -41,6 +43,8 @@ type StrategyOptions = AccessKeyStrategyDependencies & {
 /** Values of one's own that somebody may set, or try. */
 const CHOSEN_VALUES = { qps: 1, burst: 100 };
 const NAME_PREFIX = "key-";
+const NEXT_VALUE =
+  "spec.secretRef: the server does not have the value of the access key, only its hash: the Secret receives the next one, when the key is rotated";
 
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
   const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys } = options;
@@ -77,6 +81,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         options,
       );
       await checkCreator(context, object, undefined, options);
+      await checkDelivery(context, object, options);
       warnOfShorterLife(object, context, options);
       warnOfDefaultLife(object, context, options);
       return withReadiness(object, undefined, options);
@@ -98,6 +103,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
         options,
       );
       await checkCreator(context, object, old, options);
+      const isNewPlace = object.spec?.secretRef !== undefined && old.spec?.secretRef === undefined;
+      const getsValue = (object.spec?.key ?? "") !== "";
+      if (isNewPlace || getsValue) await checkDelivery(context, object, options);
+      if (isNewPlace && !getsValue) context.warnings.add(NEXT_VALUE);
       warnOfShorterLife(object, context, options);
       return withReadiness(object, old, options);
     },
@@ -182,17 +191,6 @@ function withParents(
   const others = (metadata.ownerReferences ?? []).filter(({ uid }) => !parents.some((parent) => parent.uid === uid));
   return { ...metadata, ownerReferences: [...others, ...parents.map((parent) => keyReference(parent, names))] };
 }
-
-/** An owner reference to an access key. */
-const keyReference = (
-  { name, uid }: Pick<AccessKeyState, "name" | "uid">,
-  { managementGroup }: AccessKeyStrategyDependencies["names"],
-): OwnerReference => ({
-  apiVersion: formatApiVersion({ group: managementGroup, version: "v1" }),
-  kind: "OwnedAccessKey",
-  name,
-  uid,
-});
 
 type KnownLife = {
   readonly lastActivity: string | undefined;

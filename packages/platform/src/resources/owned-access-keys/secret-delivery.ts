@@ -1,0 +1,187 @@
+// Writes the value of an access key into the Secret that spec.secretRef names: with the create, and with each new value (ADR 35).
+
+import { forbiddenRequestError, invalidObjectError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import {
+  type FieldError,
+  forbiddenError,
+  invalidError,
+  notFoundFieldError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { isConfigMapKey, isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { keyReference } from "./key-reference.ts";
+import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
+
+/** The member of the Secret's data where spec.secretRef names none. */
+const DEFAULT_MEMBER = "key";
+/** Others write the same Secret at the same time; more often than this nobody does. */
+const ATTEMPTS = 10;
+
+export type SecretDeliveryDependencies = {
+  readonly names: Pick<PlatformNames, "managementGroup" | "key">;
+  readonly authorizer: Authorizer;
+  readonly keys: Pick<AccessKeyIndex, "find">;
+  readonly runtime: Pick<Runtime, "clock">;
+  /** The installed resources, once they are there. */
+  readonly secretResource: () => ControlledResource;
+  readonly namespaceResource: () => ControlledResource;
+  /** Resolves when memory shows all that the store had before the call. */
+  readonly lookup: { refresh(signal: AbortSignal): Promise<void> };
+};
+
+type SecretRef = NonNullable<AccessKeySpec["secretRef"]>;
+type Target = { readonly namespace: string; readonly name: string; readonly member: string };
+
+/** Undefined where there is none, or where validation refuses what there is. */
+function targetOf({ namespace = "", name = "", key = DEFAULT_MEMBER }: SecretRef): Target | undefined {
+  const isWhole = isDNS1123Label(namespace).length === 0 && isDNS1123Subdomain(name).length === 0;
+  return isWhole ? { namespace, name, member: key } : undefined;
+}
+
+const textOf = ({ namespace, name }: Target): string => `the Secret ${JSON.stringify(`${namespace}/${name}`)}`;
+
+export function validateSecretRef({ secretRef }: AccessKeySpec): readonly FieldError[] {
+  if (secretRef === undefined) return [];
+  const { namespace = "", name = "", key = DEFAULT_MEMBER } = secretRef;
+  const faults = (member: string, value: string, rules: readonly string[]): readonly FieldError[] =>
+    value === ""
+      ? [requiredError(`spec.secretRef.${member}`)]
+      : rules.map((rule) => invalidError(`spec.secretRef.${member}`, value, rule));
+  return [
+    ...faults("namespace", namespace, isDNS1123Label(namespace)),
+    ...faults("name", name, isDNS1123Subdomain(name)),
+    ...faults("key", key, isConfigMapKey(key)),
+  ];
+}
+
+/**
+ * Before a key gets a value: the requester has to be allowed to write the Secret itself, and a Secret of that name was made for this key
+ * or does not exist. Throws ApiError 403 or 422.
+ */
+export async function checkDelivery(
+  context: RequestContext,
+  { metadata, spec }: OwnedAccessKey,
+  dependencies: SecretDeliveryDependencies,
+): Promise<void> {
+  const target = targetOf(spec?.secretRef ?? {});
+  if (target === undefined) return;
+  const { names, namespaceResource, secretResource } = dependencies;
+  const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
+  const { name = "", uid = "" } = metadata;
+  for (const verb of ["create", "update"] as const) {
+    if (await mayWrite(verb, target, context, dependencies)) continue;
+    const why = `spec.secretRef: you may not ${verb} secrets in the namespace ${JSON.stringify(target.namespace)}`;
+    throw forbiddenRequestError({ group: kind.group, resource: "ownedaccesskeys" }, name, why);
+  }
+  const read = async (resource: ControlledResource, of: KubeObject["metadata"]): Promise<KubeObject | undefined> =>
+    await readControlled(dependencies, resource, { metadata: of }, context.signal);
+  const namespace = await read(namespaceResource(), { name: target.namespace });
+  if (namespace === undefined || isBeingDeleted(namespace)) {
+    throw invalidObjectError(kind, name, [notFoundFieldError("spec.secretRef.namespace", target.namespace)]);
+  }
+  const secret = await read(secretResource(), { namespace: target.namespace, name: target.name });
+  if (secret !== undefined && !isMadeFor(secret, uid, names)) {
+    throw invalidObjectError(kind, name, [forbiddenError("spec.secretRef", notOurs(target))]);
+  }
+}
+
+const notOurs = (target: Target): string => `${textOf(target)} exists, and was not made for this access key`;
+
+/** Writes a new value. Throws ApiErrors. A value that was replaced meanwhile is left to whoever set the newer one. */
+export async function deliverValue(
+  { metadata, spec }: OwnedAccessKey,
+  value: string,
+  dependencies: SecretDeliveryDependencies,
+): Promise<void> {
+  const target = targetOf(spec?.secretRef ?? {});
+  if (target === undefined) return;
+  const { names, keys, secretResource, lookup } = dependencies;
+  const { name = "", uid = "" } = metadata;
+  const resource = secretResource();
+  // Once the key has its value, a requester that hangs up stops nothing.
+  const { signal } = new AbortController();
+  const place = { namespace: target.namespace, name: target.name };
+  const annotation = uidAnnotation(names);
+  const written = (secret: KubeObject): KubeObject => ({
+    ...secret,
+    data: { ...objectOf(secret["data"]), [target.member]: Buffer.from(value).toString("base64") },
+  });
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const secret = await readControlled(dependencies, resource, { metadata: place }, signal);
+      // After the Secret: whoever sets a newer value from here on changes the Secret after this, or makes the write below a conflict.
+      await lookup.refresh(signal);
+      const found = keys.find(value);
+      if (found?.uid !== uid || found.isRetiredValue === true) return;
+      if (secret === undefined) {
+        const made = {
+          apiVersion: "v1",
+          kind: "Secret",
+          metadata: {
+            ...place,
+            annotations: { [annotation]: uid },
+            ownerReferences: [keyReference({ name, uid }, names)],
+          },
+          type: "Opaque",
+        };
+        return await createControlled(dependencies, resource, written(made), signal);
+      }
+      if (!isMadeFor(secret, uid, names)) {
+        const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
+        throw invalidObjectError(kind, name, [forbiddenError("spec.secretRef", notOurs(target))]);
+      }
+      const { resourceVersion = "" } = secret.metadata;
+      const transform = (current: KubeObject): KubeObject => {
+        const next = written(current);
+        return { ...next, metadata: { ...next.metadata, resourceVersion } };
+      };
+      return await updateControlled(dependencies, resource, secret, { transform }, signal);
+    } catch (error) {
+      const isRace = ["AlreadyExists", "Conflict", "NotFound"].some((reason) =>
+        isApiError(error, reason as "Conflict"),
+      );
+      if (!isRace || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function mayWrite(
+  verb: "create" | "update",
+  { namespace, name }: Target,
+  { user, credential }: RequestContext,
+  { authorizer }: SecretDeliveryDependencies,
+): Promise<boolean> {
+  const { verdict } = await authorizer.authorize({
+    user,
+    credential,
+    verb,
+    isResourceRequest: true,
+    apiGroup: "",
+    apiVersion: "v1",
+    resource: "secrets",
+    subresource: "",
+    namespace,
+    // The path of a create names no object.
+    name: verb === "create" ? "" : name,
+    path: "",
+  });
+  return verdict === "allow";
+}
+
+const uidAnnotation = (names: Pick<PlatformNames, "key">): string => names.key("access-key-uid");
+
+function isMadeFor({ metadata }: KubeObject, uid: string, names: Pick<PlatformNames, "key">): boolean {
+  const { annotations = {}, ownerReferences = [] } = metadata;
+  return annotations[uidAnnotation(names)] === uid && ownerReferences.some((owner) => owner.uid === uid);
+}
+
+const objectOf = (value: KubeObject[string]) =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
