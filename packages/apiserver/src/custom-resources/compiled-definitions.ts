@@ -1,9 +1,11 @@
 // What definitions compile to, shared by all API surfaces that serve a definition of the same text.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
-import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
-import { definitionsFromCrd } from "./definition-from-crd.ts";
+import { APIEXTENSIONS_GROUP, type CustomResourceDefinition } from "./custom-resource-definition.ts";
+import { compileCrd } from "./definition-from-crd.ts";
 
 export type CompiledDefinition = Disposable & {
   /** Equal for definitions that are the same. */
@@ -12,34 +14,59 @@ export type CompiledDefinition = Disposable & {
 };
 
 export type CompiledDefinitions = {
-  /** Kept until all who took it have disposed of it. Throws ApiError 422 for a schema that is not structural. */
+  /** Schemas that are not structural, and rules that do not compile, in all versions. */
+  faultsOf(definition: CustomResourceDefinition): readonly FieldError[];
+  /** Kept until all who took it have disposed of it. Throws ApiError 422 where there are faults. */
   take(definition: CustomResourceDefinition): CompiledDefinition;
-  /** How many different ones there are. */
+  /** How many different ones are taken. */
   readonly size: number;
 };
 
+/** A definition is compiled when it is checked, and taken a moment later: so many are kept in between. */
+const MAX_RECENT = 8;
+
 export function createCompiledDefinitions(): CompiledDefinitions {
-  const byText = new Map<string, { readonly definitions: readonly ResourceDefinition[]; users: number }>();
+  const taken = new Map<string, { readonly definitions: readonly ResourceDefinition[]; users: number }>();
+  const recent = new Map<string, ReturnType<typeof compileCrd>>();
+
+  function compile(definition: CustomResourceDefinition, text: string): ReturnType<typeof compileCrd> {
+    const known = taken.get(text);
+    if (known !== undefined) return { definitions: known.definitions, faults: [] };
+    const compiled = recent.get(text) ?? compileCrd(definition);
+    recent.delete(text);
+    recent.set(text, compiled);
+    const [oldest] = recent.keys();
+    if (recent.size > MAX_RECENT && oldest !== undefined) recent.delete(oldest);
+    return compiled;
+  }
+
   return {
+    faultsOf: (definition) => compile(definition, stringifyJson(definition.spec)).faults,
     take(definition) {
       const text = stringifyJson(definition.spec);
-      const compiled = byText.get(text) ?? { definitions: definitionsFromCrd(definition), users: 0 };
-      byText.set(text, compiled);
-      compiled.users++;
+      const { definitions, faults } = compile(definition, text);
+      if (faults.length > 0) {
+        const kind = { group: APIEXTENSIONS_GROUP, kind: definition.kind };
+        throw invalidObjectError(kind, definition.metadata.name ?? "", faults);
+      }
+      const entry = taken.get(text) ?? { definitions, users: 0 };
+      taken.set(text, entry);
+      recent.delete(text);
+      entry.users++;
       let isTaken = true;
       return {
         text,
-        definitions: compiled.definitions,
+        definitions: entry.definitions,
         [Symbol.dispose]() {
           if (!isTaken) return;
           isTaken = false;
-          compiled.users--;
-          if (compiled.users === 0) byText.delete(text);
+          entry.users--;
+          if (entry.users === 0) taken.delete(text);
         },
       };
     },
     get size() {
-      return byText.size;
+      return taken.size;
     },
   };
 }

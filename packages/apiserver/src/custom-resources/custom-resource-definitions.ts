@@ -8,6 +8,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { createdAtColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import type { Strategy } from "../registry/strategy.ts";
+import type { CompiledDefinitions } from "./compiled-definitions.ts";
 import {
   APIEXTENSIONS_GROUP,
   CLEANUP_FINALIZER,
@@ -21,16 +22,18 @@ import {
   validateStoredVersions,
 } from "./validate-custom-resource-definition.ts";
 
-const strategy: Strategy<CustomResourceDefinition> = {
+const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefinition> => ({
   prepareForCreate: (definition) => withStorageVersion({ ...definition, status: {} }),
-  validate: validateNewDefinition,
+  validate: (definition) => validateNewDefinition(definition, compiled),
 
   prepareForUpdate: (definition, old, { info }) =>
     info.subresource === "status"
       ? definition
       : withStorageVersion({ ...definition, ...(old.status === undefined ? {} : { status: old.status }) }),
   validateUpdate: (definition, old, { info }) =>
-    info.subresource === "status" ? validateStoredVersions(definition) : validateDefinitionUpdate(definition, old),
+    info.subresource === "status"
+      ? validateStoredVersions(definition)
+      : validateDefinitionUpdate(definition, old, compiled),
 
   /** The controller lets it go when all objects are gone. */
   prepareForDelete(definition, { receivedAt }) {
@@ -48,24 +51,26 @@ const strategy: Strategy<CustomResourceDefinition> = {
       formatTimestamp(receivedAt),
     );
   },
-};
-
-export const customResourceDefinitions: ResourceDefinition = defineBuiltin({
-  group: APIEXTENSIONS_GROUP,
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  singular: "customresourcedefinition",
-  shortNames: ["crd", "crds"],
-  categories: ["api-extensions"],
-  namespaced: false,
-  tracksGeneration: true,
-  schema: kindSchema(customResourceDefinitionFields.schema),
-  hasStatus: true,
-  columns: [createdAtColumn],
-  strategy,
-  setDefaults: withDefaults,
 });
+
+/** `compiled` is where their controller takes what it serves. */
+export const customResourceDefinitions = (compiled: CompiledDefinitions): ResourceDefinition =>
+  defineBuiltin({
+    group: APIEXTENSIONS_GROUP,
+    version: "v1",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+    singular: "customresourcedefinition",
+    shortNames: ["crd", "crds"],
+    categories: ["api-extensions"],
+    namespaced: false,
+    tracksGeneration: true,
+    schema: kindSchema(customResourceDefinitionFields.schema),
+    hasStatus: true,
+    columns: [createdAtColumn],
+    strategy: strategyFor(compiled),
+    setDefaults: withDefaults,
+  });
 
 /** The names that follow from others, and the conversion that needs no webhook. */
 function withDefaults(object: KubeObject): KubeObject {

@@ -18,20 +18,28 @@ const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"])
 
 /** Throws 422 that names the faulty fields of schemas that are not structural, and of rules that do not compile, in all versions. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
+  const { definitions, faults } = compileCrd(crd);
+  if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
+  return definitions;
+}
+
+/** The definitions of the served versions; none where there are faults. */
+export function compileCrd(crd: JsonObject): {
+  readonly definitions: readonly ResourceDefinition[];
+  readonly faults: readonly FieldError[];
+} {
   const spec = objectAt(crd, "spec");
   const { versions, faults } = compileVersions(crd);
-  if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
+  if (faults.length > 0) return { definitions: [], faults };
   const group = textAt(spec, "group");
   const schemas = new Map(
     versions.map(({ name, schema }) => [formatApiVersion({ group, version: name }), schema] as const),
   );
-  return versions
+  const definitions = versions
     .filter(({ version }) => version["served"] !== false)
     .map((version) => definitionOf(spec, version, schemas));
+  return { definitions, faults };
 }
-
-/** Schemas that are not structural, and rules that do not compile, in all versions. */
-export const schemaFaultsOfCrd = (crd: JsonObject): readonly FieldError[] => compileVersions(crd).faults;
 
 function compileVersions(crd: JsonObject) {
   const faults: FieldError[] = [];

@@ -13,12 +13,12 @@ import {
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { isDNS1035Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import { approvalStateOf, isProtectedGroup } from "./api-approval.ts";
+import type { CompiledDefinitions } from "./compiled-definitions.ts";
 import {
   type CustomResourceDefinition,
   type CustomResourceNames,
   isEstablished,
 } from "./custom-resource-definition.ts";
-import { schemaFaultsOfCrd } from "./definition-from-crd.ts";
 
 type Spec = CustomResourceDefinition["spec"];
 type Version = Spec["versions"][number];
@@ -28,7 +28,10 @@ const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 /** The paths that Tables and field selectors can follow, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
 const SIMPLE_PATH = /^(\.([A-Za-z0-9_$-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\(.*\)\]|\[\*\]|\.\*)+$/;
 
-export function validateDefinition(definition: CustomResourceDefinition): readonly FieldError[] {
+/** Where schemas are compiled to be checked. */
+type Checks = Pick<CompiledDefinitions, "faultsOf">;
+
+function validateDefinition(definition: CustomResourceDefinition, checks: Checks): readonly FieldError[] {
   const { spec, metadata } = definition;
   const required = `${spec.names.plural}.${spec.group}`;
   const isNamed = metadata.name === required;
@@ -48,21 +51,22 @@ export function validateDefinition(definition: CustomResourceDefinition): readon
           ),
         ]
       : []),
-    ...schemaFaultsOfCrd(definition),
+    ...checks.faultsOf(definition),
   ];
 }
 
-export function validateNewDefinition(definition: CustomResourceDefinition): readonly FieldError[] {
+export function validateNewDefinition(definition: CustomResourceDefinition, checks: Checks): readonly FieldError[] {
   const { spec, metadata } = definition;
   const approval = approvalStateOf(metadata);
   const path = "metadata.annotations[api-approved.kubernetes.io]";
   const isApproved = !isProtectedGroup(spec.group) || approval.state !== "missing";
-  return [...validateDefinition(definition), ...(isApproved ? [] : [requiredError(path, approval.message)])];
+  return [...validateDefinition(definition, checks), ...(isApproved ? [] : [requiredError(path, approval.message)])];
 }
 
 export function validateDefinitionUpdate(
   definition: CustomResourceDefinition,
   old: CustomResourceDefinition,
+  checks: Checks,
 ): readonly FieldError[] {
   const { spec } = definition;
   const fixed = isEstablished(old)
@@ -72,7 +76,7 @@ export function validateDefinitionUpdate(
       ]
     : [];
   return [
-    ...validateDefinition(definition),
+    ...validateDefinition(definition, checks),
     ...fixed,
     ...validateImmutable(spec.group, old.spec.group, "spec.group"),
     ...validateImmutable(spec.names.plural, old.spec.names.plural, "spec.names.plural"),

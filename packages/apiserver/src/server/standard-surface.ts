@@ -96,7 +96,9 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       serviceAccountTokens === undefined ? tokens : unionTokenAuthenticator([serviceAccountTokens.tokens, tokens]),
     audiences: serviceAccountTokens === undefined ? audiences : [...audiences, SERVICE_ACCOUNT_ISSUER],
     serviceAccountTokens,
-    ...(options.customResources === undefined ? {} : { customResourceDefinitions }),
+    ...(options.customResources === undefined
+      ? {}
+      : { customResourceDefinitions: customResourceDefinitions(options.customResources) }),
   });
   const surface = createApiSurface({
     ...options,
