@@ -112,7 +112,7 @@ function hammer(client: ApiClient, key: string, everyMs: number) {
 const milliseconds = (value: number): string => (value === Number.NEGATIVE_INFINITY ? "none" : value.toFixed(1));
 
 describe.skipIf(whyNoEtcd() !== undefined)("revoked on one of two servers", () => {
-  it("nothing is accepted there after the answer, and nothing on the other beyond the bound", async ({ skip }) => {
+  it("nothing is accepted after the answer, neither there nor on the other", async ({ skip }) => {
     await using replicas = await startReplicas();
     if (replicas === undefined) return skip("network namespaces can only be made by root");
     const { servers, adminKey } = replicas;
@@ -145,7 +145,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("revoked on one of two servers", () =
           `the last ${milliseconds(Math.max(Number.NEGATIVE_INFINITY, ...after))} ms after it\n`,
       );
       expect(sameServer).toBe(0);
-      expect(Math.max(0, ...late)).toBeLessThan(FRESHNESS_BOUND_MS);
+      expect(after).toEqual([]);
     }
 
     const faults = [
@@ -182,10 +182,10 @@ describe.skipIf(whyNoEtcd() !== undefined)("revoked on one of two servers", () =
             const accepted = await hammering.get(key)?.stop();
             const lateBy = (accepted?.last ?? 0) - (confirmed.get(key) ?? 0);
             last = Math.max(last, lateBy);
-            if (lateBy > FRESHNESS_BOUND_MS) beyond++;
+            if (lateBy > 0) beyond++;
           }
           process.stdout.write(
-            `${kind.what}: ${all.length} while the other server was ${name}; accepted beyond the bound: ${beyond}, ` +
+            `${kind.what}: ${all.length} while the other server was ${name}; accepted after the answer: ${beyond}, ` +
               `the last ${milliseconds(last)} ms after the answer\n`,
           );
           expect(beyond).toBe(0);

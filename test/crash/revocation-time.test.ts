@@ -1,6 +1,5 @@
-// How long after the answer to a revocation another server goes on to accept the key, where nothing has failed: measured, for docs/.
+// What another server accepts after the answer to a revocation, where nothing has failed, and how long the answer takes.
 
-import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { expect, it } from "vitest";
 import { createKey, deleteKey, expectSuccess, statusFor } from "./testing/keys.ts";
@@ -10,13 +9,14 @@ const KEYS = 30;
 const WAIT = { timeout: 60_000, interval: 20 };
 
 it.skipIf(whyNoEtcd() !== undefined)(
-  "a key that one server has revoked is refused by the other within milliseconds",
+  "a key that one server has revoked is accepted by no other one after the answer",
   async ({ skip }) => {
     await using replicas = await startReplicas();
     if (replicas === undefined) return skip("network namespaces can only be made by root");
     const { servers, adminKey } = replicas;
     const [near, far] = servers;
-    const late: number[] = [];
+    const took: number[] = [];
+    let late = 0;
     for (let number = 0; number < KEYS; number++) {
       const name = `timed-${number}`;
       const key = await createKey(near.client, adminKey, name);
@@ -29,19 +29,21 @@ it.skipIf(whyNoEtcd() !== undefined)(
           if ((await statusFor(far.client, key)) === 201) lastAccepted = Math.max(lastAccepted, askedAt);
         }
       });
+      const sentAt = performance.now();
       await expectSuccess(deleteKey(near.client, adminKey, name));
       const answeredAt = performance.now();
+      took.push(answeredAt - sentAt);
       expect(await statusFor(near.client, key)).toBe(401);
       await expect.poll(() => statusFor(far.client, key), WAIT).toBe(401);
       isOver = true;
       await Promise.all(tries);
-      late.push(Math.max(0, lastAccepted - answeredAt));
+      if (lastAccepted > answeredAt) late++;
     }
-    late.sort((a, b) => a - b);
-    const at = (share: number): string => (late[Math.floor((late.length - 1) * share)] ?? Number.NaN).toFixed(1);
+    took.sort((a, b) => a - b);
+    const at = (share: number): string => (took[Math.floor((took.length - 1) * share)] ?? Number.NaN).toFixed(1);
     process.stdout.write(
-      `two servers: last accepted after the answer to the revocation, ms: median ${at(0.5)}, p90 ${at(0.9)}, longest ${at(1)}\n`,
+      `two servers: ${late} of ${KEYS} keys accepted after the answer to the revocation, which took ms: median ${at(0.5)}, p90 ${at(0.9)}, longest ${at(1)}\n`,
     );
-    expect(late.at(-1)).toBeLessThan(FRESHNESS_BOUND_MS);
+    expect(late).toBe(0);
   },
 );

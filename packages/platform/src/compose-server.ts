@@ -1,7 +1,7 @@
 // The composition root: everything of a server with an open store is made here, in order, and taken down in the opposite one.
 
 import { hostname } from "node:os";
-import { ALWAYS_FRESH, followFreshness } from "@postern/apiserver/cache/freshness";
+import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
@@ -66,7 +66,16 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const draining = new AbortController();
   // From before the objects are loaded, so that these are known to be the newest as soon as they are there.
   const followed = isShared ? teardown.use(followFreshness({ cache, runtime })) : undefined;
-  const freshness = followed ?? ALWAYS_FRESH;
+  const identity = `${hostname()}-${process.pid}`;
+  const replicas = store.enter?.({
+    id: `${identity}-${Buffer.from(random.bytes(6)).toString("hex")}`,
+    waitFor: (revision) => cache.waitFor(revision, { timeoutMs: FRESHNESS_BOUND_MS }),
+    refresh: () => cache.refresh(signal, FRESHNESS_BOUND_MS),
+    boundMs: FRESHNESS_BOUND_MS,
+  });
+  if (replicas !== undefined) teardown.use(replicas);
+  const alone = followed ?? ALWAYS_FRESH;
+  const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
   await cache.ready();
   const auditLog = await openAuditLog(configuration);
   teardown.use(auditLog.sink);
@@ -120,7 +129,6 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       signal,
     }),
   );
-  const identity = `${hostname()}-${process.pid}`;
   teardown.use(
     whileLeading({
       election,
@@ -153,7 +161,18 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     limits: transportLimitsOf(configuration),
-    handler: createRequestHandler({ configuration, core, surface, freshness, audit, runtime, logger, metrics, signal }),
+    handler: createRequestHandler({
+      configuration,
+      core,
+      surface,
+      freshness,
+      replicas,
+      audit,
+      runtime,
+      logger,
+      metrics,
+      signal,
+    }),
   });
   metrics.followBacklog(transport.backlog);
   teardown.defer(() => transport.close({ drainMs: configuration.shutdownDrainSeconds * 1000 }));
@@ -176,6 +195,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   });
   // Until then nobody is let in.
   await followed?.confirmed;
+  await replicas?.entered;
   teardown.use(renewCertificate({ configuration, runtime, transport, renewAt: serving.renewAt, onError }));
   teardown.defer(() => draining.abort());
 

@@ -18,6 +18,26 @@ export const ALWAYS_FRESH: Freshness = {
   onStale: () => ({ [Symbol.dispose]: () => undefined }),
 };
 
+/** As long as both are. */
+export const bothFresh = (one: Freshness, other: Freshness): Freshness => ({
+  isFresh: () => one.isFresh() && other.isFresh(),
+  onStale(listener) {
+    const watches: Disposable[] = [];
+    const first = (): void => {
+      for (const watch of watches.splice(0)) {
+        watch[Symbol.dispose]();
+      }
+      listener();
+    };
+    watches.push(one.onStale(first), other.onStale(first));
+    return {
+      [Symbol.dispose]: () => {
+        for (const watch of watches.splice(0)) watch[Symbol.dispose]();
+      },
+    };
+  },
+});
+
 export type FreshnessOptions = {
   readonly cache: Pick<WatchCache, "refresh">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;

@@ -19,7 +19,7 @@ import type { Teardown } from "./teardown.ts";
 /** How often files with credentials of the store are looked at. */
 const RELOAD_MS = 60_000;
 
-export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks"> & {
+export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" | "enter"> & {
   /** As it is on disk: for backups, and for what brings it under another key. */
   readonly disk: Storage;
   /** As everything else sees it. */
@@ -45,7 +45,7 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
   const { configuration, secrets, runtime, logger, metrics, teardown } = options;
   const { scheduler, random } = runtime;
   const opened = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
-  const { storage: disk, election, isShared, reloadCredentials, checks } = opened;
+  const { storage: disk, election, isShared, enter, reloadCredentials, checks } = opened;
   teardown.use(disk);
   if (reloadCredentials !== undefined) {
     const onError = (error: unknown) => logger.error({ error, component: "etcd" }, "new credentials do not work");
@@ -65,5 +65,14 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
   const secret = secrets.present ?? (await createServerSecret(configuration, random, isFirst));
   const serverSecrets = [secret, ...secrets.previous] as const;
   const sealed = await openSealedStore({ disk, isShared, serverSecrets, configuration, runtime, logger, metrics });
-  return { ...sealed, disk, election, isShared, checks, serverKeys: deriveServerKeys(secret), isFirst };
+  return {
+    ...sealed,
+    disk,
+    election,
+    isShared,
+    checks,
+    ...(enter === undefined ? {} : { enter }),
+    serverKeys: deriveServerKeys(secret),
+    isFirst,
+  };
 }

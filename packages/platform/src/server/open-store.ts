@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import type { HealthCheck } from "@postern/apiserver/health/health-check";
 import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserver/storage/leader-election";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import type { Replicas, ReplicasOptions } from "@postern/apiserver/storage/replicas";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
@@ -21,6 +22,8 @@ export type OpenedStore = {
   readonly election: LeaderElection;
   /** Other servers may write to it. */
   readonly isShared: boolean;
+  /** Enters among the servers on a store that others share. */
+  readonly enter?: (options: ReplicasOptions & { readonly id: string }) => Replicas;
   /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
   readonly reloadCredentials?: () => Promise<void>;
   /** What `/readyz` asks beside the server itself. */
@@ -70,11 +73,18 @@ async function openEtcd(
   { etcd }: Configuration,
   { isReadOnly, isServer }: Required<Pick<OpenStoreOptions, "isReadOnly" | "isServer">>,
 ): Promise<OpenedStore> {
-  const [{ openEtcdStorage }, { createEtcdLeaderElection }, { migrateEtcd }, { EtcdPlaceError }] = await Promise.all([
+  const [
+    { openEtcdStorage },
+    { createEtcdLeaderElection },
+    { migrateEtcd },
+    { EtcdPlaceError },
+    { createEtcdReplicas },
+  ] = await Promise.all([
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
     import("@postern/stores/etcd/etcd-schema"),
     import("@postern/stores/etcd/etcd-neighbours"),
+    import("@postern/stores/etcd/etcd-replicas"),
   ]);
   const tls = await readTls(etcd);
   try {
@@ -95,6 +105,7 @@ async function openEtcd(
       storage,
       election: createEtcdLeaderElection({ storage }),
       isShared: true,
+      enter: (options) => createEtcdReplicas({ storage, ...options }),
       checks: [storage.health],
       ...(tls === undefined ? {} : { reloadCredentials: createCredentialReload(etcd, tls, storage.connection) }),
     };

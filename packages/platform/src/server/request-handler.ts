@@ -13,10 +13,12 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { isLongRunning } from "@postern/apiserver/request/long-running";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
+import type { Replicas } from "@postern/apiserver/storage/replicas";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { proxiedRequest } from "../audit/proxied-request.ts";
 import { notingUse } from "../authorization/noting-use.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { answeredOnceAllKnow } from "./answered-once-all-know.ts";
 import { isLongRunningBackup } from "./backup-route.ts";
 import { createFrontDoor } from "./front-door.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./leak-reports.ts";
@@ -38,6 +40,8 @@ export type RequestHandlerOptions = {
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
   readonly freshness: Freshness;
+  /** Absent: no other server can be on this store. */
+  readonly replicas: Replicas | undefined;
   readonly audit: AuditOptions;
   readonly runtime: Runtime;
   readonly logger: Logger;
@@ -47,7 +51,7 @@ export type RequestHandlerOptions = {
 };
 
 export function createRequestHandler(options: RequestHandlerOptions): ApiHandler {
-  const { configuration, core, surface, freshness, audit, runtime, logger, metrics } = options;
+  const { configuration, core, surface, freshness, replicas, audit, runtime, logger, metrics } = options;
   const { clock } = runtime;
   const openRequests = new OpenRequests(runtime);
   // Rates and wrong credentials are counted together, whichever surface they come to.
@@ -73,17 +77,23 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     createProxyCertificateAuthenticator(core, surface),
   ];
   return createFrontDoor({
-    management: createHandlerChain(heldToItsKey(surface.route, core), {
-      ...chain,
-      isLongRunning: (request, info) => isLongRunning(request, info) || isLongRunningBackup(request, info),
-    }),
-    leaks: createHandlerChain(leakReports(options), {
-      ...chain,
-      authenticator: leakReporters,
-      authorizer: leakReportAuthorizer,
-      rateLimits: leakReportLimits(clock),
-      isUrgent: () => true,
-    }),
+    management: answeredOnceAllKnow(
+      createHandlerChain(heldToItsKey(surface.route, core), {
+        ...chain,
+        isLongRunning: (request, info) => isLongRunning(request, info) || isLongRunningBackup(request, info),
+      }),
+      replicas,
+    ),
+    leaks: answeredOnceAllKnow(
+      createHandlerChain(leakReports(options), {
+        ...chain,
+        authenticator: leakReporters,
+        authorizer: leakReportAuthorizer,
+        rateLimits: leakReportLimits(clock),
+        isUrgent: () => true,
+      }),
+      replicas,
+    ),
     proxy: createHandlerChain(withDiscoveryRefusals(createProxyRoute(core, surface)), {
       ...chain,
       authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),

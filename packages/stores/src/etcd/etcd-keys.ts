@@ -12,6 +12,10 @@ export class EtcdKeys {
   readonly everything: KeyRange;
   /** Written to make a revision pass that every watch is told of. */
   readonly tick: Uint8Array;
+  /** Written to have every server say how far it is. */
+  readonly ask: Uint8Array;
+  /** The servers that are there, each with how far it has said it is. */
+  readonly replicas: KeyRange;
   /** Holds the version of what is under the prefix. */
   readonly schema: Uint8Array;
 
@@ -23,6 +27,9 @@ export class EtcdKeys {
     // "." comes right before "/" in the order of bytes.
     this.everything = { key: Buffer.from(`${prefix}.`), range_end: Buffer.from(afterPrefix(`${prefix}/`)) };
     this.tick = Buffer.from(`${prefix}.tick`);
+    this.ask = Buffer.from(`${prefix}.ask`);
+    const replicas = `${prefix}.replica/`;
+    this.replicas = { key: Buffer.from(replicas), range_end: Buffer.from(afterPrefix(replicas)) };
     this.schema = Buffer.from(`${prefix}.schema`);
   }
 
@@ -48,6 +55,10 @@ export class EtcdKeys {
     if (startAfter === undefined) return { key: from, range_end: end };
     const after = Buffer.from(`${this.#prefix}${startAfter}\0`);
     return { key: Buffer.compare(after, from) > 0 ? after : from, range_end: end };
+  }
+
+  replica(id: string): Uint8Array {
+    return Buffer.from(`${this.#prefix}.replica/${id}`);
   }
 
   leader(name: string): Uint8Array {

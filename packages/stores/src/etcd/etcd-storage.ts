@@ -30,7 +30,7 @@ import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-
 import { assertInstalledOrAlone, EtcdPlaceError, findNeighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
-import { type EtcdPosition, WatchFeed } from "./watch-feed.ts";
+import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
 
 export type EtcdCompaction = "always" | "never" | "unless-shared";
 
@@ -62,6 +62,8 @@ export type EtcdStorage = Storage & {
   /** The connection and the keys, for what shares them, such as the election of leaders. */
   readonly connection: EtcdConnection;
   readonly keys: EtcdKeys;
+  /** Tells of every event after the watches, also of keys that are no objects. */
+  followOwnKeys(listener: OwnKeyListener): Disposable;
 };
 
 const DEFAULT_PREFIX = "/postern";
@@ -200,6 +202,10 @@ class StorageOnEtcd implements EtcdStorage {
 
   watch(prefix: string, fromRevision: Revision, observer: WatchObserver): Disposable {
     return this.#feed.watch(prefix, fromRevision, observer);
+  }
+
+  followOwnKeys(listener: OwnKeyListener): Disposable {
+    return this.#feed.followOwnKeys(listener);
   }
 
   async currentRevision(): Promise<Revision> {

@@ -9,7 +9,7 @@ import type { EtcdConnection } from "./etcd-connection.ts";
 import { closedError } from "./etcd-errors.ts";
 import { type EtcdCommits, toCommits } from "./etcd-events.ts";
 import type { EtcdKeys } from "./etcd-keys.ts";
-import type { WatchResponse } from "./etcd-messages.ts";
+import type { EtcdEvent, WatchResponse } from "./etcd-messages.ts";
 import type { Scheduler } from "./etcd-timers.ts";
 import { hasOrderedProgress } from "./etcd-version.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
@@ -29,6 +29,8 @@ export type WatchFeedOptions = {
   readonly tick: () => Promise<void>;
 };
 
+export type OwnKeyListener = (events: readonly EtcdEvent[]) => void;
+
 /** An endpoint that says nothing for so many heartbeats has gone. */
 const HEARTBEAT_MS = 1_000;
 const SILENT_HEARTBEATS = 3;
@@ -47,6 +49,7 @@ export class WatchFeed implements Disposable {
   readonly #watchers = new WatcherSet();
   readonly #observed = new ObservedRevisions();
   readonly #catchUps = new Set<CatchUp>();
+  readonly #ownKeyListeners = new Set<OwnKeyListener>();
   #clusterId: number;
   /** Every event up to here has been delivered; 0 when there is nothing to go on from. */
   #reached: Revision;
@@ -119,6 +122,12 @@ export class WatchFeed implements Disposable {
     this.#hurry();
   }
 
+  /** Tells of all events, also of keys that the server keeps for itself, after watches have been told; some come twice. */
+  followOwnKeys(listener: OwnKeyListener): Disposable {
+    this.#ownKeyListeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#ownKeyListeners.delete(listener) };
+  }
+
   [Symbol.dispose](): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -187,8 +196,10 @@ export class WatchFeed implements Disposable {
   #receive(response: WatchResponse): void {
     this.#silence = 0;
     if (response.created === true) this.#created();
-    else if (response.events !== undefined) this.#apply(toCommits(this.#options.keys, response.events, this.#reached));
-    else this.#progress(response.header?.revision ?? 0);
+    else if (response.events !== undefined) {
+      this.#apply(toCommits(this.#options.keys, response.events, this.#reached));
+      for (const listener of this.#ownKeyListeners) listener(response.events);
+    } else this.#progress(response.header?.revision ?? 0);
   }
 
   #created(): void {

@@ -1,0 +1,24 @@
+// The port to the other servers on the same store: who of them is there, and when all of them know what was written here.
+
+export type Replicas = AsyncDisposable & {
+  /** Whether the others know of this server, and wait for it: only then may it let anybody in. */
+  isFresh(): boolean;
+  /** Calls back once when that ends, until disposed; soon where it has ended already. */
+  onStale(listener: () => void): Disposable;
+  /** Resolves once the others know of this server for the first time. */
+  readonly entered: Promise<void>;
+  /**
+   * Resolves once everything that was written before the call is in force on every server that lets people in: each has said so, has
+   * ended, or has been without news for as long as a server may be. Never rejects.
+   */
+  allKnow(): Promise<void>;
+};
+
+export type ReplicasOptions = {
+  /** Resolves once this server shows everything up to `revision`. */
+  readonly waitFor: (revision: number) => Promise<void>;
+  /** Resolves once this server shows everything that had been written when it was called. */
+  readonly refresh: () => Promise<unknown>;
+  /** In milliseconds: a server that has not seen a write for so long lets nobody in. */
+  readonly boundMs: number;
+};
