@@ -8,7 +8,7 @@ import type { Configuration } from "@postern/platform/config/configuration";
 import { Command } from "commander";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { run } from "./run.ts";
-import { createServeCommand, type StartServer } from "./serve.ts";
+import { createServeCommand, oldNodeNote, type StartServer } from "./serve.ts";
 import { listenForStop } from "./stop-signals.ts";
 import { createTestContext } from "./testing/run-command.ts";
 
@@ -66,13 +66,24 @@ describe("postern serve", () => {
     await serve.ready;
     const lines = serve.written.stdout.trimEnd().split("\n");
     expect(lines[0]).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:[1-9]\d*$/);
-    expect(lines.slice(2)).toEqual([
+    expect(lines.slice(2, 5)).toEqual([
       "  kubectl --kubeconfig data/admin.kubeconfig get virtualclusterinstances --all-namespaces",
       `  echo '{"apiVersion":"management.example.com/v1","kind":"OwnedAccessKey","metadata":{"name":"ci"},"spec":{"displayName":"CI","ttl":3600}}' | kubectl --kubeconfig data/admin.kubeconfig create -o yaml -f -`,
       "  echo '{}' | kubectl --kubeconfig data/admin.kubeconfig create --raw /apis/management.example.com/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig -f -",
     ]);
+    expect(serve.written.stdout.endsWith(` -f -\n${oldNodeNote(process.versions.node)}`)).toBe(true);
     serve.signal("SIGTERM");
     expect(await serve.ended).toBe(0);
+  });
+
+  it.each([
+    ["20.19.0", /^Node 20\.19\.0 is past its end of life, and slower than newer ones: run .* Node 24\n$/],
+    ["21.7.3", /^Node 21\.7\.3 /],
+    ["22.20.0", /^$/],
+    ["24.18.0", /^$/],
+    ["26.1.0", /^$/],
+  ])("says in one line whether Node %s is past its end of life", (version, line) => {
+    expect(oldNodeNote(version)).toMatch(line);
   });
 
   it("prints a path outside the working directory whole, quoted for the shell", async () => {
@@ -88,7 +99,8 @@ describe("postern serve", () => {
   it("names no kube config that is not there, as on the second server of a store", async () => {
     const serve = startServe(["--secure-port", "0", "--data-dir", join(directory, "second")], {}, false);
     await serve.ready;
-    expect(serve.written.stdout).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:\d+\n$/);
+    expect(serve.written.stdout).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:\d+\n/);
+    expect(serve.written.stdout).not.toContain("kubectl");
     serve.signal("SIGINT");
     expect(await serve.ended).toBe(0);
   });

@@ -51,10 +51,17 @@ async function serve(
     throw explainListenFailure(error, configuration);
   });
   context.stdout.write(readyText(server, configuration, context.workingDirectory));
+  context.stdout.write(oldNodeNote(process.versions.node));
   const signal = await stop.stopped;
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop at once\n`);
   await server.close();
 }
+
+/** One line where this Node gets no security fixes any more; empty otherwise. */
+export const oldNodeNote = (version: string): string =>
+  Number.parseInt(version, 10) < 22
+    ? `Node ${version} is past its end of life, and slower than newer ones: run the server on Node 24\n`
+    : "";
 
 /** What to try is built from the configuration, so that it can be pasted as it is. */
 export function readyText(server: RunningServer, { platform }: Configuration, workingDirectory: string): string {

@@ -1,23 +1,22 @@
 // The version of the Kubernetes API that the server speaks, as `/version` tells it.
 
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 
 /** What Go calls the architectures that Node has other names for. */
 const ARCHITECTURES: { readonly [architecture: string]: string } = { x64: "amd64", ia32: "386" };
 
-const PRODUCT_VERSION = "0.1.0";
-
 /** For clients of the original interface, which want a semantic version beside what Kubernetes says. */
-export const WITH_PRODUCT_VERSION = { version: `v${PRODUCT_VERSION}` };
+export const WITH_PRODUCT_VERSION = { version: `v${BUILD_INFO.version}` };
 
-/** Clients compare the minor version with their own; what is behind the plus is Postern's. */
+/** Clients compare the minor version with their own; what is behind the plus is Postern's, where a second plus would be no version. */
 export const SERVED_VERSION: VersionInfo = {
   major: "1",
   minor: "32",
-  gitVersion: `v1.32.13+postern-${PRODUCT_VERSION}`,
-  gitCommit: "",
+  gitVersion: `v1.32.13+postern-${BUILD_INFO.version.replaceAll("+", ".")}`,
+  gitCommit: BUILD_INFO.commit,
   gitTreeState: "clean",
-  buildDate: "1970-01-01T00:00:00Z",
+  buildDate: BUILD_INFO.date,
   goVersion: "",
   compiler: "",
   platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
