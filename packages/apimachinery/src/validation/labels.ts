@@ -16,6 +16,11 @@ import { isQualifiedName, isValidLabelValue } from "./string-validators.ts";
 /** Bytes of all annotation keys and values together. */
 export const TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024;
 
+/** Bytes of all label keys and values together. */
+export const TOTAL_LABEL_SIZE_LIMIT = 256 * 1024;
+/** Nobody reads more faults of one map, and each costs as much as many good entries. */
+const MAX_FAULTS = 100;
+
 type StringMap = { readonly [key: string]: string };
 
 /** What is left out reads as empty. */
@@ -33,11 +38,14 @@ export type LabelSelector = {
 export const validateLabelName = (name: string, path: string): readonly FieldError[] =>
   isQualifiedName(name).map((fault) => invalidError(path, name, fault));
 
+/** Checked before anything else, so that a large map costs little. Upstream has no such limit: what its store takes is the limit there. */
 export function validateLabels(labels: StringMap | undefined, path: string): readonly FieldError[] {
+  if (isLarger(labels, TOTAL_LABEL_SIZE_LIMIT)) return [tooLongError(path, TOTAL_LABEL_SIZE_LIMIT)];
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
     errors.push(...validateLabelName(key, path));
     for (const fault of isValidLabelValue(value)) errors.push(invalidError(path, value, fault));
+    if (errors.length >= MAX_FAULTS) break;
   }
   return errors;
 }
@@ -45,13 +53,22 @@ export function validateLabels(labels: StringMap | undefined, path: string): rea
 /** Keys are qualified names in any case; values are free, within a total size. */
 export function validateAnnotations(annotations: StringMap | undefined, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
-  let totalBytes = 0;
-  for (const [key, value] of Object.entries(annotations ?? {})) {
+  for (const key of Object.keys(annotations ?? {})) {
     for (const fault of isQualifiedName(key.toLowerCase())) errors.push(invalidError(path, key, fault));
-    totalBytes += byteLength(key) + byteLength(value);
+    if (errors.length >= MAX_FAULTS) break;
   }
-  if (totalBytes > TOTAL_ANNOTATION_SIZE_LIMIT) errors.push(tooLongError(path, TOTAL_ANNOTATION_SIZE_LIMIT));
+  if (isLarger(annotations, TOTAL_ANNOTATION_SIZE_LIMIT)) errors.push(tooLongError(path, TOTAL_ANNOTATION_SIZE_LIMIT));
   return errors;
+}
+
+function isLarger(map: StringMap = {}, limit: number): boolean {
+  let totalBytes = 0;
+  // Keys alone: a list of all entries of a large map takes five times as long, and most are not looked at.
+  for (const key of Object.keys(map)) {
+    totalBytes += byteLength(key) + byteLength(map[key] ?? "");
+    if (totalBytes > limit) return true;
+  }
+  return false;
 }
 
 export function validateLabelSelector(selector: LabelSelector | undefined, path: string): readonly FieldError[] {
