@@ -23,7 +23,7 @@ export function withScopeWarnings(
 ): Required<ResourceStorage> {
   const warn = async (context: RequestContext, written: CachedObject): Promise<void> => {
     const { spec } = written.decode() as OwnedAccessKey;
-    const targets = targetsOf(spec?.scope ?? {}, dependencies);
+    const targets = namedInScope(spec?.scope ?? {}, dependencies);
     for (const text of await unknownNames(targets, context, dependencies)) context.warnings.add(text);
   };
   return {
@@ -41,7 +41,8 @@ export function withScopeWarnings(
   };
 }
 
-function* targetsOf(
+/** What a scope names, but for its stars. */
+export function* namedInScope(
   scope: NonNullable<NonNullable<OwnedAccessKey["spec"]>["scope"]>,
   { names, lookup }: ScopeWarningDependencies,
 ): Generator<NamedObject> {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
 
@@ -41,6 +42,62 @@ describe("ownedaccesskeys/explain", () => {
     const scope = JSON.parse(/spec\.scope: (.*)$/.exec(remedy)?.[1] ?? "");
     await create("remedied", { scope });
     expect((await explain("remedied", { path: PROXY })).body.status.allowed).toBe(true);
+  });
+
+  it("proposes no name that does not exist, or that the caller does not see", async () => {
+    await create("narrow", { scope: {} });
+    const paths = [
+      ["/kubernetes/project/default/virtualcluster/dmeo/api", 'there is no virtual cluster "dmeo" that you can see'],
+      ["/kubernetes/project/nope/space/x/api", 'there is no project "nope" that you can see'],
+      ["/kubernetes/cluster/far/api", 'there is no cluster "far" that you can see'],
+    ] as const;
+    for (const [path, fault] of paths) {
+      const { remedies } = (await explain("narrow", { path })).body.status;
+      expect(remedies).toEqual([`look at the names in the request: ${fault}`]);
+    }
+    await platform.create("users", { metadata: { name: "blind" } });
+    const key = (await platform.create("ownedaccesskeys", { metadata: { name: "blinds" }, spec: { user: "blind" } }))
+      .spec.key;
+    await platform.send({
+      key,
+      path: "ownedaccesskeys",
+      body: { metadata: { name: "blinds-own" }, spec: { scope: {} } },
+    });
+    const ask = { key, path: "ownedaccesskeys/blinds-own/explain", body: { spec: { path: PROXY } } };
+    expect(JSON.stringify((await platform.send(ask)).body.status.remedies)).not.toContain("add to spec.scope");
+  });
+
+  it("leaves out of the least scope what is gone", async () => {
+    const made = { metadata: { name: "brief", namespace: "p-default" }, spec: {} };
+    await platform.create("namespaces/p-default/spaceinstances", made);
+    const key = await create("of-brief");
+    const path = "namespaces/p-default/spaceinstances/brief";
+    expect((await platform.send({ path, key })).status).toBe(200);
+    const spaces = [{ project: "default", space: "brief" }];
+    expect((await explain("of-brief", {})).body.status.leastScope).toEqual({ spaces });
+    await platform.send({ path, method: "DELETE" });
+    await platform.until({ path }, ({ status }) => status === 404);
+    expect((await explain("of-brief", {})).body.status.leastScope).toEqual({});
+  });
+
+  it("lets a key rotate itself where its scope says so, and no other", async () => {
+    const rules = [
+      { resources: [{ group: "management.postern", resources: ["ownedaccesskeys/rotate"] }], verbs: ["create"] },
+    ];
+    const rotate = (name: string, key: string) =>
+      platform.send({ key, path: `ownedaccesskeys/${name}/rotate`, body: { spec: { nonce: randomUUID() } } });
+    const own = await create("turns", { ttl: 3600, scope: { rules } });
+    expect((await rotate("turns", own)).status).toBe(201);
+    expect((await rotate("turns", own)).status).toBe(401);
+    const fixed = await create("fixed", {
+      ttl: 3600,
+      scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] },
+    });
+    expect((await rotate("fixed", fixed)).status).toBe(403);
+    const again = await create("turns-too", { ttl: 3600, scope: { rules } });
+    expect((await rotate("fixed", again)).status).toBe(403);
+    const free = await create("free", { ttl: 3600 });
+    expect((await rotate("free", free)).status).toBe(201);
   });
 
   it("explains by attributes what it explains by path, and decides as the server does", async () => {

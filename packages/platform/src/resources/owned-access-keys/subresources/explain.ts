@@ -6,6 +6,7 @@ import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
@@ -17,18 +18,21 @@ import type { KeyUsage } from "../../../authorization/key-usage.ts";
 import type { PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
 import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-target.ts";
 import { managementRequest, type PlatformRequest } from "../../../authorization/request-target.ts";
-import { describeRequest, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
+import { describeRequest, type ScopeEntry, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
 import type { PlatformContext } from "../../../platform-context.ts";
-import type { PlatformNames } from "../../../platform-names.ts";
+import { unknownNames } from "../../unknown-names.ts";
+import type { AccessKeySpec } from "../owned-access-key.ts";
+import { namedInScope, type ScopeWarningDependencies } from "../with-scope-warnings.ts";
 import { visibleKey } from "./visible-key.ts";
 
-export type ExplainDependencies = Pick<PlatformContext, "names"> & {
-  readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
-  readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
-  readonly identityOf: (key: AccessKeyState) => UserInfo;
-  readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
-  readonly usage: Pick<KeyUsage, "of">;
-};
+export type ExplainDependencies = ScopeWarningDependencies &
+  Pick<PlatformContext, "names"> & {
+    readonly keys: Pick<AccessKeyIndex, "byUid" | "refusalOf">;
+    readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;
+    readonly identityOf: (key: AccessKeyState) => UserInfo;
+    readonly decisions: Pick<PlatformAuthorizer, "explainDecision">;
+    readonly usage: Pick<KeyUsage, "of">;
+  };
 
 const resourceAttributes = s
   .object({
@@ -88,6 +92,7 @@ const fields = s
   })
   .describe("A question about what an access key can do.");
 
+type KeyScope = NonNullable<AccessKeySpec["scope"]>;
 type Explanation = KindOf<typeof fields>;
 type Question = NonNullable<Explanation["spec"]>;
 
@@ -111,28 +116,63 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
         ...body,
         status: {
           ...(refusal === undefined ? {} : { refusal, remedies: [remedyOfKeyRefusal(refusal)] }),
-          ...(request === undefined ? {} : answer(request, key)),
-          ...usageOf(key),
+          ...(request === undefined ? {} : await answer(request, key, context)),
+          ...(await usageOf(key, context)),
         },
       };
     },
   };
 
-  function answer(request: PlatformRequest, key: AccessKeyState): JsonObject {
+  /** What is wrong with the names in an entry, for a caller who sees no more than it may. */
+  async function faultOf(entry: ScopeEntry, context: RequestContext): Promise<string | undefined> {
+    // Entries are made in the shape of a scope.
+    const named = namedInScope(scopeOf([entry]) as KeyScope, dependencies);
+    const [fault] = await unknownNames(named, context, dependencies);
+    return fault?.replace(/^.*?: /, "");
+  }
+
+  async function remedyOf(
+    { step, reason }: DecisionStep,
+    request: PlatformRequest,
+    context: RequestContext,
+  ): Promise<string> {
+    switch (step) {
+      case "key":
+        return remedyOfKeyRefusal(reason);
+      case "right":
+        return `the owner of the key needs the right to ${describeRequest(request)}, by a role or in the project`;
+      case "scope": {
+        if (reason === "out-of-rules") return "a rule in the rules of the key has to match the request";
+        const entry = scopeEntryFor(request, names);
+        if (entry === undefined || entry === "always-open")
+          return "no entry of a scope opens this: only a key without a scope does";
+        const fault = await faultOf(entry, context);
+        return fault === undefined
+          ? `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`
+          : `look at the names in the request: ${fault}`;
+      }
+    }
+  }
+
+  async function answer(request: PlatformRequest, key: AccessKeyState, context: RequestContext): Promise<JsonObject> {
     const { decision, steps } = decisions.explainDecision(request, {
       user: identityOf(key),
       credential: { id: key.id },
     });
+    const missing = steps.filter(({ passed }) => !passed);
     return {
       allowed: decision.verdict === "allow",
       request: describeRequest(request),
       steps: steps.map(({ step, passed, reason }) => ({ step, passed, reason })),
-      remedies: steps.filter(({ passed }) => !passed).map((step) => remedyOf(step, request, names)),
+      remedies: await Promise.all(missing.map((step) => remedyOf(step, request, context))),
     };
   }
 
-  function usageOf({ uid }: AccessKeyState): JsonObject {
-    const { since, entries, beyondScopes, complete } = usage.of(uid);
+  async function usageOf({ uid }: AccessKeyState, context: RequestContext): Promise<JsonObject> {
+    const { since, entries: used, beyondScopes, complete } = usage.of(uid);
+    // What is gone needs no entry.
+    const faults = await Promise.all(used.map((entry) => faultOf(entry, context)));
+    const entries = used.filter((_, at) => faults[at] === undefined);
     return {
       usedSince: formatTimestamp(since),
       leastScope: scopeOf(entries),
@@ -141,22 +181,6 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
     };
   }
 };
-
-function remedyOf({ step, reason }: DecisionStep, request: PlatformRequest, names: PlatformNames): string {
-  switch (step) {
-    case "key":
-      return remedyOfKeyRefusal(reason);
-    case "right":
-      return `the owner of the key needs the right to ${describeRequest(request)}, by a role or in the project`;
-    case "scope": {
-      if (reason === "out-of-rules") return "a rule in the rules of the key has to match the request";
-      const entry = scopeEntryFor(request, names);
-      if (entry === undefined || entry === "always-open")
-        return "no entry of a scope opens this: only a key without a scope does";
-      return `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`;
-    }
-  }
-}
 
 /** Throws ApiError 400 for a path that no request can have. */
 function requestOf({ resourceAttributes, method = "GET", path }: Question): PlatformRequest | undefined {
