@@ -1,6 +1,7 @@
 // The port that tells who makes a request.
 
 import type { ApiRequest } from "../transport/api-request.ts";
+import type { CredentialLineage } from "./credential-lineage.ts";
 import type { UserInfo } from "./user-info.ts";
 
 /** The means by which a request proved who it is, so that work it started can be stopped when the means is withdrawn. */
@@ -11,6 +12,8 @@ export type Credential = {
   readonly annotations?: CredentialAnnotations;
   /** Calls `listener` once when the credential stops being valid (revoked, disabled, expired, narrowed). */
   onRevoked?(listener: () => void): Disposable;
+  /** What it goes back to, itself included: recorded with the credentials that are made with it. Absent: nothing. */
+  lineage?(): CredentialLineage | undefined;
 };
 
 export type CredentialAnnotations = { readonly [key: string]: string };

@@ -4,6 +4,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createNamespaceLifecycle, type NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import { createOwnerReferencesAdmission } from "../admission/owner-references.ts";
+import type { LineageJudge } from "../authentication/credential-lineage.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "../authentication/service-account-tokens/bound-token.ts";
 import type { ServiceAccountKey } from "../authentication/service-account-tokens/service-account-key.ts";
 import {
@@ -53,6 +54,8 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
   readonly audiences: readonly string[];
   /** Signs the tokens of ServiceAccounts. Absent: they get none, and namespaces get no ServiceAccount of their own. */
   readonly serviceAccountKey?: ServiceAccountKey;
+  /** Judges what tokens of ServiceAccounts go back to. Absent: they go back to nothing. */
+  readonly lineages?: LineageJudge | undefined;
   /** PEM of what verifies the server, published in every namespace. Absent: nothing is. */
   readonly rootCertificateAuthority?: string | undefined;
   /** Resources beside the built-in ones. */
@@ -177,6 +180,7 @@ function createTokensOfAccounts({
   composition,
   cache,
   runtime,
+  lineages,
 }: StandardSurfaceOptions): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
   if (serviceAccountKey === undefined) return undefined;
   const subjects = (resource: string): TokenSubjects => {
@@ -187,7 +191,7 @@ function createTokensOfAccounts({
   return {
     accounts,
     secrets,
-    tokens: createServiceAccountTokens({ key: serviceAccountKey, accounts, secrets, runtime }),
+    tokens: createServiceAccountTokens({ key: serviceAccountKey, accounts, secrets, runtime, lineages }),
   };
 }
 

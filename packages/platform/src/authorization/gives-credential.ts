@@ -1,14 +1,10 @@
 // Tells requests to a cluster behind the proxy that hand out credentials of that cluster: nothing narrows what is done with them.
 
+import { CREDENTIAL_KINDS } from "./credential-kinds.ts";
 import type { TargetedRequest } from "./request-target.ts";
 
-type Handing = { readonly apiGroup: string; readonly resource: string; readonly subresource: string };
-
 /** The token of a ServiceAccount, and the word that lets a certificate be signed. */
-const HANDING_OUT: readonly Handing[] = [
-  { apiGroup: "", resource: "serviceaccounts", subresource: "token" },
-  { apiGroup: "certificates.k8s.io", resource: "certificatesigningrequests", subresource: "approval" },
-];
+const HANDING_OUT = CREDENTIAL_KINDS.filter(({ surface, opensAll }) => surface === "cluster" && opensAll === true);
 
 /** A question about all resources (`*`) is one about these too. */
 export function givesCredential({
@@ -20,7 +16,7 @@ export function givesCredential({
 }: Pick<TargetedRequest, "isResourceRequest" | "verb" | "apiGroup" | "resource" | "subresource">): boolean {
   if (!isResourceRequest || verb === "get") return false;
   return HANDING_OUT.some((handing) => {
-    if (apiGroup !== handing.apiGroup && apiGroup !== "*") return false;
+    if (apiGroup !== handing.group && apiGroup !== "*") return false;
     if (resource === "*" && subresource === "") return true;
     const isAll = resource === "*" || resource === handing.resource;
     return isAll && (subresource === handing.subresource || subresource === "*");

@@ -14,7 +14,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { createCertificateRecords } from "./certificate-records.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
 import { CertificateWatches } from "./certificate-watches.ts";
-import { decodeCertificate, type IssuedCertificate } from "./issued-certificate.ts";
+import { decodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 import { KnownCertificates } from "./known-certificates.ts";
 
 export type CertificateLedger = Disposable & {
@@ -105,7 +105,7 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
         before === undefined ? undefined : { ...before, revokedAt: before.revokedAt ?? clock.now() },
       ),
     ownedBy: (owner) => known.filter(({ issuedTo }) => issuedTo !== undefined && sameOwner(issuedTo.owner, owner)),
-    childrenOf: (keyUid) => known.filter(({ issuedTo }) => issuedTo?.parentUid === keyUid),
+    childrenOf: (keyUid) => known.filter((certificate) => parentUidsOf(certificate).includes(keyUid)),
     withOrigin: (isMade) => known.filter(({ issuedTo }) => issuedTo?.origins.some(isMade) === true),
     ofInstance: (uid) => known.filter(({ instanceUid }) => instanceUid === uid),
     [Symbol.dispose]: () => following[Symbol.dispose](),

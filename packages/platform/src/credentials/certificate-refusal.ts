@@ -5,7 +5,7 @@ import { isVoid } from "../access-keys/key-origins.ts";
 import { type OwnerDirectory, refusalOfOwner } from "../access-keys/owner-refusal.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { certificateIsWithin } from "./certificate-reach.ts";
-import type { IssuedCertificate, IssuedTo } from "./issued-certificate.ts";
+import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateRefusalOptions = {
   readonly hasEnded: (certificate: IssuedCertificate) => boolean;
@@ -20,15 +20,17 @@ export function createCertificateRefusal(
 ): (certificate: IssuedCertificate) => string | undefined {
   const { hasEnded, keys, directory, names } = options;
 
-  const refusalOfParent = ({ issuedTo }: IssuedCertificate): string | undefined => {
-    if (issuedTo?.parentUid === undefined) return undefined;
-    const parent = keys.byUid(issuedTo.parentUid);
-    if (parent === undefined) return "the key it was issued to is gone";
-    const why = keys.refusalOf(parent);
-    if (why !== undefined) return `the key it was issued to is refused: ${why}`;
-    return certificateIsWithin(issuedTo, parent.restrictions, names)
-      ? undefined
-      : "reaches beyond the key it was issued to";
+  const refusalOfParents = (certificate: IssuedCertificate): string | undefined => {
+    const { issuedTo } = certificate;
+    if (issuedTo === undefined) return undefined;
+    for (const uid of parentUidsOf(certificate)) {
+      const parent = keys.byUid(uid);
+      if (parent === undefined) return "the key it was issued to is gone";
+      const why = keys.refusalOf(parent);
+      if (why !== undefined) return `the key it was issued to is refused: ${why}`;
+      if (!certificateIsWithin(issuedTo, parent.restrictions, names)) return "reaches beyond the key it was issued to";
+    }
+    return undefined;
   };
 
   /** What was issued before values were counted was asked for with the first. */
@@ -43,6 +45,6 @@ export function createCertificateRefusal(
     if (issuedTo === undefined) return undefined;
     if (goesBackToLostValue(issuedTo))
       return "the certificate is revoked: somebody else had the value that it was asked for with";
-    return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParent(certificate);
+    return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParents(certificate);
   };
 }

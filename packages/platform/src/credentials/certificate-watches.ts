@@ -2,7 +2,7 @@
 
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
-import type { IssuedCertificate } from "./issued-certificate.ts";
+import { type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateWatchesOptions = {
   readonly find: (serial: string) => IssuedCertificate | undefined;
@@ -35,9 +35,8 @@ export class CertificateWatches {
     };
     const checks = this.#checks.get(serial) ?? new Set();
     this.#checks.set(serial, checks.add(check));
-    const parentUid = find(serial)?.issuedTo?.parentUid;
-    const parent = parentUid === undefined ? undefined : keys.byUid(parentUid);
-    const handles = [directory.onChange(check), ...(parent === undefined ? [] : [keys.onRevoked(parent.id, end)])];
+    const parents = parentUidsOf(find(serial)).flatMap((uid) => keys.byUid(uid) ?? []);
+    const handles = [directory.onChange(check), ...parents.map(({ id }) => keys.onRevoked(id, end))];
     return {
       [Symbol.dispose]: () => {
         isOver = true;

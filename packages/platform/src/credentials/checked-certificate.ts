@@ -2,10 +2,12 @@
 
 import type { Authentication, CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
 import { untilFirst } from "@postern/apiserver/authentication/credential-end";
+import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { accessKeyAnnotations, keyNotFoundError } from "../authentication/access-key-authenticator.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
+import { encodeLineage } from "./key-lineage.ts";
 
 const NOTHING: Disposable = { [Symbol.dispose]: () => {} };
 
@@ -15,6 +17,13 @@ function annotationsOf(certificate: IssuedCertificate | undefined): CredentialAn
   const last = origins.at(-1);
   return last === undefined ? {} : accessKeyAnnotations(last.name, origins.slice(0, -1));
 }
+
+/** What is made with a certificate goes back to it, and to what it goes back to itself. */
+const lineageOf = (serial: string, certificate: IssuedCertificate | undefined): CredentialLineage => {
+  const { origins = [], project, virtualCluster } = certificate?.issuedTo ?? {};
+  const place = project === undefined || virtualCluster === undefined ? undefined : { project, virtualCluster };
+  return encodeLineage({ keys: origins, certificates: [serial], place });
+};
 
 /** Throws ApiError 401, in the one text for all credentials, for a certificate that was revoked or that nobody knows. */
 export function checkedCertificate(
@@ -33,6 +42,7 @@ export function checkedCertificate(
     credential: {
       ...credential,
       annotations,
+      lineage: () => lineageOf(serial, ledger.find(serial)),
       onRevoked: untilFirst([
         (listener) => credential.onRevoked?.(listener) ?? NOTHING,
         (listener) => ledger.onRevoked(serial, listener),

@@ -30,8 +30,16 @@ export type IssuedTo = {
   readonly virtualCluster: string;
   /** uid of the access key with which it was asked for; it dies with it. */
   readonly parentUid: string | undefined;
+  /** Keys that had a part in it beside that one: it dies with each of them. */
+  readonly otherParentUids?: readonly string[] | undefined;
   /** The access keys that it goes back to, and their values. */
   readonly origins: readonly KeyOrigin[];
+};
+
+/** The keys that it dies with. */
+export const parentUidsOf = (certificate: IssuedCertificate | undefined): readonly string[] => {
+  const { parentUid, otherParentUids = [] } = certificate?.issuedTo ?? {};
+  return parentUid === undefined ? [] : [parentUid, ...otherParentUids];
 };
 
 /** No secret is in it: neither the certificate's private key, which is nowhere, nor anything that stands for it. */
@@ -60,7 +68,8 @@ export function decodeCertificate(object: CachedObject): IssuedCertificate {
   };
 }
 
-function readIssuedTo({ owner, ownerUid, project, virtualCluster, parentUid, origins }: JsonObject): IssuedTo {
+function readIssuedTo(stored: JsonObject): IssuedTo {
+  const { owner, ownerUid, project, virtualCluster, parentUid, otherParentUids, origins } = stored;
   const { kind, name } = objectOf(owner);
   return {
     owner: { kind: kind === "user" || kind === "team" ? kind : "subject", name: text(name) },
@@ -68,6 +77,7 @@ function readIssuedTo({ owner, ownerUid, project, virtualCluster, parentUid, ori
     project: text(project),
     virtualCluster: text(virtualCluster),
     parentUid: typeof parentUid === "string" ? parentUid : undefined,
+    ...(isJsonArray(otherParentUids) ? { otherParentUids: otherParentUids.map(text) } : {}),
     origins: readOrigins(origins),
   };
 }

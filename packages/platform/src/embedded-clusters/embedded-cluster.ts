@@ -9,6 +9,11 @@ import {
 } from "@postern/apiserver/authentication/client-certificate-authenticator";
 import { untilEnd } from "@postern/apiserver/authentication/credential-end";
 import {
+  type CredentialLineage,
+  type LineageJudge,
+  lineageOn,
+} from "@postern/apiserver/authentication/credential-lineage";
+import {
   createIssuerDiscovery,
   ISSUER_DISCOVERY_PATHS,
 } from "@postern/apiserver/authentication/service-account-tokens/issuer-discovery";
@@ -57,7 +62,11 @@ export type EmbeddedClusterOptions = {
   readonly continueTokens: ContinueTokens;
   readonly authority: CertificateAuthority;
   /** Called with each client certificate before anybody gets it. Absent: none is written down. */
-  readonly onCertificateSigned?: ((certificatePem: string) => Promise<void>) | undefined;
+  readonly onCertificateSigned?:
+    | ((certificatePem: string, lineage: CredentialLineage | undefined) => Promise<void>)
+    | undefined;
+  /** Judges what the tokens of its ServiceAccounts go back to. */
+  readonly lineages?: LineageJudge | undefined;
   /** Signs the tokens of its ServiceAccounts. */
   readonly serviceAccountKey: ServiceAccountKey;
   /** ClusterRoleBindings that it has before anybody is let in, beside those of every cluster. */
@@ -110,7 +119,13 @@ export async function startEmbeddedCluster(
   });
   const resource = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
   const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
-  const signer = createRequestSigner({ runtime, requests, authority, onSigned: options.onCertificateSigned });
+  const signer = createRequestSigner({
+    runtime,
+    requests,
+    authority,
+    onSigned: (certificatePem, request) =>
+      options.onCertificateSigned?.(certificatePem, lineageOn(request)) ?? Promise.resolve(),
+  });
   const signing = createCertificateSigningController({ runtime, onError, queueMetrics }, requests, signer);
   const usage = createUsage(runtime);
   const dispose = (): void => {

@@ -1,6 +1,7 @@
 // All embedded virtual clusters of this process: made once, run while they are used, and removed.
 
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
@@ -44,7 +45,11 @@ export type EmbeddedClustersOptions = Omit<
   /** Seals the private keys of the authorities. */
   readonly sealedValues: InternalValues;
   /** Called with each client certificate of a cluster, by its uid, before anybody gets it. */
-  readonly onCertificateSigned?: (uid: string, certificatePem: string) => Promise<void>;
+  readonly onCertificateSigned?: (
+    uid: string,
+    certificatePem: string,
+    lineage: CredentialLineage | undefined,
+  ) => Promise<void>;
 };
 
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
@@ -71,7 +76,8 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
         composition: virtualClusterComposition(uid),
         authority,
         serviceAccountKey,
-        onCertificateSigned: async (certificatePem) => await options.onCertificateSigned?.(uid, certificatePem),
+        onCertificateSigned: async (certificatePem, lineage) =>
+          await options.onCertificateSigned?.(uid, certificatePem, lineage),
       },
       signal,
     );

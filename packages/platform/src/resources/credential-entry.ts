@@ -7,7 +7,7 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
-import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
+import { type IssuedCertificate, parentUidsOf } from "../credentials/issued-certificate.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
 export type EntrySources = {
@@ -44,10 +44,8 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
   };
 }
 
-export function certificateEntry(
-  { serial, commonName, issuedTo, issuedAt, notAfter }: IssuedCertificate,
-  sources: EntrySources,
-): JsonObject {
+export function certificateEntry(certificate: IssuedCertificate, sources: EntrySources): JsonObject {
+  const { serial, commonName, issuedTo, issuedAt, notAfter } = certificate;
   const holder =
     issuedTo === undefined
       ? {}
@@ -60,7 +58,7 @@ export function certificateEntry(
     kind: "Certificate",
     ...holder,
     subject: commonName,
-    parents: issuedTo?.parentUid === undefined ? [] : idOf(issuedTo.parentUid, sources),
+    parents: parentUidsOf(certificate).flatMap((uid) => idOf(uid, sources)),
     creationTimestamp: formatTimestamp(issuedAt),
     expirationTimestamp: formatTimestamp(notAfter),
   };

@@ -7,6 +7,8 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";
 import { describeCertificate } from "../credentials/describe-certificate.ts";
+import { issuedToMaker } from "../credentials/issued-to-maker.ts";
+import { createLineageJudge, decodeLineage } from "../credentials/key-lineage.ts";
 import { standardBindings } from "../embedded-clusters/bind-roles.ts";
 import { createCertificateHolders } from "../embedded-clusters/certificate-holders.ts";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../embedded-clusters/embedded-backend.ts";
@@ -65,7 +67,12 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
     version: SERVED_VERSION,
     onError: options.onError,
     queueMetrics: options.queueMetrics,
-    onCertificateSigned: (uid, pem) => core.certificates.record(describeCertificate(pem, uid, runtime.clock.now())),
+    lineages: createLineageJudge(core),
+    onCertificateSigned: (uid, pem, lineage) =>
+      core.certificates.record({
+        ...describeCertificate(pem, uid, runtime.clock.now()),
+        issuedTo: lineage === undefined ? undefined : issuedToMaker(decodeLineage(lineage), core),
+      }),
   });
   const reached = reachClusters({ configuration, names, runtime, lookup, secret });
   const embedded: EmbeddedBackendOptions = {

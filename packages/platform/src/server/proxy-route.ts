@@ -13,18 +13,19 @@ import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
-import { parseProxyPath } from "../authorization/proxy-target.ts";
+import { type ProxyPath, parseProxyPath } from "../authorization/proxy-target.ts";
+import { withKeyLineage } from "../credentials/key-lineage.ts";
 import { isLocalCluster } from "../resources/clusters/cluster.ts";
 import { allowsCluster } from "../resources/projects/allowed-clusters.ts";
 import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
 import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
+import { boundRemoteRequest } from "./bound-remote-request.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 import { assertAllowed, createOuterAuthorizer } from "./proxy-decision.ts";
 import { below, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
-import { refuseRemoteGrants } from "./refuse-remote-grants.ts";
 
 export function createProxyRoute(
   core: PlatformCore,
@@ -35,8 +36,13 @@ export function createProxyRoute(
     if (path === undefined) throw resourceNotFoundError();
     assertAllowed(context, path, core);
     const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
-    const inner = { ...context, request: below(context.request, path), outerAuthorizer };
     const { destination } = path;
+    const inner = {
+      ...context,
+      request: below(context.request, path),
+      outerAuthorizer,
+      credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, core),
+    };
     switch (destination.target) {
       case "ProjectVirtualCluster":
         await wake(destination, findVirtualCluster(path, core, surface), core, surface);
@@ -49,12 +55,26 @@ export function createProxyRoute(
   };
 }
 
+const keyOf = ({ credential }: Pick<RequestContext, "credential">, keys: PlatformCore["keys"]) =>
+  credential === undefined ? undefined : keys.byId(credential.id);
+
+/** Credentials that are made with it inside go back to the key. */
+function keyInside(
+  { credential }: Pick<RequestContext, "credential">,
+  { destination }: ProxyPath,
+  { keys }: Pick<PlatformCore, "keys">,
+): RequestContext["credential"] {
+  if (destination.target !== "ProjectVirtualCluster") return withKeyLineage(credential, undefined, keys);
+  const { project, virtualCluster } = destination;
+  return withKeyLineage(credential, { project, virtualCluster }, keys);
+}
+
 /** `find` gives undefined where there is no such virtual cluster or space. */
 async function toInstance(
   context: RequestContext,
   place: InstancePlace,
   find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
-  { names, sources, authorizer }: PlatformCore,
+  { names, sources, authorizer, keys }: PlatformCore,
   { lookup, destinations }: Pick<ManagementSurface, "lookup" | "destinations">,
 ): Promise<ApiResponse> {
   const found = find();
@@ -81,8 +101,8 @@ async function toInstance(
       return isReached(now.open());
     },
   });
-  if (backend.isRemote) await refuseRemoteGrants(context);
-  return await backend.proxy(context, user);
+  const bounded = backend.isRemote ? await boundRemoteRequest(context, keyOf(context, keys)) : context;
+  return await backend.proxy(bounded, user);
 }
 
 /** Throws ApiError 403 where the project may not use the cluster any more in which the instance was placed. */
@@ -118,7 +138,7 @@ async function wake(
 async function toCluster(
   context: RequestContext,
   name: string,
-  { names }: PlatformCore,
+  { names, keys }: PlatformCore,
   { lookup, reached, destinations }: Pick<ManagementSurface, "lookup" | "reached" | "destinations">,
 ): Promise<ApiResponse> {
   const cluster = lookup.cluster(name);
@@ -134,8 +154,8 @@ async function toCluster(
       return now !== undefined && now.metadata.uid === cluster.metadata.uid && isReached(reached.ofCluster(now));
     },
   });
-  await refuseRemoteGrants(context);
-  return await reached.ofCluster(cluster).proxy(context, outsideIdentity(context.user));
+  const bounded = await boundRemoteRequest(context, keyOf(context, keys));
+  return await reached.ofCluster(cluster).proxy(bounded, outsideIdentity(context.user));
 }
 
 /** Nobody comes in from outside as a part of the system. */

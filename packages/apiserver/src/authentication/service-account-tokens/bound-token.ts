@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringsOf } from "../../authorization/rbac/policy-rule.ts";
+import type { CredentialLineage } from "../credential-lineage.ts";
 import { serviceAccountUsername } from "../service-account.ts";
 import type { ObjectIdentity } from "./token-subjects.ts";
 
@@ -11,6 +12,8 @@ export const SERVICE_ACCOUNT_ISSUER = "https://kubernetes.default.svc.cluster.lo
 
 /** The private claim, under the name that Kubernetes gives it. */
 const PRIVATE_CLAIM = "kubernetes.io";
+/** What the token goes back to, in both kinds of token. */
+export const LINEAGE_CLAIM = "lineage";
 
 export type BoundToken = {
   readonly id: string;
@@ -19,13 +22,14 @@ export type BoundToken = {
   /** The token ends with this Secret of the same namespace. */
   readonly secret: ObjectIdentity | undefined;
   readonly audiences: readonly string[];
+  readonly lineage?: CredentialLineage | undefined;
   /** In seconds since the epoch, as claims have it. */
   readonly notBefore: number;
   readonly expiresAt: number;
 };
 
 export const boundTokenClaims = (token: BoundToken): JsonObject => {
-  const { id, namespace, account, secret, audiences, notBefore, expiresAt } = token;
+  const { id, namespace, account, secret, audiences, lineage, notBefore, expiresAt } = token;
   return {
     aud: [...audiences],
     exp: expiresAt,
@@ -37,6 +41,7 @@ export const boundTokenClaims = (token: BoundToken): JsonObject => {
       serviceaccount: { ...account },
       ...(secret === undefined ? {} : { secret: { ...secret } }),
     },
+    ...(lineage === undefined ? {} : { [LINEAGE_CLAIM]: lineage }),
     nbf: notBefore,
     sub: serviceAccountUsername(namespace, account.name),
   };
@@ -54,7 +59,12 @@ export function readBoundToken(claims: JsonObject): BoundToken | undefined {
   if (typeof expiresAt !== "number" || typeof notBefore !== "number") return undefined;
   if (sub !== serviceAccountUsername(namespace, account.name)) return undefined;
   if (bound["secret"] !== undefined && secret === undefined) return undefined;
-  return { id, namespace, account, secret, audiences: stringsOf(claims["aud"]), notBefore, expiresAt };
+  const lineage = readLineage(claims);
+  return { id, namespace, account, secret, audiences: stringsOf(claims["aud"]), lineage, notBefore, expiresAt };
+}
+
+export function readLineage({ [LINEAGE_CLAIM]: lineage }: JsonObject): CredentialLineage | undefined {
+  return isJsonObject(lineage) ? lineage : undefined;
 }
 
 function readIdentity(value: JsonValue | undefined): ObjectIdentity | undefined {

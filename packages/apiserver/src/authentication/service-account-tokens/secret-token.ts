@@ -3,7 +3,9 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CredentialLineage } from "../credential-lineage.ts";
 import { serviceAccountUsername } from "../service-account.ts";
+import { LINEAGE_CLAIM, readLineage } from "./bound-token.ts";
 
 /** Who such tokens say has issued them. */
 export const SECRET_TOKEN_ISSUER = "kubernetes/serviceaccount";
@@ -24,15 +26,17 @@ export type SecretToken = {
   readonly account: { readonly name: string; readonly uid: string };
   /** Name of the Secret in that namespace. */
   readonly secretName: string;
+  readonly lineage?: CredentialLineage | undefined;
 };
 
-export const secretTokenClaims = ({ namespace, account, secretName }: SecretToken): JsonObject => ({
+export const secretTokenClaims = ({ namespace, account, secretName, lineage }: SecretToken): JsonObject => ({
   iss: SECRET_TOKEN_ISSUER,
   [NAMESPACE_CLAIM]: namespace,
   [SECRET_CLAIM]: secretName,
   [ACCOUNT_CLAIM]: account.name,
   [UID_CLAIM]: account.uid,
   sub: serviceAccountUsername(namespace, account.name),
+  ...(lineage === undefined ? {} : { [LINEAGE_CLAIM]: lineage }),
 });
 
 /** Undefined for claims that are not whole. */
@@ -42,7 +46,7 @@ export function readSecretToken(claims: JsonObject): SecretToken | undefined {
   if (typeof namespace !== "string" || typeof secretName !== "string") return undefined;
   if (typeof name !== "string" || typeof uid !== "string" || uid === "") return undefined;
   if (claims["sub"] !== serviceAccountUsername(namespace, name)) return undefined;
-  return { namespace, account: { name, uid }, secretName };
+  return { namespace, account: { name, uid }, secretName, lineage: readLineage(claims) };
 }
 
 /** The token that a Secret holds; undefined where it holds none. */

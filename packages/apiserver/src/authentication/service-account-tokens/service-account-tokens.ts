@@ -2,12 +2,13 @@
 // Source: k8s.io/kubernetes/pkg/serviceaccount/jwt.go
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
-import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { newUid } from "../../registry/store/object-meta.ts";
 import type { Runtime } from "../../runtime/clock.ts";
-import type { Authentication } from "../authenticator.ts";
-import { untilEnd, untilFirst } from "../credential-end.ts";
+import { type Authentication, type Credential, CredentialRefusedError } from "../authenticator.ts";
+import { type RevocationWatch, untilEnd, untilFirst } from "../credential-end.ts";
+import type { CredentialLineage, LineageJudge } from "../credential-lineage.ts";
 import { serviceAccountGroups, serviceAccountUsername } from "../service-account.ts";
 import type { TokenAuthenticator } from "../token-authenticator.ts";
 import type { UserInfo } from "../user-info.ts";
@@ -17,7 +18,10 @@ import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClai
 import type { ServiceAccountKey } from "./service-account-key.ts";
 import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
 
-export type ServiceAccountTokenRequest = Pick<BoundToken, "namespace" | "account" | "secret" | "audiences"> & {
+export type ServiceAccountTokenRequest = Pick<
+  BoundToken,
+  "namespace" | "account" | "secret" | "audiences" | "lineage"
+> & {
   readonly expirationSeconds: number;
 };
 
@@ -35,6 +39,8 @@ export type ServiceAccountTokensOptions = {
   readonly accounts: TokenSubjects;
   readonly secrets: TokenSubjects;
   readonly runtime: Runtime;
+  /** Asked at every use of a token that goes back to another credential. Absent: no token does. */
+  readonly lineages?: LineageJudge | undefined;
 };
 
 const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
@@ -78,16 +84,19 @@ function authenticateBoundToken(
   const isOver = (): boolean =>
     !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
   if (common.length === 0 || isOver()) throw unauthorizedError();
+  const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
+  const descent = judge(bound.lineage, credentialId, options);
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
     untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
   const onRevoked = untilFirst([
     untilEnd(bound.expiresAt * 1000, runtime),
     untilGone(accounts, account),
     ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
+    ...descent.watches,
   ]);
   return {
     user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
-    credential: { id: `${SERVICE_ACCOUNT_CREDENTIAL}${id}`, onRevoked },
+    credential: { ...descent.credential, id: credentialId, onRevoked },
     audiences: common,
   };
 }
@@ -104,18 +113,47 @@ function authenticateSecretToken(
   if (content === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
   const holder = holderOf(token, content, options);
   if (holder === undefined) throw unauthorizedError();
-  const { namespace, account, secretName } = content;
+  const { namespace, account, secretName, lineage } = content;
+  const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
+  const descent = judge(lineage, credentialId, options);
   const isOver = (): boolean => holderOf(token, content, options) === undefined;
   const onRevoked = untilFirst([
     untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
     untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
+    ...descent.watches,
   ]);
   return {
     user: userOf(namespace, account),
-    credential: { id: `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`, onRevoked },
+    credential: { ...descent.credential, id: credentialId, onRevoked },
     audiences: [SERVICE_ACCOUNT_ISSUER],
   };
 }
+
+type Descent = {
+  readonly credential: Pick<Credential, "lineage" | "annotations">;
+  readonly watches: readonly RevocationWatch[];
+};
+
+/** Throws ApiError 401 for a token that goes back to a credential that is good no more. */
+function judge(
+  lineage: CredentialLineage | undefined,
+  credentialId: string,
+  { lineages }: ServiceAccountTokensOptions,
+): Descent {
+  if (lineage === undefined || lineages === undefined) return { credential: {}, watches: [] };
+  const annotations = lineages.annotationsOf(lineage);
+  const why = lineages.refusalOf(lineage);
+  if (why !== undefined) throw refusedError(why, credentialId, annotations);
+  return {
+    credential: { lineage: () => lineage, annotations },
+    watches: [(listener) => lineages.onRevoked(lineage, listener)],
+  };
+}
+
+const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefusedError>): ApiError => {
+  const { code, reason, message } = unauthorizedError();
+  return new ApiError({ code, reason, message, cause: new CredentialRefusedError(...refusal) });
+};
 
 /** The Secret that makes a token good; undefined where it does not any more. */
 function holderOf(

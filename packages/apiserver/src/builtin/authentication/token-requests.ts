@@ -13,6 +13,7 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { lineageOf } from "../../authentication/credential-lineage.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "../../authentication/service-account-tokens/bound-token.ts";
 import type { ServiceAccountTokens } from "../../authentication/service-account-tokens/service-account-tokens.ts";
 import type { ObjectIdentity, TokenSubjects } from "../../authentication/service-account-tokens/token-subjects.ts";
@@ -67,7 +68,9 @@ export const tokenRequests = ({ tokens, accounts, secrets }: TokenRequestOptions
   kind: { group: AUTHENTICATION_GROUP, version: "v1", kind: "TokenRequest" },
   schema: kindSchema(fields.schema),
   description: "A token that makes its bearer the ServiceAccount.",
-  async create({ info: { name, namespace }, receivedAt }, body) {
+  async create(context, body) {
+    const { receivedAt, info } = context;
+    const { name, namespace } = info;
     // The schema has checked the shape.
     const { spec = {}, ...request } = body as TokenRequest;
     const audiences = (spec.audiences ?? []).length === 0 ? [SERVICE_ACCOUNT_ISSUER] : (spec.audiences ?? []);
@@ -79,7 +82,14 @@ export const tokenRequests = ({ tokens, accounts, secrets }: TokenRequestOptions
       throw invalidObjectError({ group: AUTHENTICATION_GROUP, kind: "TokenRequest" }, name, errors);
     const secret = boundSecret(spec, namespace, name, secrets);
 
-    const { token, expiresAt } = tokens.issue({ namespace, account, secret, audiences, expirationSeconds });
+    const { token, expiresAt } = tokens.issue({
+      namespace,
+      account,
+      secret,
+      audiences,
+      expirationSeconds,
+      lineage: lineageOf(context),
+    });
     return {
       ...request,
       metadata: { ...request.metadata, name, namespace, creationTimestamp: formatTimestamp(receivedAt) },

@@ -5,6 +5,7 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
+import { type CredentialLineage, lineageOf, lineageOn, withLineage } from "../../authentication/credential-lineage.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
@@ -28,11 +29,14 @@ const strategyFor = (authorizer: Authorizer): Strategy<CertificateSigningRequest
   validateName: (name) => isValidPathSegmentName(name),
   allowUnconditionalUpdate: true,
 
-  prepareForCreate(request, { user }) {
+  prepareForCreate(request, context) {
+    const { user } = context;
     checkRequestedGroups(request);
     const { username: _name, uid: _uid, groups: _groups, extra: _extra, ...spec } = request.spec ?? {};
+    const requested = lineageOf(context);
+    const described = withLineage(request, requested === undefined ? undefined : { requested });
     return {
-      ...request,
+      ...described,
       spec: {
         ...spec,
         username: user.name,
@@ -47,12 +51,13 @@ const strategyFor = (authorizer: Authorizer): Strategy<CertificateSigningRequest
 
   async prepareForUpdate(request, old, context) {
     const { subresource } = context.info;
-    const { spec: _, ...rest } = request;
+    const lineage = lineageOn(old);
+    const { spec: _, ...rest } = withLineage(request, lineage);
     // The rest of an object type is not known to be the object without one member.
     const kept = { ...rest, ...(old.spec === undefined ? {} : { spec: old.spec }) } as CertificateSigningRequest;
     if (subresource === "approval") {
       await checkSignerPermission(authorizer, context, old, "approve");
-      return withConditionTimes(kept, old, context);
+      return withConditionTimes(withLineage(kept, afterApproval(kept, old, lineage, context)), old, context);
     }
     if (subresource === "status") {
       if (kept.status?.certificate !== old.status?.certificate) {
@@ -67,6 +72,18 @@ const strategyFor = (authorizer: Authorizer): Strategy<CertificateSigningRequest
     return info.subresource === "status" ? validateStatusUpdate(request, old) : [];
   },
 });
+
+/** A certificate goes back to the credential that asked for it, and to the one that approved it. */
+function afterApproval(
+  request: CertificateSigningRequest,
+  old: CertificateSigningRequest,
+  lineage: CredentialLineage | undefined,
+  context: RequestContext,
+): CredentialLineage | undefined {
+  const isApproved = (one: CertificateSigningRequest) => conditionsOf(one).some(({ type }) => type === "Approved");
+  const approved = isApproved(request) && !isApproved(old) ? lineageOf(context) : undefined;
+  return approved === undefined ? lineage : { ...lineage, approved };
+}
 
 /** Fills in the times that are left out. */
 function withConditionTimes(

@@ -6,9 +6,11 @@ import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
+import { lineageOf, lineageOn, withLineage } from "../../authentication/credential-lineage.ts";
 import {
   ACCOUNT_NAME_ANNOTATION,
   SECRET_TOKEN_TYPE,
+  tokenIn,
 } from "../../authentication/service-account-tokens/secret-token.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
@@ -42,12 +44,12 @@ const strategy: Strategy<Secret> = {
   async prepareForCreate(secret, context) {
     const normalized = normalize(secret);
     await authorizeTokenSecret(normalized, undefined, context);
-    return normalized;
+    return withLineage(normalized, normalized.type === SECRET_TOKEN_TYPE ? lineageOf(context) : undefined);
   },
   async prepareForUpdate(secret, old, context) {
     const normalized = normalize(secret);
     await authorizeTokenSecret(normalized, old, context);
-    return normalized;
+    return withLineage(normalized, asksAnew(normalized, old) ? lineageOf(context) : lineageOn(old));
   },
   validate: validateSecret,
   validateUpdate: (secret, old) => [
@@ -56,6 +58,13 @@ const strategy: Strategy<Secret> = {
     ...validateSecret(secret),
   ],
 };
+
+/** Whether the Secret gets another token because of this write. */
+function asksAnew(secret: Secret, old: Secret): boolean {
+  if (secret.type !== SECRET_TOKEN_TYPE) return false;
+  const accountOf = ({ metadata }: Secret) => metadata.annotations?.[ACCOUNT_NAME_ANNOTATION];
+  return (tokenIn(old) !== undefined && tokenIn(secret) === undefined) || accountOf(secret) !== accountOf(old);
+}
 
 /** Puts stringData into data, and the type in where none is given. */
 function normalize({ stringData, ...secret }: Secret): Secret {

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/serviceaccount/tokens_controller.go
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { lineageOn } from "../../authentication/credential-lineage.ts";
 import {
   ACCOUNT_NAME_ANNOTATION,
   ACCOUNT_UID_ANNOTATION,
@@ -70,7 +71,9 @@ export function createTokenSecretController(
 
   function filled(secret: KubeObject, { metadata: { name = "", uid = "" } }: KubeObject): KubeObject {
     const { namespace = "", name: secretName = "", annotations } = secret.metadata;
-    const token = tokenIn(secret) ?? tokens.issueForSecret({ namespace, account: { name, uid }, secretName });
+    const token =
+      tokenIn(secret) ??
+      tokens.issueForSecret({ namespace, account: { name, uid }, secretName, lineage: lineageOn(secret) });
     return {
       ...secret,
       metadata: { ...secret.metadata, annotations: { ...annotations, [ACCOUNT_UID_ANNOTATION]: uid } },

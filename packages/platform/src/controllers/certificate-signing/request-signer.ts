@@ -25,7 +25,7 @@ export function createRequestSigner({
   readonly requests: ControlledResource;
   readonly authority: CertificateAuthority;
   /** Called with a certificate before anybody gets it: where it rejects, nobody does. */
-  readonly onSigned?: ((certificatePem: string) => Promise<void>) | undefined;
+  readonly onSigned?: ((certificatePem: string, request: CertificateSigningRequest) => Promise<void>) | undefined;
 }): RequestSigner {
   /** The controller and whoever waits for a certificate come at the same moment. */
   const underWay = new Map<string, Promise<CertificateSigningRequest>>();
@@ -41,7 +41,7 @@ export function createRequestSigner({
       const failed = { type: "Failed", status: "True", reason: "SignerValidationFailure", message: outcome.failure };
       return { ...request, status: { ...request.status, conditions: [...conditionsOf(request), failed] } };
     }
-    if (isFirst) await onSigned?.(outcome.certificatePem);
+    if (isFirst) await onSigned?.(outcome.certificatePem, request);
     const certificate = Buffer.from(outcome.certificatePem).toString("base64");
     return { ...request, status: { ...request.status, certificate } };
   }

@@ -1,0 +1,106 @@
+// Every kind and subresource that yields a credential, on the management API and in embedded clusters, and what bounds that credential.
+
+export type CredentialKind = {
+  readonly surface: "management" | "cluster";
+  readonly group: string;
+  readonly resource: string;
+  /** "" for the resource itself. */
+  readonly subresource: string;
+  /** What keeps the credential from reaching further, or lasting longer, than the key that asks. */
+  readonly bound: string;
+  /** Such requests hand out a credential of the cluster: rules have to open all of it. */
+  readonly opensAll?: true;
+};
+
+const DOMAIN = "management";
+const SIGNERS = "certificates.k8s.io";
+
+/** Groups of the platform stand without their domain: `management`, `storage`. */
+export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
+  {
+    surface: "management",
+    group: DOMAIN,
+    resource: "ownedaccesskeys",
+    subresource: "",
+    bound: "a child: within its maker's owner, groups and restrictions at every use, and it dies with a narrowed maker",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
+    resource: "ownedaccesskeys",
+    subresource: "rotate",
+    bound: "the same key with a new value; the value goes back to the key of the request",
+  },
+  {
+    surface: "management",
+    group: "storage",
+    resource: "accesskeys",
+    subresource: "",
+    bound: "the same records; writes go through the same checks, and reads show no value",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
+    resource: "virtualclusterinstances",
+    subresource: "kubeconfig",
+    bound: "a key scoped to the cluster, or a certificate, that dies with the key of the request",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
+    resource: "virtualclusterinstances",
+    subresource: "accesskey",
+    bound: "never given to a narrowed key",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
+    resource: "clusters",
+    subresource: "accesskey",
+    bound: "never given to a narrowed key",
+  },
+  {
+    surface: "management",
+    group: "",
+    resource: "secrets",
+    subresource: "",
+    bound: "holds what somebody put in; no server reads a token out of it, and none is put in",
+  },
+  {
+    surface: "cluster",
+    group: "",
+    resource: "serviceaccounts",
+    subresource: "token",
+    bound: "a token that carries its lineage, which is asked about at every use",
+    opensAll: true,
+  },
+  {
+    surface: "cluster",
+    group: "",
+    resource: "secrets",
+    subresource: "",
+    bound: "a token Secret is asked for as a TokenRequest is, and its token carries its lineage",
+  },
+  {
+    surface: "cluster",
+    group: SIGNERS,
+    resource: "certificatesigningrequests",
+    subresource: "",
+    bound: "signed after approval alone; the certificate goes back to the key of the request",
+  },
+  {
+    surface: "cluster",
+    group: SIGNERS,
+    resource: "certificatesigningrequests",
+    subresource: "approval",
+    bound: "the certificate goes back to the key that approved it as well",
+    opensAll: true,
+  },
+  {
+    surface: "cluster",
+    group: SIGNERS,
+    resource: "certificatesigningrequests",
+    subresource: "status",
+    bound: "takes a certificate that somebody else signed, and the verb sign; our authority signs none here",
+  },
+];

@@ -1,0 +1,136 @@
+// Holds what a key gets out of a cluster that others run to what the key opens there, and to the life that it has left.
+
+import { Readable } from "node:stream";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import {
+  badRequestError,
+  forbiddenRequestError,
+  isApiError,
+  unsupportedMediaTypeError,
+} from "@postern/apimachinery/meta/api-error";
+import { SECRET_TOKEN_TYPE } from "@postern/apiserver/authentication/service-account-tokens/secret-token";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-request-attributes";
+import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { parseBody } from "@postern/apiserver/endpoints/decode/parse-body";
+import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+
+const GRANTS: ReadonlySet<string> = new Set(["roles", "rolebindings", "clusterroles", "clusterrolebindings"]);
+const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch"]);
+const tokenOfAnyAccount = tokenRequestAttributes({ namespace: "", name: "" });
+
+/** Types of Secrets that are good as credentials, without an end, for as long as they are there. */
+const TOKEN_TYPES: readonly JsonValue[] = [SECRET_TOKEN_TYPE, "bootstrap.kubernetes.io/token"];
+/** A patch that gives a token Secret to another account has to name this annotation. */
+const ACCOUNT_ANNOTATIONS = /kubernetes\.io(?:\/|~1)service-account\./;
+
+const MIN_SECONDS = 600;
+const DEFAULT_TOKEN_SECONDS = 3600;
+/** kube-apiserver gives a year to a token for a pod that asks for exactly this. Source: k8s.io/kubernetes/pkg/serviceaccount/claims.go */
+const EXTENDED_SECONDS = 3607;
+const MAX_BODY_BYTES = 3 << 20;
+
+/**
+ * Such a cluster knows the name and the groups of the caller, and nothing of the key: what it gives out it gives to all that the caller
+ * is there, for as long as was asked. Gives the request as it may be passed on. Throws ApiErrors 403, and 415 for a body that cannot be read.
+ */
+export async function boundRemoteRequest(
+  context: RequestContext,
+  key: Pick<AccessKeyState, "expiresAt"> | undefined,
+): Promise<RequestContext> {
+  const { request } = context;
+  const info = resolveRequestInfo(request.method, request.path, request.query);
+  if (context.outerAuthorizer === undefined || !info.isResourceRequest || !WRITES.has(info.verb)) return context;
+  const { apiGroup, resource, subresource } = info;
+  if (apiGroup === RBAC_GROUP && GRANTS.has(resource)) {
+    if (!(await opensAll(context))) throw refusal(info, PART_OF_THE_CLUSTER);
+    return context;
+  }
+  if (apiGroup === "" && resource === "secrets" && subresource === "") {
+    if (key?.expiresAt === undefined && (await opensAll(context))) return context;
+    const { body, passedOn } = await readBody(request);
+    if (makesToken(body)) throw refusal(info, (await opensAll(context)) ? TOKEN_WITHOUT_END : PART_OF_THE_CLUSTER);
+    return { ...context, request: passedOn(undefined) };
+  }
+  const isToken = apiGroup === "" && resource === "serviceaccounts" && subresource === "token";
+  const isCertificate = apiGroup === CERTIFICATES_GROUP && resource === "certificatesigningrequests";
+  if (key?.expiresAt === undefined || !(isToken || (isCertificate && subresource === ""))) return context;
+  const remaining = Math.floor((key.expiresAt - context.receivedAt) / 1000);
+  if (remaining < MIN_SECONDS) throw refusal(info, SHORT_LIFE);
+  const { body, passedOn } = await readBody(request);
+  if (!isJsonObject(body)) throw badRequestError("the body must be an object");
+  const usual = isToken ? DEFAULT_TOKEN_SECONDS : Infinity;
+  return { ...context, request: passedOn(endingWithin(body, remaining, usual)) };
+}
+
+async function opensAll({ outerAuthorizer, user, credential }: RequestContext): Promise<boolean> {
+  const decision = await outerAuthorizer?.authorize({ user, credential, ...tokenOfAnyAccount });
+  return decision?.verdict === "allow";
+}
+
+/** What a Secret that is made, or a patch of one, has to say so that the cluster puts a token in, or takes one for good. */
+function makesToken(body: JsonValue): boolean {
+  if (isJsonObject(body)) {
+    const { type } = body;
+    if (type !== undefined && TOKEN_TYPES.includes(type)) return true;
+  }
+  return ACCOUNT_ANNOTATIONS.test(JSON.stringify(body));
+}
+
+function endingWithin(body: JsonObject, remaining: number, usual: number): JsonObject {
+  const spec = isJsonObject(body["spec"]) ? body["spec"] : {};
+  const asked = spec["expirationSeconds"];
+  const seconds = Math.min(typeof asked === "number" ? asked : usual, remaining);
+  const expirationSeconds = seconds === EXTENDED_SECONDS ? seconds - 1 : seconds;
+  return { ...body, spec: { ...spec, expirationSeconds } };
+}
+
+type ReadBody = {
+  readonly body: JsonValue;
+  /** The request with another body, or with the one that it came with. */
+  passedOn(body: JsonObject | undefined): ApiRequest;
+};
+
+/** Throws ApiError 415 for what cannot be looked into, such as protobuf, and 400 for what is no JSON or YAML. */
+async function readBody(request: ApiRequest): Promise<ReadBody> {
+  const type = headerOf(request, "content-type").toLowerCase().split(";")[0]?.trim() ?? "";
+  const isReadable = type === "" || type.endsWith("json") || type.endsWith("yaml");
+  if (!isReadable || headerOf(request, "content-encoding") !== "") {
+    throw unsupportedMediaTypeError(["application/json", "application/yaml"]);
+  }
+  const bytes = await request.body(MAX_BODY_BYTES);
+  return {
+    body: parsed(bytes, type.endsWith("yaml")),
+    passedOn(body) {
+      const content = body === undefined ? bytes : Buffer.from(JSON.stringify(body));
+      const { "transfer-encoding": _, ...headers } = request.headers;
+      return {
+        ...request,
+        headers: { ...headers, "content-length": String(content.byteLength) },
+        bodyStream: () => Readable.from([content], { objectMode: false }),
+      };
+    },
+  };
+}
+
+function parsed(bytes: Uint8Array, isYaml: boolean): JsonValue {
+  try {
+    return parseBody(bytes, isYaml, false).value;
+  } catch (error) {
+    if (isApiError(error)) throw error;
+    throw badRequestError("the body is neither JSON nor YAML", error);
+  }
+}
+
+const PART_OF_THE_CLUSTER =
+  "the access key does not open all of this cluster, which cannot tell what of it is given away";
+const TOKEN_WITHOUT_END =
+  "the access key has an end, and the cluster would give a token without one: ask for a token with serviceaccounts/token";
+const SHORT_LIFE = `such a credential is good for ${MIN_SECONDS} seconds at least, and the access key that asks is not`;
+
+const refusal = ({ apiGroup, resource, name }: RequestInfo, why: string) =>
+  forbiddenRequestError({ group: apiGroup, resource }, name, why);

@@ -1,0 +1,202 @@
+// A key makes credentials inside a virtual cluster: none of them outlives it or reaches further.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { type Attack, prepareAttack } from "./testing/thief.ts";
+
+const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
+const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
+const SECRETS = `${INSIDE}/api/v1/namespaces/default/secrets`;
+const CSRS = `${INSIDE}/apis/certificates.k8s.io/v1/certificatesigningrequests`;
+const DEMO = { project: "default", virtualCluster: "demo" };
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+let attack: Attack;
+let name: string;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"), ["--failed-logins-per-minute", "0"]);
+  attack = await prepareAttack(server);
+  const binding = {
+    metadata: { name: "robots" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ kind: "ServiceAccount", name: "default", namespace: "default" }],
+  };
+  const made = await attack.http(`${INSIDE}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`, {
+    key: attack.admin,
+    body: binding,
+  });
+  expect(made.status, made.text).toBe(201);
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+beforeEach(() => {
+  name = `maker-${attack.unique()}`;
+});
+
+type Credential = { readonly token?: string; readonly certificate?: { readonly cert: string; readonly key: string } };
+
+const sent = (
+  path: string,
+  { token, certificate }: Credential,
+  body?: object,
+): Promise<{ status: number; body: any }> => {
+  if (token !== undefined) return attack.http(path, { key: token, ...(body === undefined ? {} : { body }) });
+  return new Promise((resolve, reject) => {
+    const options = { ca: readFileSync(server.caFile), agent: false, ...certificate, method: body ? "POST" : "GET" };
+    const content = { headers: { "content-type": "application/json" } };
+    const out = request(`${server.url}${path}`, { ...options, ...(body ? content : {}) }, (response) => {
+      let text = "";
+      response.on("data", (chunk) => (text += chunk));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text || "null") }));
+    });
+    out.on("error", reject).end(body ? JSON.stringify(body) : undefined);
+  });
+};
+const opens = async (credential: Credential) => (await sent(`${INSIDE}/api/v1/namespaces`, credential)).status;
+
+async function tokenRequest(maker: Credential): Promise<Credential> {
+  const path = `${INSIDE}/api/v1/namespaces/default/serviceaccounts/default/token`;
+  const { status, body } = await sent(path, maker, { spec: { expirationSeconds: 86_400 } });
+  expect(status).toBe(201);
+  return { token: body.status.token };
+}
+
+const tokenSecretCalled = (secret: string) => ({
+  metadata: {
+    name: secret,
+    annotations: {
+      "kubernetes.io/service-account.name": "default",
+      // What a client says of its lineage counts for nothing.
+      "lineage.apiserver.internal/made-with": "{}",
+    },
+  },
+  type: "kubernetes.io/service-account-token",
+});
+
+async function tokenIn(secret: string): Promise<Credential> {
+  const read = async () => (await attack.http(`${SECRETS}/${secret}`, { key: attack.admin })).body.data?.token;
+  await expect.poll(read).toBeDefined();
+  return { token: Buffer.from(await read(), "base64").toString() };
+}
+
+async function tokenSecret(maker: Credential): Promise<Credential> {
+  const secret = `secret-${attack.unique()}`;
+  expect((await sent(SECRETS, maker, tokenSecretCalled(secret))).status).toBe(201);
+  return await tokenIn(secret);
+}
+
+/** The Secret of somebody else, emptied so that the server puts a new token in. */
+async function emptiedSecret({ token }: Credential): Promise<Credential> {
+  const secret = `secret-${attack.unique()}`;
+  await sent(SECRETS, { token: attack.admin }, tokenSecretCalled(secret));
+  const before = await tokenIn(secret);
+  const headers = { "content-type": "application/merge-patch+json" };
+  const body = JSON.stringify({ data: { token: null } });
+  const { status } = await attack.http(`${SECRETS}/${secret}`, { key: token, method: "PATCH", body, headers });
+  expect(status).toBe(200);
+  await expect.poll(async () => (await tokenIn(secret)).token).not.toBe(before.token);
+  return await tokenIn(secret);
+}
+
+const signedFor = (asker: Attack["admin"] | undefined, approver: string | undefined) => async (maker: Credential) => {
+  const csr = `csr-${attack.unique()}`;
+  const [key, der] = [join(directory.path, `${csr}.key`), join(directory.path, `${csr}.pem`)];
+  const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+  execFileSync("openssl", ["req", ...ec, "-keyout", key, "-out", der, "-subj", `/CN=robot/O=${ROBOTS}`], {
+    stdio: "ignore",
+  });
+  const spec = {
+    request: readFileSync(der).toString("base64"),
+    signerName: "kubernetes.io/kube-apiserver-client",
+    usages: ["client auth"],
+  };
+  const asking = asker === undefined ? maker : { token: asker };
+  const made = await sent(CSRS, asking, { metadata: { name: csr }, spec });
+  expect(made.status).toBe(201);
+  const approved = { ...made.body, status: { conditions: [{ type: "Approved", status: "True", reason: "x" }] } };
+  const { status } = await attack.http(`${CSRS}/${csr}/approval`, {
+    key: approver ?? maker.token,
+    method: "PUT",
+    body: approved,
+  });
+  expect(status).toBe(200);
+  const read = async () => (await attack.http(`${CSRS}/${csr}`, { key: attack.admin })).body.status?.certificate;
+  await expect.poll(read).toBeDefined();
+  return { certificate: { cert: Buffer.from(await read(), "base64").toString(), key: readFileSync(key, "utf8") } };
+};
+const ROBOTS = "robots";
+
+const through =
+  (first: (maker: Credential) => Promise<Credential>, next: (maker: Credential) => Promise<Credential>) =>
+  async (maker: Credential) =>
+    await next(await first(maker));
+
+const WAYS: readonly (readonly [string, (maker: Credential) => Promise<Credential>])[] = [
+  ["a TokenRequest", tokenRequest],
+  ["a token Secret", tokenSecret],
+  ["a token Secret of somebody else, emptied", emptiedSecret],
+  ["a certificate", (maker) => signedFor(undefined, undefined)(maker)],
+  ["a certificate that an administrator approved", (maker) => signedFor(undefined, attack.admin)(maker)],
+  ["a certificate that an administrator asked for", (maker) => signedFor(attack.admin, undefined)(maker)],
+  ["a token made with a token", through(tokenRequest, tokenRequest)],
+  ["a Secret made with a token", through(tokenRequest, tokenSecret)],
+  ["a token made with the token of a Secret", through(tokenSecret, tokenRequest)],
+];
+
+const patched = (spec: object) => attack.patch(name, { spec });
+const ENDINGS: readonly (readonly [string, object, () => Promise<unknown>])[] = [
+  ["is deleted", { scope: { virtualClusters: [DEMO] } }, () => remove()],
+  ["is disabled", {}, () => patched({ disabled: true })],
+  ["is compromised", {}, () => attack.rotate(name, { compromised: true })],
+  ["is narrowed", {}, () => patched({ rules: [{ verbs: ["get"], requestTargets: ["ProjectVirtualCluster"] }] })],
+];
+const remove = () => attack.http(`${KEYS}/${name}`, { key: attack.admin, method: "DELETE" });
+
+describe("what a key made inside a virtual cluster ends with the key (security book 13)", () => {
+  beforeAll(async () => {
+    const binding = {
+      metadata: { name: "robot" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+      subjects: [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: ROBOTS }],
+    };
+    const path = `${INSIDE}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`;
+    await attack.http(path, { key: attack.admin, body: binding });
+  });
+
+  it.each(ENDINGS)("when it %s", async (_how, spec, end) => {
+    const maker = { token: await attack.newKey(name, spec) };
+    const made: [string, Credential][] = [];
+    for (const [what, make] of WAYS) made.push([what, await make(maker)]);
+    const working = async () => {
+      const statuses = await Promise.all(made.map(async ([what, one]) => [what, await opens(one)] as const));
+      return statuses.filter(([, status]) => status === 200).map(([what]) => what);
+    };
+    expect(await working()).toEqual(WAYS.map(([what]) => what));
+    await end();
+    expect(await working()).toEqual([]);
+  });
+
+  it("when its end has come", async () => {
+    const maker = { token: await attack.newKey(name, { ttl: 5 }) };
+    const token = await tokenRequest(maker);
+    const secret = await tokenSecret(maker);
+    await expect.poll(() => opens(token), { timeout: 20_000 }).toBe(401);
+    expect(await opens(secret)).toBe(401);
+  });
+
+  it("and stays good through a plain rotation", async () => {
+    const maker = { token: await attack.newKey(name) };
+    const token = await tokenRequest(maker);
+    await attack.rotate(name);
+    expect(await opens(token)).toBe(200);
+  });
+});

@@ -1,0 +1,89 @@
+// Nothing is served that yields a credential and is not in the table of those that do: a new kind has to be classified.
+
+import { join } from "node:path";
+import { CREDENTIAL_KINDS } from "@postern/platform/authorization/credential-kinds";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adminKey, type HttpClient, httpClient } from "../e2e/testing/http-client.ts";
+import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+
+/** What yields none, for the reason behind each line. A star among the subresources would hide one: there is none. */
+const HARMLESS: { readonly [surface: string]: readonly string[] } = {
+  shared: [
+    // Data, and what is written about objects.
+    "configmaps",
+    "events",
+    "events.k8s.io/events",
+    "coordination.k8s.io/leases",
+    "namespaces",
+    "namespaces/finalize",
+    "namespaces/status",
+    // Rights of names: a credential has to prove the name.
+    "rbac.authorization.k8s.io/clusterrolebindings",
+    "rbac.authorization.k8s.io/clusterroles",
+    "rbac.authorization.k8s.io/rolebindings",
+    "rbac.authorization.k8s.io/roles",
+    // Questions.
+    "authentication.k8s.io/selfsubjectreviews",
+    "authentication.k8s.io/tokenreviews",
+    "authorization.k8s.io/localsubjectaccessreviews",
+    "authorization.k8s.io/selfsubjectaccessreviews",
+    "authorization.k8s.io/selfsubjectrulesreviews",
+    "authorization.k8s.io/subjectaccessreviews",
+    // Made-up kinds are data.
+    "apiextensions.k8s.io/customresourcedefinitions",
+    "apiextensions.k8s.io/customresourcedefinitions/status",
+  ],
+  management: [],
+  cluster: [],
+};
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+let http: HttpClient;
+let key: string;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"), ["--store", "memory"]);
+  http = await httpClient(server);
+  key = await adminKey(server);
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+/** The group without the domain of the platform; "" before a kind of the core. */
+const shortGroup = (group: string): string => group.replace(/^(management|storage)\.postern$/, "$1");
+
+async function servedBy(base: string): Promise<readonly string[]> {
+  const versions = (await http(`${base}/apis`, { key })).body.groups.flatMap(({ versions: all }: any) =>
+    all.map(({ groupVersion }: any) => [shortGroup(groupVersion.split("/")[0]), `/apis/${groupVersion}`]),
+  );
+  const lists = [["", "/api/v1"], ...versions].map(async ([group, path]) => {
+    const { body } = await http(`${base}${path}`, { key });
+    return body.resources.map(({ name }: any) => (group === "" ? name : `${group}/${name}`));
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+describe.each([
+  ["management", ""],
+  ["cluster", "/kubernetes/project/default/virtualcluster/demo"],
+])("the %s surface (security book 2)", (surface, base) => {
+  const table = CREDENTIAL_KINDS.filter((kind) => kind.surface === surface).map(({ group, resource, subresource }) =>
+    [group, resource, subresource].filter((part) => part !== "").join("/"),
+  );
+
+  it("serves no kind and no subresource that nobody has classified", async () => {
+    const known = new Set([...table, ...(HARMLESS["shared"] ?? []), ...(HARMLESS[surface] ?? [])]);
+    const served = await servedBy(base);
+    expect(served.length).toBeGreaterThan(20);
+    expect(served.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it("serves all that the table says yields a credential", async () => {
+    const served = await servedBy(base);
+    expect(table.filter((name) => !served.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,143 @@
+// A key asks a cluster that others run for credentials: they end with the key, or the platform refuses the request.
+
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { clusterPath, INSTANCES, KEYS, keepKubeConfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
+
+const REMOTE = clusterPath("remote");
+const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts/default/token";
+const SECRETS = "/api/v1/namespaces/default/secrets";
+const CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+const DAY = 86_400;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let near: Server;
+let far: Server;
+let count = 0;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  ({ near, far } = await startTwo(directory.path));
+  const authority = await readFile(far.process.caFile);
+  const server = `${far.process.url}${clusterPath("demo")}`;
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "far", cluster: { server, "certificate-authority-data": authority.toString("base64") } }],
+    users: [{ name: "far", user: { token: far.key } }],
+    contexts: [{ name: "far", context: { cluster: "far", user: "far" } }],
+    "current-context": "far",
+  };
+  await keepKubeConfig(near, "vc-remote", JSON.stringify(config));
+  await near.create(INSTANCES, {
+    kind: "VirtualClusterInstance",
+    metadata: { name: "remote" },
+    spec: { external: true },
+  });
+  await expect
+    .poll(async () => (await near.http(`${REMOTE}/api/v1/namespaces`, { key: near.key })).status, { timeout: 30_000 })
+    .toBe(200);
+});
+afterAll(async () => {
+  await near?.[Symbol.asyncDispose]();
+  await far?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+const keyWith = async (spec: object): Promise<string> =>
+  (await near.create(KEYS, { kind: "OwnedAccessKey", metadata: { name: `k${++count}` }, spec })).spec.key;
+const send = (key: string, path: string, body: object | string, headers?: Record<string, string>, method = "POST") =>
+  near.http(`${REMOTE}${path}`, { key, body, method, ...(headers === undefined ? {} : { headers }) });
+
+const HOUR_LEFT = { ttl: 3600 };
+const APPLY = { "content-type": "application/apply-patch+yaml" };
+const annotations = { "kubernetes.io/service-account.name": "default" };
+const tokenSecret = (name: string, type = "kubernetes.io/service-account-token") => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name, annotations },
+  type,
+});
+const secondsUntil = (timestamp: string) => (Date.parse(timestamp) - Date.now()) / 1000;
+
+describe("class 7 behind the proxy, in a cluster that others run (security book 2, 13)", () => {
+  it.each([
+    ["much more than the key has left", "application/json", JSON.stringify({ spec: { expirationSeconds: DAY } })],
+    ["nothing", "application/json", "{}"],
+    ["much more, in YAML", "application/yaml", `spec:\n  expirationSeconds: ${DAY}\n`],
+    [
+      "much more, in a body of two members of that name",
+      "application/json",
+      `{"spec":{},"spec":{"expirationSeconds":${DAY}}}`,
+    ],
+  ])("gives a token that ends with the key to a request that asks for %s", async (_what, type, body) => {
+    const key = await keyWith({ ttl: 1800 });
+    const answer = await send(key, ACCOUNTS, body, { "content-type": type });
+    expect(answer.status, answer.text).toBe(201);
+    expect(secondsUntil(answer.body.status.expirationTimestamp)).toBeLessThanOrEqual(1800);
+  });
+
+  it("does not ask for the one life that kube-apiserver makes a year of", async () => {
+    const answer = await send(await keyWith({ ttl: DAY }), ACCOUNTS, { spec: { expirationSeconds: 3607 } });
+    expect(answer.body.spec.expirationSeconds).toBe(3606);
+  });
+
+  it("gives a key without an end what it asks for", async () => {
+    const answer = await send(near.key, ACCOUNTS, { spec: { expirationSeconds: DAY } });
+    expect(answer.body.spec.expirationSeconds).toBe(DAY);
+  });
+
+  it("gives no token and no certificate to a key with less than ten minutes left", async () => {
+    const key = await keyWith({ ttl: 300 });
+    expect((await send(key, ACCOUNTS, {})).status).toBe(403);
+    expect((await send(key, CSRS, { metadata: { name: "short" }, spec: {} })).status).toBe(403);
+  });
+
+  it("refuses what it cannot look into, and what somebody compressed", async () => {
+    const key = await keyWith(HOUR_LEFT);
+    for (const path of [ACCOUNTS, SECRETS, CSRS]) {
+      const protobuf = { "content-type": "application/vnd.kubernetes.protobuf" };
+      expect((await send(key, path, "k8s\0", protobuf)).status).toBe(415);
+      expect((await send(key, path, "{}", { "content-encoding": "gzip" })).status).toBe(415);
+    }
+  });
+
+  it.each<[string, object]>([
+    ["with an end", HOUR_LEFT],
+    ["with rules for secrets alone", { rules: [{ verbs: ["*"], resources: [{ group: "", resources: ["secrets"] }] }] }],
+  ])("gives no token Secret to a key %s, and other Secrets as before", async (_what, spec) => {
+    const key = await keyWith({
+      scope: { virtualClusters: [{ project: "default", virtualCluster: "remote" }] },
+      ...spec,
+    });
+    const name = `s${++count}`;
+    const escaped = JSON.stringify(tokenSecret(name)).replace(
+      "kubernetes.io/service-account-t",
+      "kubernetes.io\\/service-account-\\u0074",
+    );
+    const statuses = [
+      await send(key, SECRETS, tokenSecret(name)),
+      await send(key, SECRETS, escaped),
+      await send(key, SECRETS, tokenSecret(name, "bootstrap.kubernetes.io/token")),
+      await send(key, `${SECRETS}/${name}?fieldManager=x`, JSON.stringify(tokenSecret(name)), APPLY, "PATCH"),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([403, 403, 403, 403]);
+    expect((await far.http(`${clusterPath("demo")}${SECRETS}/${name}`, { key: far.key })).status).toBe(404);
+
+    await send(near.key, SECRETS, tokenSecret(name));
+    const merge = { "content-type": "application/merge-patch+json" };
+    const other = JSON.stringify({ metadata: { annotations: { "kubernetes.io/service-account.name": "robot" } } });
+    expect((await send(key, `${SECRETS}/${name}`, other, merge, "PATCH")).status).toBe(403);
+    const operations = [
+      { op: "copy", from: "/metadata/labels/x", path: "/metadata/annotations/kubernetes.io~1service-account.name" },
+    ];
+    const json = { "content-type": "application/json-patch+json" };
+    expect((await send(key, `${SECRETS}/${name}`, JSON.stringify(operations), json, "PATCH")).status).toBe(403);
+
+    const plain = { apiVersion: "v1", kind: "Secret", metadata: { name: `${name}-plain` }, stringData: { a: "b" } };
+    const made = await send(key, SECRETS, plain);
+    expect(made.status, made.text).toBe(201);
+    expect(made.body.data).toEqual({ a: "Yg==" });
+  });
+});
