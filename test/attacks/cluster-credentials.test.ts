@@ -161,7 +161,7 @@ const ENDINGS: readonly (readonly [string, object, () => Promise<unknown>])[] = 
 ];
 const remove = () => attack.http(`${KEYS}/${name}`, { key: attack.admin, method: "DELETE" });
 
-describe("what a key made inside a virtual cluster ends with the key (security book 13)", () => {
+describe("what a key made inside a virtual cluster ends with the key (security book 2, 13)", () => {
   beforeAll(async () => {
     const binding = {
       metadata: { name: "robot" },
@@ -198,5 +198,44 @@ describe("what a key made inside a virtual cluster ends with the key (security b
     const token = await tokenRequest(maker);
     await attack.rotate(name);
     expect(await opens(token)).toBe(200);
+  });
+});
+
+describe("a member leaves the project (security book 13)", () => {
+  const PROJECT = "/apis/management.postern/v1/projects/default";
+  const member = (name: string, clusterRole: string) => ({ kind: "User", name, clusterRole });
+  const setMembers = async (members: readonly object[]) => {
+    const body = JSON.stringify({ spec: { members } });
+    const headers = { "content-type": "application/merge-patch+json" };
+    const { status, text } = await attack.http(PROJECT, { key: attack.admin, method: "PATCH", body, headers });
+    expect(status, text).toBe(200);
+  };
+  const certificateOf = async (key: string): Promise<Credential> => {
+    const [loot] = await attack.kubeConfigWith(key, { clientCert: true }, "certificate");
+    expect(loot?.certificate).toBeDefined();
+    return loot ?? {};
+  };
+
+  it("and neither the certificate of its kubeconfig nor what it made inside opens the cluster", async () => {
+    const user = `leaver-${attack.unique()}`;
+    const users = "/apis/management.postern/v1/users";
+    await attack.http(users, { key: attack.admin, body: { metadata: { name: user }, spec: {} } });
+    await setMembers([member(user, "postern:project-admin")]);
+    const key = await attack.newKey(name, { user });
+    const certificate = await certificateOf(key);
+    const token = await tokenRequest({ token: key });
+    expect([await opens(certificate), await opens(token)]).toEqual([200, 200]);
+
+    const bindings = `${INSIDE}/apis/rbac.authorization.k8s.io/v1/clusterrolebindings`;
+    expect((await sent(bindings, certificate)).status).toBe(200);
+
+    // Lowered: the certificate still says cluster-admin, and is not believed.
+    await setMembers([member(user, "postern:project-user")]);
+    const maps = `${INSIDE}/api/v1/namespaces/default/configmaps`;
+    expect((await sent(maps, certificate, { metadata: { name: user } })).status).toBe(201);
+    expect((await sent(bindings, certificate)).status).toBe(403);
+
+    await setMembers([]);
+    expect([await opens({ token: key }), await opens(certificate), await opens(token)]).toEqual([403, 403, 403]);
   });
 });

@@ -33,8 +33,39 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "apiextensions.k8s.io/customresourcedefinitions",
     "apiextensions.k8s.io/customresourcedefinitions/status",
   ],
-  management: [],
-  cluster: [],
+  management: [
+    // Data that somebody put in.
+    "management/projectsecrets",
+    "management/projectsecrets/status",
+    "management/sharedsecrets",
+    "management/sharedsecrets/status",
+    // What there is, and who may use it: rights count at the moment of the request.
+    "management/clusters",
+    "management/clusters/status",
+    "management/projects",
+    "management/projects/clusters",
+    "management/projects/status",
+    "management/projects/templates",
+    "management/spaceinstances",
+    "management/spaceinstances/status",
+    "management/teams",
+    "management/users",
+    "management/virtualclusterinstances",
+    "management/virtualclusterinstances/status",
+    // Lists of credentials by their IDs, which open nothing; writing to them revokes.
+    "management/ownedaccesskeys/credentials",
+    "management/teams/accesskeys",
+    "management/teams/credentials",
+    "management/users/accesskeys",
+    "management/users/credentials",
+    "management/virtualclusterinstances/credentials",
+    // Questions.
+    "management/ownedaccesskeys/explain",
+    "management/selfsubjectaccessreviews",
+    "management/selves",
+  ],
+  // Its token is below it, and in the table.
+  cluster: ["serviceaccounts"],
 };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

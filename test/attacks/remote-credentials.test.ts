@@ -1,7 +1,7 @@
 // A key asks a cluster that others run for credentials: they end with the key, or the platform refuses the request.
 
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, keepKubeConfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
 
@@ -35,9 +35,11 @@ beforeAll(async () => {
     metadata: { name: "remote" },
     spec: { external: true },
   });
-  await expect
-    .poll(async () => (await near.http(`${REMOTE}/api/v1/namespaces`, { key: near.key })).status, { timeout: 30_000 })
-    .toBe(200);
+  const reach = async () => {
+    const { status } = await near.http(`${REMOTE}/api/v1/namespaces`, { key: near.key });
+    if (status !== 200) throw new Error(String(status));
+  };
+  await vi.waitFor(reach, { timeout: 30_000, interval: 200 });
 });
 afterAll(async () => {
   await near?.[Symbol.asyncDispose]();

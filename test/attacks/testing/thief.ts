@@ -83,6 +83,7 @@ export async function prepareAttack(server: PosternProcess) {
     newKey,
     rotate,
     steal,
+    kubeConfigWith,
     unique,
     works: (token: string) => statusOf(http, token).then((status) => status === 200),
     /** Of some loot, what still opens something. */

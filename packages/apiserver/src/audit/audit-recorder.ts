@@ -6,8 +6,8 @@ import type { Status } from "@postern/apimachinery/meta/status";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
+import { type Redact, redactedTexts } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
-import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -31,6 +31,8 @@ export type AuditedRequest = {
   readonly info: RequestInfo;
   /** What the path itself says, by which bodies are kept. Default: the same. */
   readonly outerInfo?: RequestInfo;
+  /** Takes credentials out of texts that the client sent. Default: those that are known by their form. */
+  readonly redact?: Redact | undefined;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
 };
@@ -171,15 +173,15 @@ class RequestRecorder implements AuditRecorder {
 
   /** Every request has one: they are all of one shape, whatever is in them. */
   #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
-    const { request, info, receivedAt } = this.#audited;
-    const userAgent = redactCredentials(headerOf(request, "user-agent").slice(0, MAX_USER_AGENT));
-    return {
+    const { request, info, receivedAt, redact = redactCredentials } = this.#audited;
+    const userAgent = redact(headerOf(request, "user-agent")).slice(0, MAX_USER_AGENT);
+    const event: AuditEvent = {
       kind: "Event",
       apiVersion: "audit.k8s.io/v1",
       level,
       auditID: this.auditId,
       stage,
-      requestURI: safeRequestUri(request.requestUri),
+      requestURI: request.requestUri,
       verb: info.verb,
       user: this.#user === undefined ? {} : auditUserOf(this.#user),
       impersonatedUser: this.#impersonatedUser && auditUserOf(this.#impersonatedUser),
@@ -194,6 +196,9 @@ class RequestRecorder implements AuditRecorder {
       // A copy: sinks may write it out later, when a further stage has added to them.
       annotations: this.#annotations && { ...this.#annotations },
     };
+    // A client puts them anywhere: into names, groups, selectors, and into texts that a refusal repeats.
+    const safe = redactedTexts(event, redact);
+    return safe === event ? event : { ...safe, auditID: this.auditId };
   }
 }
 

@@ -1,7 +1,7 @@
 // What every request passes through, in one table.
 // Source: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain)
 
-import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, badRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { AuditOptions } from "../audit/audit-backend.ts";
 import type { AuditContext } from "../audit/audit-context.ts";
 import { createAuditIds } from "../audit/audit-id.ts";
@@ -13,8 +13,10 @@ import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { isLongRunning, type LongRunningCheck } from "../request/long-running.ts";
+import { type IsCredential, type Redact, redactionOf } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import { nonResourceInfo, resolveRequestInfo } from "../request/request-info-resolver.ts";
+import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiHandler } from "../transport/serve-exchange.ts";
@@ -63,6 +65,8 @@ export type HandlerChainDeps = {
   readonly openRequests?: OpenRequests;
   /** Requests whose impersonation `next` decides about. Absent: none. */
   readonly leavesImpersonation?: ImpersonationOptions["leavesImpersonation"];
+  /** Whether a text is a credential that has no form of its own. Default: none is. */
+  readonly isCredential?: IsCredential | undefined;
   /** Whether a resource exists here. Metrics name no others, of which anybody could make up any number. */
   readonly isServed: (info: RequestInfo) => boolean;
 };
@@ -111,8 +115,10 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
   ];
   const handle = compose([...outer, ...inner], next);
   const auditIdOf = createAuditIds(random);
-  return (request) => {
-    const { info, refusal } = requestInfoOf(request);
+  return (received) => {
+    const redact = redactionOf(received, options.isCredential);
+    const request = withSafeTexts(received, redact);
+    const { info, refusal = refusalOfNames(request, redact) } = requestInfoOf(request);
     // With all members from the start: copies that only put other values in cost a quarter of those that add members.
     const context: RequestContext = {
       request,
@@ -121,9 +127,10 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
       caller: anonymousUser,
       credential: undefined,
       outerAuthorizer: undefined,
+      redact,
       open: undefined,
-      warnings: createWarningRecorder(),
-      audit: unrecorded(auditIdOf(headerOf(request, "audit-id"))),
+      warnings: createWarningRecorder(redact),
+      audit: unrecorded(auditIdOf(redact(headerOf(request, "audit-id")))),
       signal: request.signal,
       receivedAt: clock.now(),
     };
@@ -142,6 +149,29 @@ function requestInfoOf(request: ApiRequest): { readonly info: RequestInfo; reado
     if (!isApiError(error)) throw error;
     return { info: nonResourceInfo(method, path), refusal: error };
   }
+}
+
+/**
+ * What logs, traces, audit events and field managers take from a request, before any of them sees it: the URI as it was sent, which
+ * nothing is decided by, and the agent, whose start names a field manager.
+ */
+function withSafeTexts(request: ApiRequest, redact: Redact): ApiRequest {
+  const agent = headerOf(request, "user-agent");
+  const safeAgent = redact(agent);
+  const requestUri = safeRequestUri(request.requestUri, redact);
+  if (safeAgent === agent) return { ...request, requestUri };
+  return { ...request, requestUri, headers: { ...request.headers, "user-agent": safeAgent } };
+}
+
+/** They would be stored with objects, for everybody to read. */
+function refusalOfNames({ query, headers }: ApiRequest, redact: Redact): ApiError | undefined {
+  const isSafe = (text: string): boolean => redact(text) === text;
+  if (!query.getAll("fieldManager").every(isSafe))
+    return badRequestError("the field manager must not be an access key or another credential");
+  const named = Object.entries(headers).filter(([name]) => name.startsWith("impersonate-"));
+  if (!named.flatMap(([, value]) => value ?? []).every(isSafe))
+    return badRequestError("nobody is named after an access key or another credential");
+  return undefined;
 }
 
 const ignore = (): void => undefined;

@@ -5,6 +5,7 @@ import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
+import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -29,6 +30,8 @@ export type RequestContext = {
   readonly outerAuthorizer?: OuterAuthorizer | undefined;
   /** Takes the decisions that a request which lasts was let in by, so that they are made again. Absent: it does not last. */
   readonly open?: OpenRequest | undefined;
+  /** Takes credentials out of texts that the client sent. Absent: those that are known by their form. */
+  readonly redact?: Redact;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
   /** Client gone, deadline passed, credential revoked, or server stopping: whichever comes first. */

@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/apimachinery/pkg/util/net/http.go (NewWarningHeader)
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { Redact } from "../request/redaction.ts";
 import type { WarningRecorder } from "./handler.ts";
 
 const MAX_TOTAL_RUNES = 4 * 1024;
@@ -13,14 +14,19 @@ const MAX_WARNINGS = 1_000;
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 const NO_TEXTS: readonly string[] = [];
 
-export const createWarningRecorder = (): WarningRecorder => new WarningList();
+export const createWarningRecorder = (redact: Redact = redactCredentials): WarningRecorder => new WarningList(redact);
 
 class WarningList implements WarningRecorder {
+  readonly #redact: Redact;
   #texts: string[] | undefined;
+
+  constructor(redact: Redact) {
+    this.#redact = redact;
+  }
 
   add(given: string): void {
     if (given === "") return;
-    const text = redactCredentials(given);
+    const text = this.#redact(given);
     this.#texts ??= [];
     if (this.#texts.length < MAX_WARNINGS && !this.#texts.includes(text)) this.#texts.push(text);
   }

@@ -1,6 +1,8 @@
 // Turns the refusals of everything behind it into Status responses, so that the filters before it can add to those.
 
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
+import { type Redact, redactedTexts } from "../request/redaction.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { Handler, RequestContext } from "./handler.ts";
 import { toApiError } from "./to-api-error.ts";
@@ -16,9 +18,26 @@ export function withErrors(next: Handler): Handler {
 }
 
 /** Throws `error` again when it is not a refusal. */
-export function refusal(error: unknown, { audit, request, signal }: RequestContext): ApiResponse {
-  const apiError = toApiError(error, signal);
-  if (apiError === undefined) throw error;
+export function refusal(error: unknown, { audit, request, signal, redact }: RequestContext): ApiResponse {
+  const found = toApiError(error, signal);
+  if (found === undefined) throw error;
+  const apiError = redact === undefined ? found : redactedError(found, redact);
   audit.setResponseStatus?.(apiError.toStatus());
   return errorResponse(request, apiError);
+}
+
+/** A refusal repeats what the client sent. */
+function redactedError(error: ApiError, redact: Redact): ApiError {
+  const { code, reason, details, metadata, cause } = error;
+  const said = { message: error.message, details };
+  const safe = redactedTexts(said, redact);
+  if (safe === said) return error;
+  return new ApiError({
+    code,
+    reason,
+    message: safe.message,
+    ...(safe.details === undefined ? {} : { details: safe.details }),
+    metadata,
+    cause,
+  });
 }

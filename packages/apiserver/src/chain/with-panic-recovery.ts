@@ -2,7 +2,6 @@
 // Source: k8s.io/apiserver/pkg/server/filters/wrap.go
 
 import type { Logger } from "../logging/logger.ts";
-import { safeRequestUri } from "../request/safe-request-uri.ts";
 import { textResponse } from "../transport/api-response.ts";
 import type { Handler } from "./handler.ts";
 import { refusal } from "./with-errors.ts";
@@ -19,7 +18,7 @@ export function withPanicRecovery(next: Handler, { logger }: { readonly logger: 
       } catch (error) {
         const { audit, request, info } = context;
         audit.setPanicked?.();
-        const uri = safeRequestUri(request.requestUri);
+        const uri = request.requestUri;
         logger.error(
           { error, auditId: audit.auditId, method: request.method, uri, verb: info.verb },
           "request panicked",

@@ -1,7 +1,6 @@
 // Writes one line for each request: writes and failures always, reads when somebody is debugging.
 
 import type { Logger } from "../logging/logger.ts";
-import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { headerOf } from "../transport/api-request.ts";
 import { afterResponse } from "./after-response.ts";
@@ -33,7 +32,7 @@ function levelOf({ info }: RequestContext, status: number): "debug" | "info" | "
 const fieldsOf = ({ request, info, audit }: RequestContext, status: number) => ({
   auditId: audit.auditId,
   method: request.method,
-  uri: safeRequestUri(request.requestUri),
+  uri: request.requestUri,
   verb: info.verb,
   status,
   sourceIp: request.remoteAddress,

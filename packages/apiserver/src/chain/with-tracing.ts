@@ -9,7 +9,6 @@ import {
   trace,
   context as traceContext,
 } from "@opentelemetry/api";
-import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { afterResponse } from "./after-response.ts";
@@ -51,7 +50,7 @@ const HEADERS = {
 
 const attributesOf = ({ request, info, audit }: RequestContext) => ({
   "http.request.method": request.method,
-  "url.path": safeRequestUri(request.requestUri),
+  "url.path": request.requestUri,
   "k8s.verb": info.verb,
   "k8s.resource": info.resource,
   "k8s.namespace": info.namespace,

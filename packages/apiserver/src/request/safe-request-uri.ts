@@ -1,6 +1,7 @@
 // The request URI as logs, traces and audit events may hold it.
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { Redact } from "./redaction.ts";
 
 /** Parameters of the Kubernetes API, none of which carries a secret. The values of any others are left out. */
 const KNOWN: ReadonlySet<string> = new Set([
@@ -33,15 +34,38 @@ const KNOWN: ReadonlySet<string> = new Set([
   "watch",
 ]);
 
+const DECODINGS = 2;
+
+/** Each part also as it reads once it is decoded. */
+function redactedParts(text: string, redact: Redact): string {
+  return redact(text)
+    .split(/([/?&=;,])/)
+    .map((part) => (part.includes("%") ? redactedEncoded(part, redact) : redact(part)))
+    .join("");
+}
+
+function redactedEncoded(part: string, redact: Redact): string {
+  let decoded = part;
+  for (let at = 0; at < DECODINGS; at++) {
+    decoded = decodeOctets(decoded);
+    if (redact(decoded) !== decoded) return redact(decoded);
+  }
+  return part;
+}
+
+/** Takes what is malformed as it is: a text that no router reads still reaches the log. */
+const decodeOctets = (text: string): string =>
+  text.replaceAll(/%([0-9a-f]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)));
+
 /**
  * The URI as sent, but for credentials, wherever they stand, and for the values of parameters whose content is not known, which become
  * `REDACTED`.
  */
-export function safeRequestUri(uri: string): string {
+export function safeRequestUri(uri: string, redact: Redact = redactCredentials): string {
   const at = uri.indexOf("?");
-  if (at < 0) return redactCredentials(uri);
+  if (at < 0) return redactedParts(uri, redact);
   const parameters = uri.slice(at + 1).split("&");
-  return redactCredentials(`${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`);
+  return redactedParts(`${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`, redact);
 }
 
 function safeParameter(parameter: string): string {

@@ -15,7 +15,7 @@ export type ApiRequest = {
   /** The path prefix that was taken off on the way here, such as `/kubernetes/management`; "" at the root. */
   readonly basePath: string;
   readonly query: URLSearchParams;
-  /** Path and query exactly as the client sent them, for audit and logs. */
+  /** Path and query for audit and logs alone: as the client sent them, and without credentials once the chain of filters has begun. */
   readonly requestUri: string;
   readonly headers: RequestHeaders;
   readonly httpVersion: "1.1" | "2.0";

@@ -11,6 +11,8 @@ export type AccessKeyIndex = {
    * now. Soon after a start it may: see whenRead.
    */
   whenFound(presentedKey: string): Promise<void> | undefined;
+  /** Whether a text is a value that a client chose for a key. While the keys are still being read, whether it may be. For texts that are logged. */
+  isChosenValue(text: string): boolean;
   /** By public handle, as credentials carry it. */
   byId(id: string): AccessKeyState | undefined;
   byName(name: string): AccessKeyState | undefined;

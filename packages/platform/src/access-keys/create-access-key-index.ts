@@ -125,6 +125,10 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);
       return isFound ? undefined : keys.whenRead();
     },
+    isChosenValue(text) {
+      if (!keys.isRead) return /^[^/.]*\d[^/.]*$/.test(text);
+      return keys.hasDigests && secrets.digestsOf(text).some((digest) => keys.byDigest(digest) !== undefined);
+    },
     byId: (id) => keys.byId(id),
     byName: (name) => keys.byName(name),
     byUid: (uid) => keys.byUid(uid),

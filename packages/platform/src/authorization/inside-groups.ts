@@ -52,11 +52,18 @@ export function insideIdentity(user: UserInfo, place: InstancePlace, sources: In
 const ROLES_IN_ORDER: readonly string[] = ["view", "edit", "admin", "cluster-admin"];
 
 /** Whether who came in as `then`, and would come in as `now`, has lost nothing by it. */
-export function isKeptInside(
+export const isKeptInside = (
   then: InsideIdentity,
   now: InsideIdentity,
+  sources: Pick<InsideSources, "names">,
+): boolean => now.name === then.name && groupsKeptInside(then, now, sources).length === then.groups.length;
+
+/** Of the groups that somebody had, those that are still theirs: a role counts for each that opens less. */
+export function groupsKeptInside(
+  then: Pick<InsideIdentity, "groups">,
+  now: Pick<InsideIdentity, "groups">,
   { names }: Pick<InsideSources, "names">,
-): boolean {
+): readonly string[] {
   const prefix = names.insideRoleGroup("");
   const rankOf = (group: string): number =>
     group.startsWith(prefix) ? ROLES_IN_ORDER.indexOf(group.slice(prefix.length)) : -1;
@@ -66,7 +73,7 @@ export function isKeptInside(
     if (group.startsWith(prefix) && highest === ROLES_IN_ORDER.length - 1) return true;
     return now.groups.includes(group) || (rank >= 0 && rank <= highest);
   };
-  return now.name === then.name && then.groups.every(isKept);
+  return then.groups.filter(isKept);
 }
 
 /** The groups alone. */

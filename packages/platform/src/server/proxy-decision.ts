@@ -6,16 +6,20 @@ import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { instanceAt } from "../authorization/inside-groups.ts";
 import { type ProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
+import { makersBehind } from "./makers-behind.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
-/** Throws ApiError 403, and notes what is allowed as a use of the key. Identities of the cluster itself are for its own RBAC to decide about. */
-export function assertAllowed(
-  context: RequestContext,
-  path: ProxyPath,
-  { authorizer, names, usage }: PlatformCore,
-): void {
-  if (isInsideIdentity(context)) return;
+/**
+ * Throws ApiError 403, and notes what is allowed as a use of the key. Identities of the cluster itself are for its own RBAC to decide about;
+ * where they go back to an access key, the key has to be allowed what they ask, too.
+ */
+export function assertAllowed(context: RequestContext, path: ProxyPath, core: PlatformCore): void {
+  const { authorizer, names, usage } = core;
+  if (isInsideIdentity(context)) {
+    assertMakersAllowed(context, path, core);
+    return;
+  }
   const { request, user, credential, audit } = context;
   const proxied = proxyRequest(path, request.method, request.query);
   const decidedAt = authorizer.rights.version;
@@ -26,6 +30,20 @@ export function assertAllowed(
     throw forbiddenErrorFor({ ...useOf(path, names), user, credential }, decision.reason);
   usage.note(proxied, { user, credential });
   context.open?.keep({ rights: authorizer.rights, decidedAt, holds: () => decide().verdict === "allow" });
+}
+
+/** Whoever may not come in any more does not come in with what they made before. */
+function assertMakersAllowed(context: RequestContext, path: ProxyPath, core: PlatformCore): void {
+  const { authorizer, names } = core;
+  const { request } = context;
+  const proxied = proxyRequest(path, request.method, request.query);
+  const decidedAt = authorizer.rights.version;
+  const refused = () =>
+    makersBehind(context, core).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
+  const maker = refused();
+  if (maker !== undefined)
+    throw forbiddenErrorFor({ ...useOf(path, names), ...maker }, "whoever made this credential may not do so any more");
+  context.open?.keep({ rights: authorizer.rights, decidedAt, holds: () => refused() === undefined });
 }
 
 /** Holds what a request does inside to what its key opens there: what is done is asked about, and by whom is known here. */

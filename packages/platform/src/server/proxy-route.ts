@@ -21,6 +21,7 @@ import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-
 import { isSystemName } from "../virtual-clusters/system-name.ts";
 import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
 import { boundRemoteRequest } from "./bound-remote-request.ts";
+import { asOfNow, makersBehind } from "./makers-behind.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
@@ -74,23 +75,24 @@ async function toInstance(
   context: RequestContext,
   place: InstancePlace,
   find: () => FoundInstance<VirtualClusterBackend | SpaceBackend> | undefined,
-  { names, sources, authorizer, keys }: PlatformCore,
+  core: PlatformCore,
   { lookup, destinations }: Pick<ManagementSurface, "lookup" | "destinations">,
 ): Promise<ApiResponse> {
+  const { names, sources, authorizer, keys } = core;
   const found = find();
   if (found === undefined) {
     const { resource, name } = instanceAt(place);
     throw notFoundError({ group: names.managementGroup, resource }, name);
   }
   mayBePlaced(found, place, lookup);
-  const identify = () => insideIdentity(context.user, place, sources);
-  const isOwnIdentity = isInsideIdentity(context);
-  const user = isOwnIdentity ? context.user : identify();
+  const identify = isInsideIdentity(context)
+    ? () => asOfNow(context.user, makersBehind(context, core), place, sources)
+    : () => insideIdentity(context.user, place, sources);
+  const user = identify();
   const backend = found.open();
   const { rights } = authorizer;
   // What it was let in as was said to the cluster once, which does not learn that it is no more.
-  if (!isOwnIdentity)
-    context.open?.keep({ rights, decidedAt: rights.version, holds: () => isKeptInside(user, identify(), sources) });
+  context.open?.keep({ rights, decidedAt: rights.version, holds: () => isKeptInside(user, identify(), sources) });
   context.open?.keep({
     rights: destinations,
     decidedAt: destinations.version,

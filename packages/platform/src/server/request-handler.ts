@@ -60,6 +60,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     logger,
     metrics,
     isServed: surface.serves,
+    isCredential: (text) => core.keys.isChosenValue(text),
     authenticator: freshAuthenticator(core.authenticator, freshness),
     authorizer: notingUse(core.authorizer, core.usage),
     audit,

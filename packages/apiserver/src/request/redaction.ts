@@ -1,0 +1,99 @@
+// Takes credentials out of the texts of a request before they reach the log, the audit log, the store or an answer: the one that the
+// request came in with, those that are known by their form, and those that a client once chose, which have none.
+
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { ApiRequest } from "../transport/api-request.ts";
+import { bearerTokenOf } from "./bearer-token.ts";
+
+export type Redact = (text: string) => string;
+
+/** Whether a text is a credential of somebody, whatever its form. Costs little: it is asked for most texts of most requests. */
+export type IsCredential = (text: string) => boolean;
+
+const REDACTED = "<redacted>";
+/** Shorter tokens open nothing, and stand anywhere by chance. */
+const MIN_TOKEN_LENGTH = 16;
+/** What a client chooses has at least so many characters. */
+const MIN_CHOSEN_LENGTH = 32;
+const MAX_CHOSEN_LENGTH = 1024;
+/** Of longer texts the rest is not looked through for chosen values. */
+const MAX_LOOKED_AT = 16 * 1024;
+/** Bounds the work on one text: each costs two microseconds where clients chose values at all. */
+const MAX_CANDIDATES = 1024;
+/** A chosen value has fewer separators in it than so many. */
+const MAX_PARTS = 10;
+
+const nobody: IsCredential = () => false;
+
+export function redactionOf(
+  request: Pick<ApiRequest, "headers" | "upgrade">,
+  isCredential: IsCredential = nobody,
+): Redact {
+  const bearer = bearerTokenOf(request);
+  const token = bearer.type === "token" && bearer.token.length >= MIN_TOKEN_LENGTH ? bearer.token : undefined;
+  return (text) => {
+    if (text.length < MIN_TOKEN_LENGTH) return text;
+    const safe = token !== undefined && text.includes(token) ? text.replaceAll(token, REDACTED) : text;
+    return withoutChosen(redactCredentials(safe), isCredential);
+  };
+}
+
+function withoutChosen(text: string, isCredential: IsCredential): string {
+  if (text.length < MIN_CHOSEN_LENGTH || isCredential === nobody) return text;
+  let safe = text;
+  for (const candidate of new Set(candidatesIn(text.slice(0, MAX_LOOKED_AT)))) {
+    if (isCredential(candidate)) safe = safe.replaceAll(candidate, REDACTED);
+  }
+  return safe;
+}
+
+/**
+ * What stands between two separators of a text. A chosen value may have some of them in it, and the text around it, such as the path of a
+ * field or JSON, ends and begins with one.
+ */
+function candidatesIn(text: string): readonly string[] {
+  const found: string[] = [];
+  for (const run of text.split(/[^!-~]/)) {
+    if (run.length < MIN_CHOSEN_LENGTH) continue;
+    const ends = endsIn(run);
+    for (const [at, end] of [-1, ...ends].entries()) {
+      const start = end + 1;
+      for (const next of ends.slice(at, at + MAX_PARTS)) {
+        if (next - start > MAX_CHOSEN_LENGTH) break;
+        if (next - start >= MIN_CHOSEN_LENGTH) found.push(run.slice(start, next));
+      }
+      if (found.length >= MAX_CANDIDATES) return found;
+    }
+  }
+  return found;
+}
+
+/** Where a separator is, and the end. */
+function endsIn(run: string): readonly number[] {
+  const ends: number[] = [];
+  for (let at = 0; at < run.length; at++) if (SEPARATORS.has(run[at] ?? "")) ends.push(at);
+  ends.push(run.length);
+  return ends;
+}
+
+const SEPARATORS: ReadonlySet<string> = new Set("\"'`,;<>()[]{}=:/?&#@|.\\");
+
+/** Every text in a value, which stays the same object where there is nothing to take out. */
+export function redactedTexts<T>(value: T, redact: Redact): T {
+  // What is made of a value by changing its texts is of its type.
+  return redacted(value, redact) as T;
+}
+
+function redacted(value: unknown, redact: Redact): unknown {
+  if (typeof value === "string") return redact(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => redacted(item, redact));
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  const members = Object.entries(value);
+  const safe = members.map(([name, member]) => [redact(name), redacted(member, redact)] as const);
+  return safe.every(([name, member], at) => name === members[at]?.[0] && member === members[at]?.[1])
+    ? value
+    : Object.fromEntries(safe);
+}
