@@ -1,15 +1,18 @@
 // CustomResourceDefinitions inside an embedded virtual cluster, by its own kubeconfig and with a real kubectl.
 
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CoordinationV1Api, CustomObjectsApi, KubeConfig, makeInformer } from "@kubernetes/client-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
+import { kubernetesTools } from "./testing/kubernetes-tools.ts";
 import {
   kubectlWith,
   type PosternProcess,
   startPostern,
   succeed,
   temporaryDirectory,
+  tool,
 } from "./testing/postern-process.ts";
 
 const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
@@ -66,12 +69,13 @@ spec: {engine: postgres}
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
 let kubectl: KubectlSession;
+let config: string;
 beforeAll(async () => {
   directory = await temporaryDirectory();
   server = await startPostern(join(directory.path, "data"), []);
   const admin = kubectlWith(server.adminKubeConfig, join(directory.path, "cache-admin"), "kubectl");
   const made = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], "{}")));
-  const config = join(directory.path, "demo.kubeconfig");
+  config = join(directory.path, "demo.kubeconfig");
   await writeFile(config, made.status.kubeConfig, { mode: 0o600 });
   kubectl = kubectlSession(
     () => config,
@@ -124,4 +128,91 @@ test("an old version is served with its warning, and the definition takes its ob
   await kubectl.run("apply -f -", CRD);
   await kubectl.run("wait --for=condition=Established crd/databases.db.example.com --timeout=30s");
   expect((await kubectl.json("get databases")).items).toEqual([]);
+});
+
+test.each(["1.32", "1.35"] as const)(
+  "helm of %s installs a chart with a crds folder, and objects of it",
+  async (release) => {
+    const name = `shelf${release.replace(".", "")}`;
+    const chart = join(directory.path, name);
+    await mkdir(join(chart, "crds"), { recursive: true });
+    await mkdir(join(chart, "templates"));
+    const plural = `${name}s`;
+    const crd = CRD.replaceAll("databases", plural).replace("kind: Database, shortNames: [db]", `kind: K${name}`);
+    await writeFile(join(chart, "Chart.yaml"), `apiVersion: v2\nname: ${name}\nversion: 1.0.0\n`);
+    await writeFile(join(chart, "crds", "shelf.yaml"), crd);
+    await writeFile(
+      join(chart, "templates", "shelf.yaml"),
+      DATABASE.replace("kind: Database", `kind: K${name}`).replace("postgres", "{{ .Values.engine }}"),
+    );
+    await writeFile(join(chart, "values.yaml"), "engine: postgres\n");
+    const { helm } = await kubernetesTools(release);
+    const homes = ["CACHE", "CONFIG", "DATA"].map(
+      (home) => `HELM_${home}_HOME=${join(directory.path, `helm-${name}`, home)}`,
+    );
+    const run = (...args: string[]) => succeed(tool("env", [...homes, helm, "--kubeconfig", config, ...args]));
+    expect(await run("install", name, chart)).toContain("STATUS: deployed");
+    const engine = async () => (await kubectl.json(`get ${plural} orders`)).spec.engine;
+    expect(await engine()).toBe("postgres");
+    await run("upgrade", name, chart, "--set", "engine=mysql");
+    expect(await engine()).toBe("mysql");
+    await run("uninstall", name);
+    expect((await kubectl.json(`get ${plural}`)).items).toEqual([]);
+    expect(await kubectl.run(`get crd ${plural}.db.example.com -o name`)).toContain(plural);
+  },
+);
+
+test("two controllers elect a leader by a Lease, and the other one goes on when it is gone", async () => {
+  const loaded = new KubeConfig();
+  loaded.loadFromFile(config);
+  const leases = loaded.makeApiClient(CoordinationV1Api);
+  const objects = loaded.makeApiClient(CustomObjectsApi);
+  const DATABASES = { group: "db.example.com", version: "v1", namespace: "default", plural: "databases" };
+  const lease = { name: "database-controller", namespace: "default" };
+
+  /** Takes the Lease where nobody holds it; a write that comes second is a conflict. */
+  const lead = async (identity: string): Promise<boolean> => {
+    const spec = { holderIdentity: identity, leaseDurationSeconds: 15 };
+    try {
+      const current = await leases.readNamespacedLease(lease).catch(() => undefined);
+      if (current === undefined)
+        await leases.createNamespacedLease({ namespace: "default", body: { metadata: lease, spec } });
+      else if ((current.spec?.holderIdentity ?? "") !== "") return current.spec?.holderIdentity === identity;
+      else await leases.replaceNamespacedLease({ ...lease, body: { ...current, spec } });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const release = async (): Promise<void> => {
+    const current = await leases.readNamespacedLease(lease);
+    await leases.replaceNamespacedLease({ ...lease, body: { ...current, spec: { holderIdentity: "" } } });
+  };
+  /** Writes to the status of each object who has seen it. */
+  const startController = (identity: string) => {
+    const list = () => objects.listNamespacedCustomObject(DATABASES);
+    const informer = makeInformer<any>(loaded, "/apis/db.example.com/v1/namespaces/default/databases", list);
+    const reconcile = async ({ metadata, status }: any): Promise<void> => {
+      if (status?.conditions !== undefined || !(await lead(identity))) return;
+      const body = [{ op: "add", path: "/status", value: { conditions: [{ type: "Ready", by: identity }] } }];
+      await objects.patchNamespacedCustomObjectStatus({ ...DATABASES, name: metadata.name, body });
+    };
+    informer.on("add", (object) => void reconcile(object));
+    return informer;
+  };
+  const seenBy = async (name: string): Promise<string | undefined> =>
+    (await kubectl.json(`get db ${name}`)).status?.conditions?.[0]?.by;
+
+  expect(await lead("first")).toBe(true);
+  expect(await lead("second")).toBe(false);
+  const [first, second] = [startController("first"), startController("second")];
+  await first.start();
+  await second.start();
+  await kubectl.run("apply -f -", DATABASE.replace("orders", "led"));
+  await expect.poll(() => seenBy("led")).toBe("first");
+  await first.stop();
+  await release();
+  await kubectl.run("apply -f -", DATABASE.replace("orders", "led-on"));
+  await expect.poll(() => seenBy("led-on")).toBe("second");
+  await second.stop();
 });
