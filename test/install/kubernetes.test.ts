@@ -52,8 +52,9 @@ const INSTALLATIONS: readonly (readonly [name: string, values: readonly string[]
       "serviceMonitor.enabled=true",
       "serviceMonitor.tokenSecret.name=metrics",
       "serviceMonitor.labels.release=prometheus",
+      "prometheusRule.enabled=true",
     ],
-    ["ServiceMonitor", "StatefulSet"],
+    ["PrometheusRule", "ServiceMonitor", "StatefulSet"],
   ],
   [
     "everything that can be added",

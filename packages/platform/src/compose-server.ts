@@ -4,7 +4,6 @@ import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Logger } from "@postern/apiserver/logging/logger";
-import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
@@ -17,6 +16,8 @@ import type { Configuration } from "./config/configuration.ts";
 import { startReencryption } from "./encryption/reencryption.ts";
 import { eventOfKey } from "./resources/owned-access-keys/key-events.ts";
 import { openAuditLog } from "./server/audit-log.ts";
+import { createDomainMetrics } from "./server/domain-metrics.ts";
+import { createKeyCensus } from "./server/key-census.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
 import { SETTLE_MS } from "./server/open-sealed-store.ts";
@@ -80,12 +81,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const auditLog = await openAuditLog(configuration);
   teardown.use(auditLog.sink);
 
-  const retiredUses = createSeriesCounter({
-    name: "postern_retired_access_key_uses_total",
-    help: "Requests with values that rotations of access keys had replaced",
-    labelNames: [],
-    registers: [metrics.registry],
-  }).series({});
+  const domainMetrics = createDomainMetrics(metrics, runtime.clock);
   const core = teardown.use(
     createPlatformCore({
       configuration,
@@ -94,7 +90,8 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       runtime,
       keyRing: store.keyRing,
       onKeyLocked: (key) => surface.recordKeyEvent(eventOfKey(core.names, key, "RetiredValueUsed")),
-      onRetiredUse: () => retiredUses.inc(),
+      onRetiredUse: domainMetrics.retiredValueUsed,
+      onKeyRefused: domainMetrics.keyRefused,
       onError,
     }),
   );
@@ -102,6 +99,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   teardown.use(createLastActivityWriter({ ...written, ...core.keyRecords }));
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
+  domainMetrics.followCensus(createKeyCensus({ ...core, clock: runtime.clock }));
   // The port is known once the server listens, and only then is anything written that names it.
   const listening = { url: "" };
   const surface = teardown.use(
@@ -115,6 +113,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       keyRing: store.keyRing,
       logger,
       metrics,
+      domainMetrics,
       endpoint: { url: () => listening.url, certificateAuthorityPem },
       ...createNonResourceRoutes({
         core,
@@ -150,7 +149,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   );
   teardown.defer(() => lifetime.abort());
 
-  const audit = auditLog.options;
+  const audit = { ...auditLog.options, sink: domainMetrics.followAudit(auditLog.options.sink) };
   const transport = createHttpTransport({
     tls: serving.tls,
     bindAddress: configuration.bindAddress,
@@ -171,6 +170,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       runtime,
       logger,
       metrics,
+      domainMetrics,
       signal,
     }),
   });

@@ -16,6 +16,7 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createLastActivityWriter } from "@postern/platform/access-keys/last-activity-writer";
 import { defaultConfiguration } from "@postern/platform/config/configuration";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
+import { createDomainMetrics } from "@postern/platform/server/domain-metrics";
 import { createManagementSurface } from "@postern/platform/server/management-surface";
 import { createPlatformCore } from "@postern/platform/server/platform-core";
 import { deriveServerKeys } from "@postern/platform/server/server-keys";
@@ -178,6 +179,7 @@ export class SimulatedServer {
       onError: ignore,
     });
     const metrics = createServerMetrics({ withProcessMetrics: false });
+    const domainMetrics = createDomainMetrics(metrics, runtime.clock);
     const lifetime = new AbortController();
     const surface = createManagementSurface({
       core,
@@ -190,6 +192,7 @@ export class SimulatedServer {
       endpoint: { url: () => "https://postern.test", certificateAuthorityPem: undefined },
       logger: silentLogger,
       metrics,
+      domainMetrics,
       nonResource: () => undefined,
       nonResourcePaths: [],
       signal: lifetime.signal,

@@ -36,6 +36,8 @@ export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
   readonly rotations?: RotationGuard;
   /** Told of every value that is accepted; default: nobody. */
   readonly renewal?: DigestRenewal;
+  /** Told why a value is refused: the reason of the condition Ready, `NotFound` or `Malformed`. Default: nobody. */
+  readonly onRefused?: (reason: string) => void;
 };
 
 export type AccessKeyAuthenticator = Authenticator &
@@ -47,7 +49,7 @@ export type AccessKeyAuthenticator = Authenticator &
 type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
 
 export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
-  const { keys, activity, clock, directory, rotations, renewal } = options;
+  const { keys, activity, clock, directory, rotations, renewal, onRefused } = options;
   // A record is a new object with every revision, so it stands for one.
   const remembered = new WeakMap<AccessKeyState, Remembered>();
 
@@ -66,6 +68,7 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     const refusal = keys.refusalOf(key);
     if (refusal !== undefined) {
       rotations?.refused(key);
+      onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
       throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
     }
     rotations?.accepted(key);
@@ -89,15 +92,19 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
 
   const authenticateKnown = (token: string): Authentication => {
     const authentication = authenticateToken(token);
-    if (authentication === undefined) throw keyNotFoundError("unknown", undefined);
-    return authentication;
+    if (authentication !== undefined) return authentication;
+    onRefused?.("NotFound");
+    throw keyNotFoundError("unknown", undefined);
   };
 
   return {
     identityOf: (key) => authenticationOf(key).user,
     authenticateToken: (token) => whenFound(token, authenticateToken),
     authenticate(request) {
-      if (bearerTokenOf(request).type === "invalid") throw keyNotFoundError("malformed", undefined);
+      if (bearerTokenOf(request).type === "invalid") {
+        onRefused?.("Malformed");
+        throw keyNotFoundError("malformed", undefined);
+      }
       const token = presentedToken(request);
       if (token === undefined) return undefined;
       return whenFound(token, authenticateKnown);

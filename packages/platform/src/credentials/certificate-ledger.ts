@@ -21,6 +21,8 @@ export type CertificateLedger = Disposable & {
   /** Writes a certificate down, or what is now known of it beside its serial. It is known at once when this resolves. */
   record(certificate: IssuedCertificate): Promise<void>;
   find(serial: string): IssuedCertificate | undefined;
+  /** Every certificate that is written down, whether or not it is good. */
+  all(): readonly IssuedCertificate[];
   /** Why a certificate opens nothing now; undefined when it is good. One that is not written down is not good. */
   refusalOf(serial: string, instanceUid: string): string | undefined;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
@@ -94,6 +96,7 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
       await records.write(certificate.serial, (before) => ({ ...before, ...certificate, ...revocationOf(before) }));
     },
     find,
+    all: () => known.filter(() => true),
     refusalOf(serial, instanceUid) {
       const certificate = find(serial);
       if (certificate === undefined || certificate.instanceUid !== instanceUid) return "the certificate is not known";

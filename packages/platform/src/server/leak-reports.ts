@@ -47,6 +47,8 @@ export type LeakReportOptions = {
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: () => InstalledResource;
   readonly recordEvent: RecordKeyEvent;
+  /** Told of each report, whatever is in it. */
+  readonly onReport: () => void;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   readonly onError: (error: unknown, subject: string) => void;
   /** Ends with the server. */
@@ -74,7 +76,8 @@ export const leakReportLimits = (clock: Clock): RateLimits => ({
 
 /** The body is any text with keys in it. The checksum in a key tells it from noise before anything is looked up. */
 export function createLeakReports(options: LeakReportOptions): Handler {
-  const { names, keys, secrets, policy, accessKeys, recordEvent, runtime, onError, signal, sealedRecords } = options;
+  const { names, keys, secrets, policy, accessKeys, recordEvent, onReport, runtime, onError, signal, sealedRecords } =
+    options;
 
   /** `key` is as it was found by the value that was reported: what is done concerns that value. */
   async function deal(key: AccessKeyState): Promise<void> {
@@ -97,6 +100,7 @@ export function createLeakReports(options: LeakReportOptions): Handler {
   return async ({ request }) => {
     if (request.method !== "POST") throw methodNotAllowedError();
     const text = Buffer.from(await request.body(MAX_BODY_BYTES)).toString("utf8");
+    onReport();
     const found = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS).flatMap((value) => keys.find(value) ?? []);
     // After the answer, which is so no later for a key that there is.
     runtime.scheduler.schedule(0, () => {

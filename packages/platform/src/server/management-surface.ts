@@ -31,6 +31,7 @@ import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts"
 import { type ClusterBackends, createClusterBackends } from "./cluster-backends.ts";
 import { createDestinationChanges } from "./destination-changes.ts";
 import { disableKey } from "./disable-key.ts";
+import type { DomainMetrics } from "./domain-metrics.ts";
 import { createKeyMint, type KeyMint } from "./mint-keys.ts";
 import { MANAGEMENT, type PlatformCore } from "./platform-core.ts";
 import { SERVED_VERSION } from "./served-version.ts";
@@ -48,6 +49,7 @@ export type ManagementSurfaceOptions = {
   readonly endpoint: PlatformEndpoint;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
+  readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeConfigIssued">;
   readonly nonResource: (context: RequestContext) => Promise<ApiResponse> | undefined;
   readonly nonResourcePaths: readonly string[];
   /** Ends with the server. */
@@ -69,8 +71,20 @@ export type ManagementSurface = ApiSurface &
   };
 
 export function createManagementSurface(options: ManagementSurfaceOptions): ManagementSurface {
-  const { core, configuration, storage, cache, runtime, serverKeys, keyRing, endpoint, logger, metrics, signal } =
-    options;
+  const {
+    core,
+    configuration,
+    storage,
+    cache,
+    runtime,
+    serverKeys,
+    keyRing,
+    endpoint,
+    logger,
+    metrics,
+    domainMetrics,
+    signal,
+  } = options;
   const { names, keys, sources, visibility } = core;
   const continueTokens = createContinueTokens(serverKeys.continueTokens);
   const onError = (error: unknown, subject: string): void => logger.error({ error, component: subject }, "work failed");
@@ -84,13 +98,17 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     (signal) => cache.refresh(signal),
   );
   const mint = createKeyMint({ names, keys, keyQuota: core.keyQuota, accessKeys, clock: runtime.clock });
-  const recordKeyEvent = createEventRecorder({
+  const recordEvent = createEventRecorder({
     runtime,
     events: () => installed("", "Event"),
     component: names.name,
     onError,
     signal,
   });
+  const recordKeyEvent: RecordKeyEvent = (event) => {
+    domainMetrics.keyEvent(event.reason);
+    recordEvent(event);
+  };
   const clusters = createClusterBackends({
     core,
     configuration,
@@ -140,6 +158,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       ...clusters,
       endpoint,
       recordEvent: recordKeyEvent,
+      onKubeConfigIssued: domainMetrics.kubeConfigIssued,
       mintAccessKey: mint.mintAccessKey,
       decisions: core.authorizer,
       acceptsReview: createReviewGuard({ names, keys, authorizer: core.authorizer }),

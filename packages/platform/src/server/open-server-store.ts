@@ -9,6 +9,7 @@ import { assertFilled } from "../backup/filling-mark.ts";
 import { isFirstStart } from "../bootstrap/first-start-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
+import { measuredStorage } from "./measured-storage.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
 import { type OpenedStore, openStore } from "./open-store.ts";
 import { repeat } from "./repeat.ts";
@@ -44,9 +45,11 @@ export type ServerStoreOptions = {
 export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
   const { configuration, secrets, runtime, logger, metrics, teardown } = options;
   const { scheduler, random } = runtime;
-  const opened = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
-  const { storage: disk, election, isShared, enter, reloadCredentials, checks } = opened;
-  teardown.use(disk);
+  const store = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
+  const { storage: opened, election, isShared, enter, reloadCredentials, checks } = store;
+  teardown.use(opened);
+  const { clock } = runtime;
+  const disk = measuredStorage({ storage: opened, kind: configuration.store.kind, clock, metrics });
   if (reloadCredentials !== undefined) {
     const onError = (error: unknown) => logger.error({ error, component: "etcd" }, "new credentials do not work");
     teardown.use(repeat({ scheduler, everyMs: RELOAD_MS, work: reloadCredentials, onError }));

@@ -83,13 +83,15 @@ export type PlatformCoreOptions = {
   readonly onKeyLocked: (key: AccessKeyState) => void;
   /** A retired value of a key was used, whether or not that locks the key. Default: nobody is told. */
   readonly onRetiredUse?: () => void;
+  /** Told why an access key was refused. Default: nobody is told. */
+  readonly onKeyRefused?: (reason: string) => void;
   /** Takes faults of work that no request waits for. */
   readonly onError: (error: unknown) => void;
 };
 
 /** The cache must be ready. */
 export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
-  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onRetiredUse, onError } = options;
+  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onRetiredUse, onKeyRefused, onError } = options;
   const { clock, scheduler, random } = runtime;
   const names = createPlatformNames(configuration.platform);
   const view = (resource: string, namespaced: boolean): ViewPrefix => {
@@ -163,7 +165,16 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     keys,
     keyRecords,
     recordPrefixes: { accessKeys: keyRecords.prefix, certificates: CERTIFICATES },
-    authenticator: createAccessKeyAuthenticator({ keys, activity, rotations, renewal, directory, names, clock }),
+    authenticator: createAccessKeyAuthenticator({
+      keys,
+      activity,
+      rotations,
+      renewal,
+      directory,
+      names,
+      clock,
+      ...(onKeyRefused === undefined ? {} : { onRefused: onKeyRefused }),
+    }),
     rotations,
     rbac,
     sources,

@@ -20,6 +20,7 @@ import { notingUse } from "../authorization/noting-use.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { answeredOnceAllKnow } from "./answered-once-all-know.ts";
 import { isLongRunningBackup } from "./backup-route.ts";
+import type { DomainMetrics } from "./domain-metrics.ts";
 import { createFrontDoor } from "./front-door.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./leak-reports.ts";
 import type { ManagementSurface } from "./management-surface.ts";
@@ -46,6 +47,7 @@ export type RequestHandlerOptions = {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
+  readonly domainMetrics: Pick<DomainMetrics, "leakReported">;
   /** Ends with the server. */
   readonly signal: AbortSignal;
 };
@@ -116,12 +118,13 @@ const heldToItsKey =
     return route({ ...context, outerAuthorizer });
   };
 
-const leakReports = ({ configuration, core, surface, runtime, signal }: RequestHandlerOptions) =>
+const leakReports = ({ configuration, core, surface, runtime, domainMetrics, signal }: RequestHandlerOptions) =>
   createLeakReports({
     ...core,
     policy: configuration.accessKeys.leaked,
     accessKeys: () => requiredResource(surface.registry, core.names.managementGroup, "OwnedAccessKey"),
     recordEvent: surface.recordKeyEvent,
+    onReport: domainMetrics.leakReported,
     runtime,
     onError: surface.onError,
     signal,

@@ -10,6 +10,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { defaultConfiguration } from "../config/configuration.ts";
 import { createFixedKeyRing } from "../encryption/key-ring.ts";
+import { createDomainMetrics } from "../server/domain-metrics.ts";
 import { createManagementSurface } from "../server/management-surface.ts";
 import { createPlatformCore } from "../server/platform-core.ts";
 import { deriveServerKeys } from "../server/server-keys.ts";
@@ -45,6 +46,7 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
     onKeyLocked: () => fail(new Error("no key is used here")),
     onError: fail,
   });
+  const metrics = createServerMetrics({ withProcessMetrics: false });
   const surface = createManagementSurface({
     core,
     configuration,
@@ -55,7 +57,8 @@ export async function openManagementSuiteSurface(given?: Storage): Promise<Manag
     keyRing,
     endpoint: { url: () => "https://platform.test:8443", certificateAuthorityPem: undefined },
     logger: { ...ignoringLogger, error: ({ error }) => fail(error) },
-    metrics: createServerMetrics({ withProcessMetrics: false }),
+    metrics,
+    domainMetrics: createDomainMetrics(metrics, runtime.clock),
     nonResource: () => undefined,
     nonResourcePaths: [],
     signal: lifetime.signal,

@@ -26,10 +26,12 @@ export type KubeConfigDeps = RequesterDeps &
   CredentialDeps & {
     readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
     readonly backends: BackendRegistry;
+    /** Told the kind of the credential in each kubeconfig. Default: nobody. */
+    readonly onKubeConfigIssued?: (kind: "token" | "certificate") => void;
   };
 
 export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
-  const { names, lookup, backends } = deps;
+  const { names, lookup, backends, onKubeConfigIssued } = deps;
   const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
   return {
     name: "kubeconfig",
@@ -58,6 +60,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
         name: request.contextName ?? `${names.projectOf(namespace) ?? namespace}-${name}`,
         ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
       });
+      onKubeConfigIssued?.(request.clientCert ? "certificate" : "token");
       return {
         ...answer,
         status: {

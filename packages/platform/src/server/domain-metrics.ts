@@ -1,0 +1,134 @@
+// What the server counts of access keys, kubeconfigs, certificates and its audit log. No label holds a name: each has few values.
+
+import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import { Gauge } from "@postern/apiserver/metrics/gauge";
+import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { KeyEventReason } from "../resources/owned-access-keys/key-events.ts";
+import { type Census, EXPIRY_WINDOWS } from "./key-census.ts";
+
+type KubeConfigKind = "token" | "certificate";
+
+export type DomainMetrics = {
+  /** A value that was presented as an access key was refused: why, as the condition Ready says it, `NotFound` or `Malformed`. */
+  keyRefused(reason: string): void;
+  kubeConfigIssued(kind: KubeConfigKind): void;
+  leakReported(): void;
+  keyEvent(reason: KeyEventReason): void;
+  retiredValueUsed(): void;
+  /** Notes when each record was written. */
+  followAudit(sink: AuditSink): AuditSink;
+  /** Where scrapes get the numbers of keys and certificates. */
+  followCensus(census: () => Promise<Census>): void;
+};
+
+export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry">, clock: Clock): DomainMetrics {
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, label: L) => {
+    const made = createSeriesCounter({ name, help, labelNames: [label], registers });
+    const series = new Map<string, ReturnType<typeof made.series>>();
+    return (value: string): void => {
+      // The label is the only one: TypeScript cannot tell that the computed name is it.
+      const known = series.get(value) ?? made.series({ [label]: value } as { readonly [name in L]: string });
+      series.set(value, known);
+      known.inc();
+    };
+  };
+  const total = (name: string, help: string) =>
+    createSeriesCounter({ name, help, labelNames: [], registers }).series({});
+
+  const refusals = counter(
+    "postern_access_key_refusals_total",
+    "Requests and token reviews with an access key that was refused, by the reason",
+    "reason",
+  );
+  const events = counter(
+    "postern_access_key_events_total",
+    "What happened to access keys, by the reason of the Event",
+    "reason",
+  );
+  const rotations = counter(
+    "postern_access_key_rotations_total",
+    "Access keys that got a new value, by kind: plain, or compromised",
+    "kind",
+  );
+  const kubeConfigs = counter(
+    "postern_kubeconfigs_issued_total",
+    "Kubeconfigs that were issued, by the kind of their credential",
+    "kind",
+  );
+  const leaks = total("postern_leak_reports_total", "Reports of leaked access keys that came in");
+  const retired = total(
+    "postern_retired_access_key_uses_total",
+    "Requests with values that rotations of access keys had replaced",
+  );
+
+  let newestRecord = clock.elapsed();
+  new Gauge({
+    name: "postern_audit_newest_record_age_seconds",
+    help: "Seconds since the newest audit record was written, or since the start",
+    registers,
+    collect() {
+      this.set((clock.elapsed() - newestRecord) / 1000);
+    },
+  });
+  const gaugeCensus = (census: () => Promise<Census>): void => {
+    new Gauge({
+      name: "postern_access_keys",
+      help: "Access keys, by state (the reason of their condition Ready), type and kind of owner",
+      labelNames: ["state", "type", "owner_kind"],
+      registers,
+      async collect() {
+        const { keys } = await census();
+        this.reset();
+        for (const { state, type, ownerKind, count } of keys) this.set({ state, type, owner_kind: ownerKind }, count);
+      },
+    });
+    new Gauge({
+      name: "postern_access_keys_expiring",
+      help: "Access keys that work now and expire within the time",
+      labelNames: ["within"],
+      registers,
+      async collect() {
+        const { expiring } = await census();
+        EXPIRY_WINDOWS.forEach(({ within }, at) => {
+          this.set({ within }, expiring[at] ?? 0);
+        });
+      },
+    });
+    new Gauge({
+      name: "postern_live_certificates",
+      help: "Client certificates that were issued and still open something",
+      registers,
+      async collect() {
+        this.set((await census()).liveCertificates);
+      },
+    });
+  };
+
+  return {
+    keyRefused: refusals,
+    kubeConfigIssued: kubeConfigs,
+    leakReported: () => leaks.inc(),
+    keyEvent(reason) {
+      events(reason);
+      if (reason === "Rotated") rotations("plain");
+      if (reason === "Compromised") rotations("compromised");
+    },
+    retiredValueUsed: () => retired.inc(),
+    followAudit: (sink) => ({
+      [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
+      write(event) {
+        const written = () => {
+          newestRecord = clock.elapsed();
+        };
+        const writing = sink.write(event);
+        if (writing === undefined) written();
+        else writing.then(written, () => {});
+        return writing;
+      },
+    }),
+    followCensus: gaugeCensus,
+  };
+}

@@ -1,0 +1,56 @@
+// The reference of metrics, made from what a server answers at `/metrics`.
+
+type Metric = { readonly name: string; readonly type: string; readonly help: string; readonly labels: string };
+
+/** In the order of their names. Labels are those of the series that there are. */
+function readMetrics(scrape: string): readonly Metric[] {
+  const types = new Map([...scrape.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
+  const helps = [...scrape.matchAll(/^# HELP (\S+) (.*)$/gm)];
+  return helps
+    .map(([, name = "", help = ""]) => ({ name, help, type: types.get(name) ?? "", labels: LABELS[name] ?? "" }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const LABELS: { readonly [name: string]: string } = {
+  postern_access_keys: "`state`, `type`, `owner_kind`",
+  postern_access_keys_expiring: "`within`: `1d`, `7d`, `30d`",
+  postern_access_key_refusals_total: "`reason`",
+  postern_access_key_events_total: "`reason`",
+  postern_access_key_rotations_total: "`kind`: `plain`, `compromised`",
+  postern_kubeconfigs_issued_total: "`kind`: `token`, `certificate`",
+  postern_store_operation_duration_seconds: "`store`, `operation`",
+  postern_store_integrity_checks_total: "`result`: `whole`, `damaged`",
+  apiserver_event_loop_stall_seconds: "`cause`: `work`, `waiting`",
+};
+
+export function renderMetricsReference(scrape: string): string {
+  const metrics = readMetrics(scrape);
+  const table = (wanted: readonly Metric[]): string =>
+    [
+      "| metric | type | labels | what it says |",
+      "|---|---|---|---|",
+      ...wanted.map(({ name, type, labels, help }) => `| \`${name}\` | ${type} | ${labels} | ${help} |`),
+    ].join("\n");
+  const own = metrics.filter(({ name }) => name.startsWith("postern_"));
+  const kubernetes = metrics.filter(({ name }) => !/^(postern|nodejs|process)_/.test(name));
+  return `# Metrics
+
+<!-- Made by tools/generate-metrics-reference.ts. -->
+
+\`GET /metrics\` needs an access key with the role \`metrics-reader\`. No label has the name of a user, a key or a cluster in it.
+What follows here is from one server; each replica counts its own requests, and all of them show the same keys.
+
+## Keys, kubeconfigs and the store
+
+${table(own)}
+
+A scrape does not walk the keys of a large installation: above 1,000 records the numbers of keys and certificates are at most as old as the
+scrape before, or 30 seconds. They are counted in slices of 250, between requests.
+
+## Requests, under the names of Kubernetes
+
+${table(kubernetes)}
+
+\`process_*\` and \`nodejs_*\` are those of the Node.js client of Prometheus.
+`;
+}
