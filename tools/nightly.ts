@@ -88,7 +88,7 @@ const RUNS: readonly Run[] = [
     name: "every kubectl on each store",
     project: "system",
     paths: ["test/e2e/kubectl"],
-    environment: { STORES: "sqlite,etcd" },
+    environment: { STORES: "sqlite,etcd", KUBECTL_RELEASES: "all" },
   },
   {
     name: "container build",

@@ -2,6 +2,7 @@
 
 import { access, mkdir, mkdtemp, readdir, realpath, rename, rm } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
+import { KUBERNETES_RELEASES, kubernetesTools } from "./kubernetes-tools.ts";
 import { kubectlWith, type Outcome, REPOSITORY, succeed, tool } from "./postern-process.ts";
 import { areStoresChosen } from "./store-names.ts";
 import { type StoreUnderTest, storesUnderTest } from "./stores.ts";
@@ -84,6 +85,22 @@ async function besidesDebian(other: Promise<KubectlClient | MissingClient>): Pro
     : { clients, missing };
 }
 
+const isEveryRelease = process.env["KUBECTL_RELEASES"] === "all";
+
+/** Those that npm brings, and Debian's. */
+export async function everyRelease(): Promise<KubectlClients> {
+  const described = await Promise.all([
+    ...KUBERNETES_RELEASES.map(async (release) =>
+      describeClient((await kubernetesTools(release)).kubectl, `npm-${release.replace(".", "-")}`),
+    ),
+    debianClient(),
+  ]);
+  return {
+    clients: described.filter((client) => "program" in client),
+    missing: described.flatMap((client) => ("missing" in client ? [client.missing] : [])),
+  };
+}
+
 export type KubectlOnStore = KubectlClient & StoreUnderTest;
 
 /**
@@ -94,7 +111,7 @@ export async function kubectlsOnStores(): Promise<{
   readonly pairs: readonly KubectlOnStore[];
   readonly missing: readonly string[];
 }> {
-  const { clients, missing } = await besidesDebian(newestClient());
+  const { clients, missing } = await (isEveryRelease ? everyRelease() : besidesDebian(newestClient()));
   const { stores, missing: missingStores } = storesUnderTest();
   const count = Math.max(clients.length, stores.length);
   const pairs = areStoresChosen()

@@ -10,6 +10,7 @@ import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { PlatformNames } from "../platform-names.ts";
 import { conditionsField } from "./conditions.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
+import { presentReady } from "./present-ready.ts";
 
 const fields = s
   .object({
@@ -71,4 +72,5 @@ export const keyedSecrets = (
     ],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: strategy as Strategy,
+    decorate: (storage) => presentReady(storage, "Kept"),
   });

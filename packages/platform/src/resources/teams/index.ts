@@ -9,6 +9,7 @@ import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../acc
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import type { GivenRightsDependencies } from "../given-rights.ts";
+import { presentReady, UNOWNED_STATUS, withoutShownReady } from "../present-ready.ts";
 import {
   type NamedObject,
   type NameSources,
@@ -29,8 +30,19 @@ export type TeamsDependencies = CredentialsDependencies &
     readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
   };
 
-const strategy = (deps: TeamsDependencies): Strategy<Team> =>
-  warningOfUnknownNames(teamStrategy(deps), (team) => namedIn(team, deps), deps);
+/** Why a team is Ready: nothing has to be done for it. */
+const READY = "Known";
+
+function strategy(deps: TeamsDependencies): Strategy<Team> {
+  const warning = warningOfUnknownNames(teamStrategy(deps), (team) => namedIn(team, deps), deps);
+  return {
+    ...warning,
+    prepareForCreate: async (team, context) =>
+      (await warning.prepareForCreate?.(withoutShownReady(team, READY), context)) ?? team,
+    prepareForUpdate: async (team, old, context) =>
+      (await warning.prepareForUpdate?.(withoutShownReady(team, READY), old, context)) ?? team,
+  };
+}
 
 function* namedIn({ spec }: Team, deps: NameSources): Generator<NamedObject> {
   yield* namedOwner(spec?.owner, deps);
@@ -63,5 +75,6 @@ export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
     ],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: strategy(dependencies) as Strategy,
-    decorate: dependencies.onlyVisible,
+    sealed: UNOWNED_STATUS,
+    decorate: (storage) => presentReady(dependencies.onlyVisible(storage), READY),
   });

@@ -1,0 +1,146 @@
+// What every kubectl has to do, with each release that npm brings and with Debian's, against one server: look around, create, apply from both
+// sides, wait, explain, change and delete, in the management API and in a virtual cluster. The whole list runs by night.
+
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { everyRelease, type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
+import { type PosternProcess, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
+
+const GROUP = "management.postern/v1";
+const DEMO = `/apis/${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
+const { clients, missing } = await everyRelease();
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"));
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+describe.skipIf(missing.length === 0)(`without: ${missing.join("; ")}`, () => {
+  it.skip("is tested with the others alone", () => {});
+});
+
+const text = (kind: string, metadata: object, rest: object = {}, apiVersion = GROUP): string =>
+  JSON.stringify({ apiVersion, kind, metadata, ...rest });
+
+describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, tag }) => {
+  const sessionWith = (config: () => string): KubectlSession =>
+    kubectlSession(config, () => join(directory.path, `cache-${tag}`), program);
+  const management = sessionWith(() => server.adminKubeConfig);
+  const insideConfig = () => join(directory.path, `${tag}.kubeconfig`);
+  const inside = sessionWith(insideConfig);
+  const file = async (name: string, content: string): Promise<string> => {
+    const path = join(directory.path, `${tag}-${name}`);
+    await writeFile(path, content, { mode: 0o600 });
+    return path;
+  };
+
+  it("looks around, applies and waits in the management API", async () => {
+    const { run, json } = management;
+    expect(await run("cluster-info")).toContain("control plane");
+    const all = await management(["get", "all"]);
+    expect([all.code, all.stderr]).toEqual([0, "No resources found in default namespace.\n"]);
+    expect(await run("explain ownedaccesskeys.spec.scope.virtualClusters")).toMatch(
+      /<\[\]Object>[\s\S]*virtualCluster/,
+    );
+    const review = text("SelfSubjectReview", {}, {}, "authentication.k8s.io/v1");
+    expect(await run("create -f - -o jsonpath={.status.userInfo.username}", review)).toBe("admin");
+    expect(await run("auth can-i create ownedaccesskeys")).toBe("yes\n");
+
+    const [name, secret] = [`key-${tag}`, `value-${tag}`];
+    const spec = { ttl: 3600, secretRef: { namespace: "p-default", name: secret } };
+    const manifest = text("OwnedAccessKey", { name }, { spec });
+    for (const flags of [[], ["--server-side", "--force-conflicts"]]) {
+      const { code, stderr } = await management(["apply", ...flags, "-f", "-"], manifest);
+      expect([code, stderr]).toEqual([0, ""]);
+    }
+    const unseen = text("OwnedAccessKey", { name: `unseen-${tag}` }, { spec: { ttl: 3600 } });
+    const applied = await management(["apply", "--server-side", "-o", "yaml", "-f", "-"], unseen);
+    expect([applied.code, applied.stderr]).toEqual([0, expect.stringContaining("Warning: spec.secretRef: absent")]);
+    expect(applied.stdout).not.toMatch(/^ {2}key:/m);
+    const client = text("OwnedAccessKey", { name: `printed-${tag}` }, { spec: { ttl: 3600 } });
+    expect((await management(["apply", "-f", "-"], client)).stderr).toContain("Warning: spec.secretRef: absent");
+    // The value goes from the Secret to a request without being printed.
+    const whoAmI = await file(
+      "who.sh",
+      `K=$("$1" --kubeconfig "$2" get secret -n p-default ${secret} -o jsonpath={.data.key} | base64 -d)
+       printf '%s' '{"apiVersion":"${GROUP}","kind":"Self"}' | "$1" --kubeconfig "$2" --token "$K" create -f - -o jsonpath={.status.accessKey}`,
+    );
+    expect(await succeed(tool("sh", [whoAmI, program, server.adminKubeConfig]))).toBe(name);
+    await run(`delete ownedaccesskey ${name}`);
+    const gone = await management(["wait", "--for=delete", `secret/${secret}`, "-n", "p-default", "--timeout=60s"]);
+    // Old ones complain where it is gone already.
+    expect(`${gone.code} ${gone.stderr}`).toMatch(/^0 |no matching resources found/);
+    expect((await json("get ownedaccesskeys")).items.length).toBeGreaterThan(0);
+  });
+
+  it("waits for every kind that has a status", async () => {
+    const { run } = management;
+    const document = JSON.parse(await run(`get --raw /openapi/v3/apis/${GROUP}`));
+    const { resources } = JSON.parse(await run(`get --raw /apis/${GROUP}`));
+    const kinds: readonly string[] = Object.values<any>(document.components.schemas)
+      .filter(({ properties }) => properties?.status !== undefined)
+      .flatMap((schema) => schema["x-kubernetes-group-version-kind"] ?? [])
+      .filter(({ group }) => group === "management.postern")
+      .map(({ kind }) => kind);
+    const stored = resources.filter(
+      ({ name, kind, verbs }: any) => !name.includes("/") && verbs.includes("list") && kinds.includes(kind),
+    );
+    const name = `waits-${tag}`;
+    const there: { readonly [kind: string]: string } = {
+      Cluster: "embedded",
+      Project: "default",
+      VirtualClusterInstance: "demo",
+    };
+    for (const { name: resource, kind, namespaced } of stored) {
+      const where = namespaced ? " -n p-default" : "";
+      if (there[kind] === undefined) {
+        const metadata = { name, ...(namespaced ? { namespace: "p-default" } : {}) };
+        await run("create -f - -o name", text(kind, metadata, { spec: kind === "OwnedAccessKey" ? { ttl: 60 } : {} }));
+      }
+      const target = `${resource}/${there[kind] ?? name}${where}`;
+      expect(await run(`wait --for=condition=Ready ${target} --timeout=60s`)).toContain("condition met");
+    }
+    expect(stored.map(({ kind }: any) => kind)).toEqual(
+      expect.arrayContaining([
+        "OwnedAccessKey",
+        "User",
+        "Team",
+        "Project",
+        "Cluster",
+        "SpaceInstance",
+        "ProjectSecret",
+      ]),
+    );
+  });
+
+  it("works in a virtual cluster", async () => {
+    const issued = JSON.parse(await management.run(`create --raw ${DEMO} -f -`, "{}"));
+    await writeFile(insideConfig(), issued.status.kubeConfig, { mode: 0o600 });
+    const { run, fails } = inside;
+    expect(await run("cluster-info")).toContain("control plane");
+    const all = await inside(["get", "all"]);
+    expect([all.code, all.stderr]).toEqual([0, "No resources found in default namespace.\n"]);
+    const name = `map-${tag}`;
+    const map = (value: string): string => text("ConfigMap", { name }, { data: { value } }, "v1");
+    const value = () => run(`get configmap ${name} -o jsonpath={.data.value}`);
+    expect(await run("apply -f -", map("1"))).toBe(`configmap/${name} created\n`);
+    expect(await run("apply -f -", map("1"))).toBe(`configmap/${name} unchanged\n`);
+    expect(await run("apply -f -", map("2"))).toBe(`configmap/${name} configured\n`);
+    expect(await run("apply --server-side --force-conflicts -f -", map("3"))).toContain("serverside-applied");
+    expect(await value()).toBe("3");
+    await run(`patch configmap ${name} --type=json -p [{"op":"replace","path":"/data/value","value":"4"}]`);
+    expect(await run(`get -A configmaps --field-selector=metadata.name=${name} -o name`)).toBe(`configmap/${name}\n`);
+    expect((await inside(["diff", "-f", "-"], map("5"))).code).toBe(1);
+    expect(await run("explain configmaps.data")).toContain("map[string]string");
+    expect(await fails(`get configmap ${name}-2`)).toContain("NotFound");
+    await run(`delete configmap ${name}`);
+    expect(minor).toBeGreaterThan(19);
+  });
+});
