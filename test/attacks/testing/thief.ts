@@ -1,5 +1,6 @@
 // A thief who holds the value of an access key, and makes everything with it that the server hands out.
 
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
@@ -26,7 +27,9 @@ export async function prepareAttack(server: PosternProcess) {
   const admin = await adminKey(server);
   const ca = await readFile(server.caFile);
   let count = 0;
-  const unique = (): string => `t${(++count).toString(36)}`;
+  // Two of them may attack one store.
+  const tag = randomBytes(3).toString("hex");
+  const unique = (): string => `t${tag}${(++count).toString(36)}`;
 
   const newKey = async (name: string, spec: object = {}, key = admin): Promise<string> => {
     const { status, body, text } = await http(KEYS, { key, body: { metadata: { name }, spec } });
