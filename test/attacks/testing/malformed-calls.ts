@@ -44,7 +44,8 @@ export function createMalformedCalls(
   const { namespace, random, recorded } = options;
   return () => {
     const operation = oneOf(random, operations);
-    const name = random(10) === 0 ? "absent" : "fuzz";
+    const isDefinition = operation.kind === "CustomResourceDefinition";
+    const name = random(10) === 0 ? "absent" : isDefinition ? "fuzzes.example.com" : "fuzz";
     const path = operation.path.replace("{namespace}", namespace).replace("{name}", name);
     const alike = recorded.filter(({ kind }) => kind === operation.kind && /^(POST|PUT)$/.test(operation.method));
     const isProtobuf = alike.length > 0 && random(3) === 0;

@@ -73,6 +73,38 @@ const BY_KIND: { readonly [kind: string]: object } = {
       usages: ["client auth"],
     },
   },
+  CustomResourceDefinition: {
+    metadata: { name: "fuzzes.example.com" },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { plural: "fuzzes", singular: "fuzz", kind: "Fuzz", listKind: "FuzzList", shortNames: ["fz"] },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: "object",
+              properties: {
+                spec: {
+                  type: "object",
+                  properties: {
+                    size: { type: "integer", minimum: 1, default: 3 },
+                    tags: { type: "array", items: { type: "string" } },
+                  },
+                  "x-kubernetes-validations": [{ rule: "self.size < 9", message: "too large" }],
+                },
+              },
+            },
+          },
+          subresources: { status: {} },
+          additionalPrinterColumns: [{ name: "Size", type: "integer", jsonPath: ".spec.size" }],
+        },
+      ],
+    },
+  },
   Scale: { spec: { replicas: 1 } },
 };
 
