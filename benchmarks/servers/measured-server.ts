@@ -1,6 +1,6 @@
 // A server as the scenarios see it, and what the operating system knows about its process.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import type { Target } from "../load/order.ts";
 
 export type MeasuredServer = {
@@ -9,17 +9,17 @@ export type MeasuredServer = {
   readonly pid?: number;
 };
 
-/** What Linux counts processor time in, on every machine that Node runs on. */
-const TICKS_PER_SECOND = 100;
-
-/** Processor time of all threads so far, in seconds; undefined where it cannot be known. */
+/**
+ * Processor time of all threads so far, in seconds, by the scheduler's own counters, which count nanoseconds; undefined where it cannot be
+ * known. Threads that ended are not in it: servers keep theirs.
+ */
 export function cpuSeconds({ pid }: MeasuredServer): number | undefined {
   if (pid === undefined) return undefined;
-  // The second field is the command in parentheses, which may hold spaces.
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const folder = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(folder).map((task) =>
+    Number(readFileSync(`${folder}/${task}/schedstat`, "utf8").split(" ")[0]),
+  );
+  return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e9;
 }
 
 /** Resident memory in MB. */

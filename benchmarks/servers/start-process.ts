@@ -8,8 +8,8 @@ export type ServerProcess = AsyncDisposable & { readonly pid: number; readonly u
 const URL_IN_OUTPUT = /https:\/\/[\w.:[\]-]+/;
 
 /** Rejects with what it wrote when it ends before it listens. */
-export async function startProcess(args: readonly string[]): Promise<ServerProcess> {
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+export async function startProcess(args: readonly string[], node: string = process.execPath): Promise<ServerProcess> {
+  const child = spawn(node, args, { stdio: ["ignore", "pipe", "pipe"] });
   const url = await firstUrl(child);
   return {
     // A process that has written something has an id.
