@@ -89,9 +89,7 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
 
   return {
     async record(certificate) {
-      const now = clock.now();
-      const over = known.filter(({ notAfter }) => notAfter <= now);
-      await records.forget(over.slice(0, MAX_FORGOTTEN_AT_ONCE));
+      await records.forget(known.over(clock.now(), MAX_FORGOTTEN_AT_ONCE));
       // What is known already stays where the newer record does not say it.
       await records.write(certificate.serial, (before) => ({ ...before, ...certificate, ...revocationOf(before) }));
     },

@@ -28,10 +28,16 @@ export function createCertificateRecords(
   const keyOf = (serial: string): string => `${prefix}${serial.toLowerCase()}`;
   return {
     async write(serial, change) {
+      // What the cache does not show is new in all likelihood: whether it is, the store says when it is written.
+      let isNew = knownOf(serial) === undefined;
       for (;;) {
-        const entry = await storage.get(keyOf(serial));
+        const entry = isNew ? undefined : await storage.get(keyOf(serial));
         if (entry !== undefined) await cache.waitFor(entry.revision);
         const next = change(entry === undefined ? undefined : knownOf(serial));
+        if (next === undefined && isNew) {
+          isNew = false;
+          continue;
+        }
         if (next === undefined) return false;
         try {
           const value = encodeCertificate(next);
@@ -43,6 +49,7 @@ export function createCertificateRecords(
           return true;
         } catch (error) {
           if (!(error instanceof KeyExistsError) && !(error instanceof RevisionConflictError)) throw error;
+          isNew = false;
         }
       }
     },

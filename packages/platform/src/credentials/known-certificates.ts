@@ -8,6 +8,8 @@ export class KnownCertificates {
   /** When the ends of certificates were learned. */
   readonly #learnedIn = new Map<string, ClockEpoch>();
   readonly #epochs: ClockEpochs;
+  /** None ends before. */
+  #firstEnd = Number.POSITIVE_INFINITY;
 
   constructor(epochs: ClockEpochs) {
     this.#epochs = epochs;
@@ -21,14 +23,28 @@ export class KnownCertificates {
     return [...this.#bySerial.values()].filter(wanted);
   }
 
+  /** Some of those whose end has come. Looks through them only once the first of all ends has. */
+  over(now: number, max: number): readonly IssuedCertificate[] {
+    if (now < this.#firstEnd) return [];
+    const over: IssuedCertificate[] = [];
+    this.#firstEnd = Number.POSITIVE_INFINITY;
+    for (const certificate of this.#bySerial.values()) {
+      if (certificate.notAfter <= now && over.length < max) over.push(certificate);
+      // Also of those that are over, until they are deleted.
+      this.#firstEnd = Math.min(this.#firstEnd, certificate.notAfter);
+    }
+    return over;
+  }
+
   /** What has ended does not begin again because the clock is set back. */
   hasEnded({ serial, notAfter }: IssuedCertificate): boolean {
     return notAfter <= this.#epochs.latest(this.#learnedIn.get(serial) ?? this.#epochs.current());
   }
 
   put(certificate: IssuedCertificate): void {
-    const { serial } = certificate;
+    const { serial, notAfter } = certificate;
     this.#bySerial.set(serial, certificate);
+    this.#firstEnd = Math.min(this.#firstEnd, notAfter);
     if (!this.#learnedIn.has(serial)) this.#learnedIn.set(serial, this.#epochs.current());
   }
 

@@ -128,7 +128,7 @@ describe("certificate signing requests", () => {
     const ours = authority === undefined ? own : createCertificateAuthority({ commonName: "vc-one-ca", clock, random });
     const { pem } = signClientCertificate({
       authority: ours,
-      publicKey: createPublicKey(privateKey),
+      publicKeyInfo: createPublicKey(privateKey).export({ type: "spki", format: "der" }),
       commonName: "eve",
       organizations: [],
       notAfter: notAfter === undefined ? Date.now() + 1e6 : Date.now() - 1_000_000,

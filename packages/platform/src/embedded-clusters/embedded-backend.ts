@@ -71,14 +71,14 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       return { user, credential: { ...credential, id } };
     },
 
-    async issueClientCertificate(request, signal) {
+    async issueClientCertificate(request) {
       const names = [request.commonName, ...request.organizations];
       if (names.some(isSystemName)) throw forbiddenPathError("no certificate is issued for a name of the system");
       // No authenticator of ours would read it back.
       if (names.some((name) => CONTROL_CHARACTER.test(name))) {
         throw forbiddenPathError("no certificate is issued for a name with control characters");
       }
-      return await issueClientCertificate(await clusters.open(uid), request, runtime, signal);
+      return issueClientCertificate(await clusters.open(uid), request, runtime);
     },
 
     provision: (signal) => clusters.provision(uid, signal),

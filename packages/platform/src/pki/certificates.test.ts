@@ -19,11 +19,12 @@ afterAll(() => workspace[Symbol.dispose]());
 const authority = createCertificateAuthority({ commonName: "test-ca", clock, random });
 const caFile = workspace.write("ca.crt", authority.certificatePem);
 const publicKey = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).publicKey;
+const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
 
 const signClient = (overrides: Partial<ClientCertificateRequest> = {}) =>
   signClientCertificate({
     authority,
-    publicKey,
+    publicKeyInfo,
     commonName: "jane",
     organizations: ["devs", "ops"],
     notAfter: clock.now() + DAY_MS,

@@ -1,6 +1,5 @@
 // Signs client certificates: who the bearer is comes from us alone, only the public key from outside.
 
-import type { KeyObject } from "node:crypto";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { type CertificateAuthority, CLOCK_SKEW_MS } from "./certificate-authority.ts";
 import { buildCertificate, CLIENT_CONSTRAINTS } from "./certificate-builder.ts";
@@ -10,8 +9,8 @@ import { formatSerial, randomSerial } from "./serial-number.ts";
 
 export type ClientCertificateRequest = {
   readonly authority: CertificateAuthority;
-  /** A key that `parseCertificateRequest` accepted or that we made. */
-  readonly publicKey: KeyObject;
+  /** SubjectPublicKeyInfo as DER, of a key that `parseCertificateRequest` accepted or that we made. */
+  readonly publicKeyInfo: Uint8Array;
   /** The user name. */
   readonly commonName: string;
   /** The groups. */
@@ -40,7 +39,7 @@ export type SignedCertificate = {
  * lies in the past, and for an empty name.
  */
 export function signClientCertificate(request: ClientCertificateRequest): SignedCertificate {
-  const { authority, publicKey, commonName, organizations, clock, random } = request;
+  const { authority, publicKeyInfo, commonName, organizations, clock, random } = request;
   if (commonName === "") throw new RangeError("a client certificate needs a common name");
   const now = clock.now();
   const clamped = request.notAfter > authority.notAfter;
@@ -54,7 +53,7 @@ export function signClientCertificate(request: ClientCertificateRequest): Signed
       serial,
       issuer: authority.subject,
       subject: encodeDistinguishedName({ commonName, organizations }),
-      publicKeyInfo: publicKey.export({ type: "spki", format: "der" }),
+      publicKeyInfo,
       notBefore,
       notAfter,
       extensions: [...CLIENT_CONSTRAINTS, ...authority.authorityKeyIdentifier],

@@ -33,7 +33,8 @@ afterAll(() => server.close());
 
 async function connect(signer?: CertificateAuthority) {
   const { publicKey, privateKey } = newKeys();
-  const request = { publicKey, commonName: "jane", organizations: ["devs", "ops"], notAfter: clock.now() + 60_000 };
+  const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
+  const request = { publicKeyInfo, commonName: "jane", organizations: ["devs", "ops"], notAfter: clock.now() + 60_000 };
   const socket = tls.connect({
     host: "127.0.0.1",
     port: (server.address() as AddressInfo).port,

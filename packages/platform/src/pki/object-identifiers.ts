@@ -16,6 +16,8 @@ export const OID = {
 
   extensionRequest: "1.2.840.113549.1.9.14",
 
+  ecPublicKey: "1.2.840.10045.2.1",
+  p256: "1.2.840.10045.3.1.7",
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
   ecdsaWithSha384: "1.2.840.10045.4.3.3",
   ecdsaWithSha512: "1.2.840.10045.4.3.4",

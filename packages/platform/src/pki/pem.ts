@@ -1,7 +1,7 @@
 // PEM text around DER bytes.
 // Source: RFC 7468
 
-export type PemLabel = "CERTIFICATE" | "CERTIFICATE REQUEST";
+export type PemLabel = "CERTIFICATE" | "CERTIFICATE REQUEST" | "PRIVATE KEY";
 
 export function encodePem(label: PemLabel, der: Uint8Array): string {
   const base64 = Buffer.from(der.buffer, der.byteOffset, der.byteLength).toString("base64");

@@ -17,6 +17,8 @@ export type IssuedClientCertificate = {
   readonly certificatePem: string;
   /** Made for this reply and kept nowhere. */
   readonly privateKeyPem: string;
+  /** Upper-case hexadecimal. */
+  readonly serial: string;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
 };

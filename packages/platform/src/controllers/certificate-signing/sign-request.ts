@@ -6,7 +6,7 @@ import type { CertificateSigningRequest } from "@postern/apiserver/builtin/certi
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { CertificateRequestError, parseCertificateRequest } from "../../pki/certificate-request.ts";
-import { signClientCertificate } from "../../pki/client-certificate.ts";
+import { type SignedCertificate, signClientCertificate } from "../../pki/client-certificate.ts";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 
@@ -26,7 +26,7 @@ export type SignOutcome =
 export function signRequest(
   { spec }: CertificateSigningRequest,
   authority: CertificateAuthority,
-  { clock, random }: Pick<Runtime, "clock" | "random">,
+  runtime: Pick<Runtime, "clock" | "random">,
 ): SignOutcome {
   const usageFault = checkUsages(spec?.usages ?? []);
   if (usageFault !== undefined) return { failure: usageFault };
@@ -40,20 +40,36 @@ export function signRequest(
     }
     if (requestedExtensions.length > 0) return { failure: "the request asks for extensions, which are not granted" };
     if (subject.organizations.includes(GROUP_MASTERS)) return { failure: `${GROUP_MASTERS} is not signed for` };
-    const seconds = Math.max(spec?.expirationSeconds ?? SIGNING_DURATION_SECONDS, MIN_EXPIRATION_SECONDS);
-    const { pem, notAfter } = signClientCertificate({
+    const publicKeyInfo = publicKey.export({ type: "spki", format: "der" });
+    const { pem, notAfter } = signSubject(
+      { ...subject, publicKeyInfo, expirationSeconds: spec?.expirationSeconds },
       authority,
-      publicKey,
-      ...subject,
-      notAfter: clock.now() + seconds * 1000,
-      clock,
-      random,
-    });
+      runtime,
+    );
     return { certificatePem: pem, notAfter };
   } catch (error) {
     if (error instanceof CertificateRequestError) return { failure: error.message };
     throw error;
   }
+}
+
+export type SignedSubject = {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  /** SubjectPublicKeyInfo as DER. */
+  readonly publicKeyInfo: Uint8Array;
+  /** 10 minutes at least; undefined: the signer's own duration. */
+  readonly expirationSeconds: number | undefined;
+};
+
+/** What the signer makes of a subject and a key that it has been asked for in order. */
+export function signSubject(
+  { expirationSeconds = SIGNING_DURATION_SECONDS, ...subject }: SignedSubject,
+  authority: CertificateAuthority,
+  { clock, random }: Pick<Runtime, "clock" | "random">,
+): SignedCertificate {
+  const notAfter = clock.now() + Math.max(expirationSeconds, MIN_EXPIRATION_SECONDS) * 1000;
+  return signClientCertificate({ ...subject, authority, notAfter, clock, random });
 }
 
 const REQUIRED_USAGE = "client auth";

@@ -1,7 +1,7 @@
 // Gets a client certificate through a cluster's CertificateSigningRequest API: ask, approve, wait, collect.
 // Source: k8s.io/client-go/util/certificate/csr/csr.go
 
-import { createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPair, type KeyObject, X509Certificate } from "node:crypto";
 import { promisify } from "node:util";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, badRequestError, forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -213,6 +213,7 @@ function issuedCertificate(
   return {
     certificatePem,
     privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    serial: new X509Certificate(certificatePem).serialNumber,
     notAfter: checked.notAfter,
   };
 }

@@ -9,7 +9,6 @@ import { originsOf } from "../../../access-keys/key-origins.ts";
 import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { CertificateLedger } from "../../../credentials/certificate-ledger.ts";
 import { certificateIsWithin } from "../../../credentials/certificate-reach.ts";
-import { describeCertificate } from "../../../credentials/describe-certificate.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { KubeConfigCredential } from "../../../kube-config/kube-config.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
@@ -89,17 +88,15 @@ export async function grantCertificate(
       `a certificate is good for ${MIN_TTL_SECONDS} seconds at least, and the access key that asks is not`,
     );
   }
-  const { certificatePem, privateKeyPem, notAfter } = await backend.issueClientCertificate(
-    {
-      commonName: inside.name,
-      organizations: inside.groups,
-      expirationSeconds: seconds === Infinity ? undefined : seconds,
-    },
+  // What it says beside its serial and its end is what was asked for: backends see to that.
+  const subject = { commonName: inside.name, organizations: inside.groups };
+  const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
+    { ...subject, expirationSeconds: seconds === Infinity ? undefined : seconds },
     signal,
   );
   if (certificates !== undefined) {
-    const issued = describeCertificate(certificatePem, metadata.uid ?? "", receivedAt);
-    audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${issued.serial}`);
+    audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
+    const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "" };
     const issuedTo = {
       owner,
       ownerUid: ownerUid(owner, directory),
