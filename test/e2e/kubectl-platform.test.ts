@@ -71,9 +71,11 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       "create -f -",
       JSON.stringify({ apiVersion: MANAGEMENT, kind: "OwnedAccessKey", metadata: { name: "event" } }),
     );
+    const change = ["patch", "ownedaccesskey", "event", "--type=merge", "-p"];
+    await succeed(management([...change, '{"spec":{"disabled":true}}']));
     await expect
       .poll(() => management.run("events -A --for=ownedaccesskeys.management.postern/event"))
-      .toMatch(/Normal +Created +OwnedAccessKey\/event/);
+      .toMatch(/Normal +Disabled +OwnedAccessKey\/event/);
   });
 
   it("knows the resources of the platform by their short names, and prints what they are about", async () => {

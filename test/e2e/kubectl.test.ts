@@ -253,7 +253,9 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
   });
 
   it("describes, with events", async () => {
-    await expect.poll(() => run(`describe oak ${name}`)).toMatch(/Events:[\s\S]*Normal +Created/);
+    for (const disabled of [true, false])
+      await run(`patch oak ${name} --type merge -p {"spec":{"disabled":${disabled}}}`);
+    await expect.poll(() => run(`describe oak ${name}`)).toMatch(/Events:[\s\S]*Normal +Enabled/);
     expect(await run("describe project default")).toMatch(/Phase: +Ready/);
     expect(await run("describe virtualclusterinstance demo -n p-default")).toMatch(/Type: +Ready/);
     expect(await run("describe user admin")).toContain("Administrator");

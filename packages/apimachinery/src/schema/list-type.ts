@@ -92,8 +92,18 @@ function duplicateIndexes(values: readonly JsonValue[]): readonly number[] {
 const identityOf = (value: JsonValue): JsonValue =>
   typeof value === "object" && value !== null ? `\0${formatGoValue(value)}` : value;
 
-/** Whether any list below is a set or a map, so that most of an object is never walked. */
+/** Whether any list below is a set or a map, so that most of an object is never walked. Looked for once: schemas never change. */
 function hasUniqueList(schema: StructuralSchema): boolean {
+  const known = withUniqueList.get(schema);
+  if (known !== undefined) return known;
+  const found = findUniqueList(schema);
+  withUniqueList.set(schema, found);
+  return found;
+}
+
+const withUniqueList = new WeakMap<StructuralSchema, boolean>();
+
+function findUniqueList(schema: StructuralSchema): boolean {
   const listType = schema["x-kubernetes-list-type"];
   if (listType === "set" || listType === "map") return true;
   if (schema.items !== undefined && hasUniqueList(schema.items)) return true;

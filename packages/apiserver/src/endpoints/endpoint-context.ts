@@ -7,6 +7,7 @@ import type { Runtime } from "../runtime/clock.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { BacklogScope } from "../transport/watch-backlog.ts";
 import type { EventLines } from "./handlers/watch-encoder.ts";
+import type { ListSegments } from "./negotiation/list-segments.ts";
 
 export type EndpointLimits = {
   /** Bytes of a request body. */
@@ -28,6 +29,7 @@ export type EndpointContext = {
   readonly runtime: Runtime;
   readonly limits: EndpointLimits;
   readonly eventLines: EventLines;
+  readonly listSegments: ListSegments;
   readonly metrics?: WatchMetrics;
 };
 

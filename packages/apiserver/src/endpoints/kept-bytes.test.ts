@@ -20,6 +20,7 @@ import { createTestContext, type TestRequest } from "../testing/test-context.ts"
 import type { ByteSink } from "../transport/api-response.ts";
 import { DEFAULT_LIMITS } from "./endpoint-context.ts";
 import { createEventLines } from "./handlers/watch-encoder.ts";
+import { createListSegments } from "./negotiation/list-segments.ts";
 import { createResourceRouter } from "./resource-router.ts";
 
 const boats = defineResource({
@@ -62,6 +63,7 @@ beforeEach(async () => {
     authorizer: mastersAuthorizer,
     limits: DEFAULT_LIMITS,
     eventLines: createEventLines(),
+    listSegments: createListSegments(),
   });
   for (let index = 0; index < BOATS; index++) await send(create(index));
   decoded = vi.spyOn(CachedObject.prototype, "decode");

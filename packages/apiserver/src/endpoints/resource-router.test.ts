@@ -18,6 +18,7 @@ import type { Storage } from "../storage/storage.ts";
 import { createTestContext, type TestRequest } from "../testing/test-context.ts";
 import { DEFAULT_LIMITS } from "./endpoint-context.ts";
 import { createEventLines } from "./handlers/watch-encoder.ts";
+import { createListSegments } from "./negotiation/list-segments.ts";
 import { createResourceRouter } from "./resource-router.ts";
 
 const boats = defineResource({
@@ -68,6 +69,7 @@ beforeEach(async () => {
     authorizer: mastersAuthorizer,
     limits: DEFAULT_LIMITS,
     eventLines: createEventLines(),
+    listSegments: createListSegments(),
   });
 });
 

@@ -1,11 +1,11 @@
 // The real clock, random source and timers.
 
 import { randomBytes } from "node:crypto";
-import type { Runtime } from "./clock.ts";
+import type { Random, Runtime } from "./clock.ts";
 
 export const systemRuntime: Runtime = {
   clock: { now: () => Date.now(), elapsed: () => performance.now() },
-  random: { bytes: (length) => randomBytes(length) },
+  random: createPooledRandom(randomBytes),
   scheduler: {
     schedule(delayMs, task) {
       const timer = setTimeout(task, delayMs);
@@ -14,3 +14,26 @@ export const systemRuntime: Runtime = {
     },
   },
 };
+
+const POOL_BYTES = 4096;
+const MAX_POOLED = 64;
+
+/** Asks for much at once and gives it out in small pieces, each once: a call costs more than a kilobyte does. */
+export function createPooledRandom(draw: (length: number) => Uint8Array): Random {
+  let pool = new Uint8Array(0);
+  let given = 0;
+  return {
+    bytes(length) {
+      if (length > MAX_POOLED) return draw(length);
+      if (given + length > pool.length) {
+        pool = Uint8Array.from(draw(POOL_BYTES));
+        given = 0;
+      }
+      const bytes = pool.slice(given, given + length);
+      // Keys are made of it: what has been given out is nowhere else.
+      pool.fill(0, given, given + length);
+      given += length;
+      return bytes;
+    },
+  };
+}

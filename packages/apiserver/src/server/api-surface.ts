@@ -11,6 +11,7 @@ import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.t
 import { servedSubresources } from "../endpoints/discovery/served-resource.ts";
 import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
 import { createEventLines } from "../endpoints/handlers/watch-encoder.ts";
+import { createListSegments } from "../endpoints/negotiation/list-segments.ts";
 import { createResourceRouter } from "../endpoints/resource-router.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
@@ -77,6 +78,7 @@ export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
     authorizer: options.authorizer,
     limits: { ...DEFAULT_LIMITS, ...limits },
     eventLines: createEventLines(),
+    listSegments: createListSegments(),
     ...(watchMetrics === undefined ? {} : { metrics: watchMetrics }),
   });
   const discovery = createDiscoveryRouter({

@@ -8,11 +8,11 @@ import { listResponse } from "../negotiation/list-response.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { listQueryOf, readListOptions } from "./list-query.ts";
 
-export const handleList: VerbHandler = async (context, { definition, storage }) => {
+export const handleList: VerbHandler = async (context, { definition, storage }, { listSegments }) => {
   if (storage.list === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "list");
   }
   const output = negotiateOutput(context.request);
   const page = await storage.list(context, listQueryOf(readListOptions(context), context));
-  return await listResponse(context, page, definition, output);
+  return await listResponse(context, page, definition, output, listSegments);
 };

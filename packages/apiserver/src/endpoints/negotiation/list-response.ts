@@ -11,6 +11,7 @@ import { type ApiResponse, type ByteSink, jsonResponse } from "../../transport/a
 import { type ConversionContext, tableConverter } from "./convert-object.ts";
 import { acceptsGzip, GZIP_HEADERS, gzipParts } from "./gzip.ts";
 import { type ElementsMember, type ListEncoding, listEncoding } from "./list-encoding.ts";
+import type { ListSegments } from "./list-segments.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "./object-response.ts";
 import type { KeptObject, ObjectValue } from "./object-value.ts";
@@ -34,9 +35,15 @@ export async function listResponse(
   page: ListPage,
   resource: ResourceDefinition,
   output: OutputMedia = negotiateOutput(context.request),
+  segments?: ListSegments,
 ): Promise<ApiResponse> {
   const { head, member, element } = listOutput(context, page, resource, output);
-  const parts = encodeParts(page.items, element, listEncoding(head, member, output));
+  const encoding = listEncoding(head, member, output);
+  const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
+  const parts =
+    segments !== undefined && isKeptText
+      ? joinedParts(page.items, encoding, segments)
+      : encodeParts(page.items, element, encoding);
   const headers = contentTypeOf(output);
   const { request } = context;
   if (request.method === "HEAD" || sizeOf(page.items) <= PART_BYTES) {
@@ -81,6 +88,16 @@ const listMetaOf = ({ resourceVersion, continue: token = "", remainingItemCount 
 });
 
 const sizeOf = (items: readonly CachedObject[]): number => items.reduce((size, { byteLength }) => size + byteLength, 0);
+
+function* joinedParts(
+  items: readonly CachedObject[],
+  { open, close, empty }: ListEncoding,
+  segments: ListSegments,
+): Generator<Buffer> {
+  yield Buffer.from(items.length === 0 ? empty : open);
+  yield* segments.partsOf(items);
+  if (items.length > 0) yield Buffer.from(close);
+}
 
 type Piece = Buffer | KeptObject;
 

@@ -9,6 +9,7 @@ import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { DEFAULT_LIMITS } from "@postern/apiserver/endpoints/endpoint-context";
 import { createEventLines } from "@postern/apiserver/endpoints/handlers/watch-encoder";
+import { createListSegments } from "@postern/apiserver/endpoints/negotiation/list-segments";
 import { createResourceRouter } from "@postern/apiserver/endpoints/resource-router";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";
@@ -208,6 +209,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
     limits: DEFAULT_LIMITS,
     eventLines: createEventLines(),
+    listSegments: createListSegments(),
   });
 
   const respond = async (context: RequestContext) => {

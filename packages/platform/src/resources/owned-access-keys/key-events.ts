@@ -1,4 +1,5 @@
-// What is told of the life of an access key as Events. Nothing in them has a secret in it.
+// What is told of the life of an access key as Events, but that it was created: the audit log says that, and an Event would be a second
+// durable write for each key. Nothing in them has a secret in it. See docs/adr/0040.
 
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -7,7 +8,6 @@ import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 
 export type KeyEventReason =
-  | "Created"
   | "Disabled"
   | "Enabled"
   | "Expired"
@@ -25,7 +25,6 @@ export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 export type RecordKeyEvent = (event: KeyEvent) => void;
 
 const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
-  Created: "The access key was created",
   Disabled: "The access key was disabled: it opens nothing until it is enabled again",
   Enabled: "The access key was enabled again",
   Expired: "The access key was deleted after the end of its life",

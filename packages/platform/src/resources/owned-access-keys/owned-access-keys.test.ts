@@ -317,7 +317,7 @@ describe("events", () => {
     await patch({ spec: { disabled: true } });
     await patch({ spec: { disabled: false } });
     await server.send({ method: "DELETE", url: "ownedaccesskeys/ci", user: jane });
-    expect(server.events.map(({ reason }) => reason)).toEqual(["Created", "Disabled", "Enabled", "Deleted"]);
+    expect(server.events.map(({ reason }) => reason)).toEqual(["Disabled", "Enabled", "Deleted"]);
   });
 });
 

@@ -6,7 +6,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { AccessKeyFormat } from "../../access-keys/access-key-format.ts";
-import { createKeyFinder, textsOf } from "./key-candidates.ts";
+import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./key-candidates.ts";
 
 export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -94,21 +94,35 @@ export function keyPlaces(object: KubeObject, key: string): readonly string[] {
   return placesOf(servedPart(object), "", (text) => text.includes(key));
 }
 
-/** Where something stands that has the form of a key of this server's. */
-export function foundKeyPlaces(object: KubeObject, { find }: Pick<AccessKeyFormat, "find">): readonly string[] {
-  return placesOf(servedPart(object), "", (text) => find(text));
-}
+export type WantedKeys = {
+  /** The key of the object itself; "": it is not in the request. */
+  readonly key: string;
+  /** Whether something in a text has the form of a key of this server's. */
+  readonly hasForm: AccessKeyFormat["find"];
+  /** Whether a text opens this server now: also what a client chose, which has no form of its own. */
+  readonly isLive: (text: string) => boolean;
+};
 
-/** Where something is written, since `old`, that opens this server now: also what a client chose, which has no form of its own. */
-export function liveKeyPlaces(
+/** Where a key stands in what is served of an object: its own, one by its form, or a live one that was not written in `old` already. */
+export function anyKeyPlaces(
   object: KubeObject,
   old: KubeObject | undefined,
-  isLive: (text: string) => boolean,
+  { key, hasForm, isLive }: WantedKeys,
 ): readonly string[] {
   // Somebody else may choose what has been standing here: that is no reason to refuse what is not about it.
-  const known = new Set(old === undefined ? [] : textsOf(servedPart(old)));
+  let known: ReadonlySet<string> | undefined;
+  const isNew = (text: string): boolean => {
+    known ??= new Set(old === undefined ? [] : textsOf(servedPart(old)));
+    return !known.has(text);
+  };
   const hasLive = createKeyFinder(isLive);
-  return placesOf(servedPart(object), "", (text) => !known.has(text) && hasLive(text));
+  const hasOwn = (text: string): boolean => key.length >= MIN_KEY_LENGTH && text.includes(key);
+  // No key is shorter, and nearly all texts are.
+  return placesOf(
+    servedPart(object),
+    "",
+    (text) => text.length >= MIN_KEY_LENGTH && (hasOwn(text) || hasForm(text) || (isNew(text) && hasLive(text))),
+  );
 }
 
 function servedPart(object: KubeObject): JsonObject {

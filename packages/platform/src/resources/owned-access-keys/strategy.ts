@@ -123,7 +123,6 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     afterCreate(object, { audit }) {
       const id = keys.byName(object.metadata.name ?? "")?.id;
       if (id !== undefined) audit.annotate(AUDIT_ISSUED_CREDENTIAL, id);
-      recordEvent(keyEvent(object, "Created"));
     },
     afterUpdate(object, old) {
       const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];

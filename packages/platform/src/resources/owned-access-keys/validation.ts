@@ -32,7 +32,7 @@ import { validateGroups } from "../validate-groups.ts";
 import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "./key-candidates.ts";
 import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
 import { validateSecretRef } from "./secret-delivery.ts";
-import { ENVELOPED_FIELDS, foundKeyPlaces, keyPlaces, liveKeyPlaces, secretAt, specOf } from "./secret-fields.ts";
+import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "./secret-fields.ts";
 import { validateRules } from "./validate-rules.ts";
 
 /** Stands in messages where a secret would. */
@@ -117,12 +117,13 @@ function validateNoKeyElsewhere(
   { secrets, keys, isOwn }: Pick<ValidationDependencies, "secrets" | "keys" | "isOwn">,
 ): readonly FieldError[] {
   const { key = "" } = object.spec ?? {};
-  const places = [
-    ...(key.length < MIN_KEY_LENGTH ? [] : keyPlaces(object, key)),
-    ...foundKeyPlaces(object, secrets.format),
-    ...liveKeyPlaces(object, old, (text) => text === key || isOwn(keys.find(text))),
-  ];
-  return [...new Set(places)].map((path) => forbiddenError(path, NO_KEY_HERE));
+  const { format } = secrets;
+  const wanted = {
+    key,
+    hasForm: (text: string) => format.find(text),
+    isLive: (text: string) => text === key || isOwn(keys.find(text)),
+  };
+  return anyKeyPlaces(object, old, wanted).map((path) => forbiddenError(path, NO_KEY_HERE));
 }
 
 function validateOwner(
