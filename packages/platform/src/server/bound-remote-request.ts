@@ -28,6 +28,8 @@ const TOKEN_TYPES: readonly JsonValue[] = [SECRET_TOKEN_TYPE, "bootstrap.kuberne
 /** A patch that gives a token Secret to another account has to name this annotation. */
 const ACCOUNT_ANNOTATIONS = /kubernetes\.io(?:\/|~1)service-account\./;
 
+/** The one kind of patch that makes what is not there. */
+const APPLY = "application/apply-patch";
 const MIN_SECONDS = 600;
 const DEFAULT_TOKEN_SECONDS = 3600;
 /** kube-apiserver gives a year to a token for a pod that asks for exactly this. Source: k8s.io/kubernetes/pkg/serviceaccount/claims.go */
@@ -58,7 +60,8 @@ export async function boundRemoteRequest(
   }
   const isToken = apiGroup === "" && resource === "serviceaccounts" && subresource === "token";
   const isCertificate = apiGroup === CERTIFICATES_GROUP && resource === "certificatesigningrequests";
-  if (key?.expiresAt === undefined || !(isToken || (isCertificate && subresource === ""))) return context;
+  const makes = info.verb === "create" || headerOf(request, "content-type").toLowerCase().startsWith(APPLY);
+  if (key?.expiresAt === undefined || !makes || !(isToken || (isCertificate && subresource === ""))) return context;
   const remaining = Math.floor((key.expiresAt - context.receivedAt) / 1000);
   if (remaining < MIN_SECONDS) throw refusal(info, SHORT_LIFE);
   const { body, passedOn } = await readBody(request);

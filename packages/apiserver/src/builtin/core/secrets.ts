@@ -38,13 +38,16 @@ const secretFields = s
 export type Secret = KindOf<typeof secretFields>;
 
 const OPAQUE = "Opaque";
+const TOKEN_ENDS = "the token in this Secret ends with the credential that asks for it";
 
 const strategy: Strategy<Secret> = {
   allowUnconditionalUpdate: true,
   async prepareForCreate(secret, context) {
     const normalized = normalize(secret);
     await authorizeTokenSecret(normalized, undefined, context);
-    return withLineage(normalized, normalized.type === SECRET_TOKEN_TYPE ? lineageOf(context) : undefined);
+    const lineage = normalized.type === SECRET_TOKEN_TYPE ? lineageOf(context) : undefined;
+    if (lineage !== undefined) context.warnings.add(TOKEN_ENDS);
+    return withLineage(normalized, lineage);
   },
   async prepareForUpdate(secret, old, context) {
     const normalized = normalize(secret);
