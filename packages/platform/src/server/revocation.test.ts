@@ -32,9 +32,11 @@ describe("security book 3, 15: what a key has open is cut when the key is disabl
       body: { metadata: { generateName: "cut-" }, spec: {} },
     });
     const { name } = body.metadata;
+    const tag = name.slice(-5);
+    // A stream counts as open here once something has come.
+    await write(`first-${tag}`);
     const stream = await platform.open({ path: `${path}?watch=1`, key: body.spec.key });
     expect(stream.status).toBe(200);
-    const tag = name.slice(-5);
     await write(`before-${tag}`);
     while (!stream.text().includes(`before-${tag}`)) await new Promise((resolve) => setImmediate(resolve));
 
