@@ -126,7 +126,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       return isFound ? undefined : keys.whenRead();
     },
     isChosenValue(text) {
-      if (!keys.isRead) return /^[^/.]*\d[^/.]*$/.test(text);
+      if (!keys.isRead) return !/[/.]/.test(text) && /\d/.test(text);
       return keys.hasDigests && secrets.digestsOf(text).some((digest) => keys.byDigest(digest) !== undefined);
     },
     byId: (id) => keys.byId(id),
