@@ -156,7 +156,8 @@ test("S-18 keeps main resource and status apart", async () => {
   });
   const entry = json.metadata.managedFields.find(({ manager }: { manager: string }) => manager === "st");
   expect(entry).toMatchObject({ subresource: "status", fieldsV1: { "f:status": {} } });
-  // Labels are dropped, and owned all the same: only the spec is what upstream takes out.
+  // Labels are dropped, and owned all the same: upstream resets the spec alone. No recorded apply of a status has labels, so that its source
+  // decides: apiextensions-apiserver/pkg/registry/customresource/status_strategy.go (GetResetFields).
   expect(entry.fieldsV1["f:metadata"]).toEqual({ "f:labels": { "f:a": {} } });
   expect(entry.fieldsV1).not.toHaveProperty("f:spec");
 });

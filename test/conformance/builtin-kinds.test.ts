@@ -141,6 +141,42 @@ test("an immutable ConfigMap refuses an apply as it refuses any other change", a
   expect((await apply({ data: { a: "1" } })).status).toBe(200);
 });
 
+test.each([
+  ["configmaps", "ConfigMap", { data: { a: "1" } }, { data: { a: "2" } }],
+  ["secrets", "Secret", { data: { a: "MQ==" } }, { data: { a: "Mg==" } }],
+])("of immutable %s only the metadata changes, whichever way", async (plural, kind, fields, others) => {
+  const path = `${CORE}/${plural}/fixed-${plural}`;
+  const object = await made(`${CORE}/${plural}`, `fixed-${plural}`, { immutable: true, ...fields });
+  const why = "Forbidden: field is immutable when `immutable` is set";
+  const ways = [
+    (change: object) => api.put(path, { ...object, ...change }),
+    (change: object) => api.patch(path, MERGE_PATCH, change),
+    (change: object) => api.patch(path, STRATEGIC, change),
+    (change: object) =>
+      api.patch(
+        path,
+        JSON_PATCH,
+        Object.entries(change).map(([name, value]) => ({ op: "add", path: `/${name}`, value })),
+      ),
+    (change: object) =>
+      api.patch(`${path}?fieldManager=x&force=true`, APPLY_PATCH, {
+        apiVersion: "v1",
+        kind,
+        metadata: { name: `fixed-${plural}` },
+        ...change,
+      }),
+  ];
+  for (const change of ways) {
+    const refused = (member: string) => [422, `${kind} "fixed-${plural}" is invalid: ${member}: ${why}`];
+    expect(refusal(await change(others))).toEqual(refused("data"));
+    expect(refusal(await change({ immutable: false }))).toEqual(refused("immutable"));
+    const { status, json } = await change({ metadata: { ...object.metadata, labels: { a: "b" } } });
+    // An apply may bring neither managed fields nor metadata of the server's.
+    expect([status, json.data]).toEqual(status === 400 ? [400, undefined] : [200, fields.data]);
+    object.metadata = (await api.get(path)).json.metadata;
+  }
+});
+
 test("a name that is taken was generated, as far as a prefix beside it says", async () => {
   await made(MAPS, "taken");
   const { status, json } = await api.post(MAPS, { metadata: { name: "taken", generateName: "t-" } });
