@@ -150,8 +150,8 @@ test.each([
   const why = "Forbidden: field is immutable when `immutable` is set";
   const ways = [
     (change: object) => api.put(path, { ...object, ...change }),
-    (change: object) => api.patch(path, MERGE_PATCH, change),
-    (change: object) => api.patch(path, STRATEGIC, change),
+    (change: object) => api.patch(path, MERGE_PATCH, { ...change }),
+    (change: object) => api.patch(path, STRATEGIC, { ...change }),
     (change: object) =>
       api.patch(
         path,
