@@ -21,6 +21,32 @@ describe("refusals", () => {
     expect(response.headers["retry-after"]).toBe(code === 503 ? "1" : undefined);
   });
 
+  it("lets nothing past a question that is answered with no, whatever the authorizer of paths says", async () => {
+    let served = 0;
+    const handler: Handler = async () => {
+      served++;
+      return jsonResponse(200, "{}");
+    };
+    const asked: string[] = [];
+    const { port } = await serveChain(handler, {
+      authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
+      questionOf: ({ info, user }) => ({
+        attributes: { ...info, user, verb: "use" },
+        authorizer: {
+          authorize({ verb, name }) {
+            asked.push(`${verb} ${name}`);
+            return { verdict: name === "open" ? "allow" : "no-opinion", reason: "closed" };
+          },
+        },
+      }),
+      withRefusals: (next) => (context) => next(context).catch(() => jsonResponse(403, '"in another form"')),
+    });
+    const refused = await http1({ port, path: `${PODS}/x`, headers: as("alice") });
+    expect([refused.status, refused.body, served]).toEqual([403, '"in another form"', 0]);
+    expect((await http1({ port, path: `${PODS}/open`, headers: as("alice") })).status).toBe(200);
+    expect([asked, served]).toEqual([["use x", "use open"], 1]);
+  });
+
   it("tells nothing about an unforeseen failure, logs it, and goes on", async () => {
     const lines: string[] = [];
     const logger = createLogger({ destination: { write: (line) => lines.push(line) } });

@@ -26,7 +26,7 @@ import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
 import { type AuditedAs, withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
-import { withAuthorization } from "./with-authorization.ts";
+import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
 import { withErrors } from "./with-errors.ts";
 import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
@@ -45,6 +45,10 @@ export type HandlerChainDeps = {
   readonly metrics: ServerMetrics;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  /** What is asked about requests whose paths alone do not tell. Default: what they ask for, of `authorizer`. */
+  readonly questionOf?: QuestionOf;
+  /** Gives refusals of authorization and of what is behind it another form, where clients need one. Default: none. */
+  readonly withRefusals?: Filter;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
   /** As what requests are recorded. Default: as their paths say. */
@@ -82,6 +86,7 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
     shares: options.shares ?? createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler }),
     bodyBytes: DEFAULT_LIMITS.bodyBytes,
     rateLimits: {},
+    withRefusals: (handler: Handler) => handler,
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
     isLongRunning,
     openRequests: options.openRequests ?? new OpenRequests({ clock, scheduler }),
@@ -110,6 +115,7 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
     (handler) => withTracing         (handler),
     (handler) => withLongRunning     (handler, deps),
     (handler) => withImpersonation   (handler, deps),
+    (handler) => deps.withRefusals   (handler),
     (handler) => withAuthorization   (handler, deps),
     (handler) => withFlowControl     (handler, deps),
   ];

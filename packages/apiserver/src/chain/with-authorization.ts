@@ -1,18 +1,26 @@
 // Lets through what the caller may do, and nothing else.
 // Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go
 
-import type { AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
+import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import { authorizeAsLongAsOpen } from "../authorization/open-requests.ts";
 import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { authorizationAttributesOf, forbiddenErrorFor } from "./authorization-attributes.ts";
-import type { Handler } from "./handler.ts";
+import type { Handler, RequestContext } from "./handler.ts";
 
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";
 
+/** What is asked about a request, in the terms in which it is refused, and of whom. */
+export type AuthorizationQuestion = { readonly attributes: AuthorizationAttributes; readonly authorizer: Authorizer };
+
+/** Throws ApiErrors for requests that ask for nothing there is. */
+export type QuestionOf = (context: RequestContext) => AuthorizationQuestion;
+
 export type WithAuthorizationDeps = {
   readonly authorizer: Authorizer;
+  /** Default: what the path asks for, and of `authorizer`. */
+  readonly questionOf?: QuestionOf | undefined;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;
 };
@@ -23,9 +31,15 @@ const RESULTS: { readonly [verdict in AuthorizationDecision["verdict"]]: Authori
   "no-opinion": "no-opinion",
 };
 
-export function withAuthorization(next: Handler, { authorizer, metrics, clock }: WithAuthorizationDeps): Handler {
+export function withAuthorization(next: Handler, deps: WithAuthorizationDeps): Handler {
+  const { metrics, clock } = deps;
+  const byPath: QuestionOf = (context) => ({
+    attributes: authorizationAttributesOf(context),
+    authorizer: deps.authorizer,
+  });
+  const { questionOf = byPath } = deps;
   return async (context) => {
-    const attributes = authorizationAttributesOf(context);
+    const { attributes, authorizer } = questionOf(context);
     const startedAt = clock.elapsed();
     let result: AuthorizationResult = "error";
     let decision: AuthorizationDecision;

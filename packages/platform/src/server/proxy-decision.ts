@@ -1,49 +1,66 @@
-// What the decision point is asked about a request through the proxy, and what the caller is told who may not send it.
+// What the decision point is asked about a request through the proxy, and the terms in which it is refused.
 
-import type { Authorizer, OuterAuthorizer } from "@postern/apiserver/authorization/authorizer";
-import { forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
+import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type {
+  AuthorizationAttributes,
+  AuthorizationDecision,
+  OuterAuthorizer,
+} from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
 import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { instanceAt } from "../authorization/inside-groups.ts";
-import { type ProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
+import { type ProxyPath, parseProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
+import type { ProxyRequest } from "../authorization/request-target.ts";
 import { makersBehind } from "./makers-behind.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
 /**
- * Throws ApiError 403, and notes what is allowed as a use of the key. Identities of the cluster itself are for its own RBAC to decide about;
- * where they go back to an access key, the key has to be allowed what they ask, too.
+ * What the chain asks about every request through the proxy, before anything behind it sees the request. What is allowed is noted as a use
+ * of the key. Identities of the cluster itself are for its own RBAC to decide about; where they go back to an access key, the key has to be
+ * allowed what they ask, too.
  */
-export function assertAllowed(context: RequestContext, path: ProxyPath, core: PlatformCore): void {
+export function createProxyQuestion(core: PlatformCore): QuestionOf {
   const { authorizer, names, usage } = core;
-  if (isInsideIdentity(context)) {
-    assertMakersAllowed(context, path, core);
-    return;
-  }
-  const { request, user, credential, audit } = context;
-  const proxied = proxyRequest(path, request.method, request.query);
-  const decidedAt = authorizer.rights.version;
-  const decide = () => authorizer.decide(proxied, { user, credential });
-  const decision = decide();
-  for (const [key, value] of Object.entries(decision.annotations)) audit.annotate(key, value);
-  if (decision.verdict !== "allow")
-    throw forbiddenErrorFor({ ...useOf(path, names), user, credential }, decision.reason);
-  usage.note(proxied, { user, credential });
-  context.open?.keep({ rights: authorizer.rights, decidedAt, holds: () => decide().verdict === "allow" });
+  return (context) => {
+    const { request, user, credential, audit } = context;
+    const path = parseProxyPath(request.path);
+    if (path === undefined) throw resourceNotFoundError();
+    const attributes = { ...useOf(path, names), user, credential };
+    const proxied = proxyRequest(path, request.method, request.query);
+    if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, core);
+    let isFirst = true;
+    const authorize = () => {
+      const decision = authorizer.decide(proxied, { user, credential });
+      // Asked again for as long as the request lasts, which is no other use, and not written to the audit log.
+      if (isFirst) {
+        for (const [key, value] of Object.entries(decision.annotations)) audit.annotate(key, value);
+        if (decision.verdict === "allow") usage.note(proxied, { user, credential });
+      }
+      isFirst = false;
+      return decision;
+    };
+    return { attributes, authorizer: { rights: authorizer.rights, authorize } };
+  };
 }
 
 /** Whoever may not come in any more does not come in with what they made before. */
-function assertMakersAllowed(context: RequestContext, path: ProxyPath, core: PlatformCore): void {
-  const { authorizer, names } = core;
-  const { request } = context;
-  const proxied = proxyRequest(path, request.method, request.query);
-  const decidedAt = authorizer.rights.version;
-  const refused = () =>
+function questionAboutMakers(
+  context: RequestContext,
+  proxied: ProxyRequest,
+  attributes: AuthorizationAttributes,
+  core: PlatformCore,
+): AuthorizationQuestion {
+  const { authorizer } = core;
+  const findRefused = () =>
     makersBehind(context, core).find((maker) => authorizer.decide(proxied, maker).verdict !== "allow");
-  const maker = refused();
-  if (maker !== undefined)
-    throw forbiddenErrorFor({ ...useOf(path, names), ...maker }, "whoever made this credential may not do so any more");
-  context.open?.keep({ rights: authorizer.rights, decidedAt, holds: () => refused() === undefined });
+  const authorize = (): AuthorizationDecision =>
+    findRefused() === undefined
+      ? { verdict: "allow", reason: "" }
+      : { verdict: "deny", reason: "whoever made this credential may not do so any more" };
+  // The refusal names the maker.
+  return { attributes: { ...attributes, ...findRefused() }, authorizer: { rights: authorizer.rights, authorize } };
 }
 
 /** Holds what a request does inside to what its key opens there: what is done is asked about, and by whom is known here. */
@@ -55,17 +72,6 @@ export function createOuterAuthorizer(
   return {
     authorize: (inner) => authorizer.decide({ ...destination, inner }, { user, credential }),
     narrowRules: narrowRulesBehind(sources, { user, credential }, destination),
-  };
-}
-
-/** The route itself decides by what is asked behind the proxy. Acting as somebody else is decided here, as in the management API. */
-export function createProxyAuthorizer({ authorizer }: Pick<PlatformCore, "authorizer">): Authorizer {
-  return {
-    rights: authorizer.rights,
-    authorize(attributes) {
-      if (attributes.verb !== "impersonate") return { verdict: "allow", reason: "" };
-      return authorizer.authorize(attributes);
-    },
   };
 }
 

@@ -1,4 +1,5 @@
-// Answers what is sent through the platform to a cluster, virtual cluster or space: decides, finds the backend, hands over.
+// Answers what is sent through the platform to a cluster, virtual cluster or space, once the chain has authorized it: finds the backend and
+// hands over.
 
 import {
   badRequestError,
@@ -25,7 +26,7 @@ import { asOfNow, makersBehind } from "./makers-behind.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
-import { assertAllowed, createOuterAuthorizer } from "./proxy-decision.ts";
+import { createOuterAuthorizer } from "./proxy-decision.ts";
 import { below, type FoundInstance, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 export function createProxyRoute(
@@ -35,7 +36,6 @@ export function createProxyRoute(
   return async (context) => {
     const path = parseProxyPath(context.request.path);
     if (path === undefined) throw resourceNotFoundError();
-    assertAllowed(context, path, core);
     const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
     const { destination } = path;
     const inner = {

@@ -30,7 +30,7 @@ import {
   createProxyServiceAccountAuthenticator,
   isInsideIdentity,
 } from "./proxy-authenticators.ts";
-import { createProxyAuthorizer } from "./proxy-decision.ts";
+import { createProxyQuestion } from "./proxy-decision.ts";
 import { createProxyRoute, isLongRunningProxy } from "./proxy-route.ts";
 import { failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
 import { createUrgentCheck } from "./urgent-requests.ts";
@@ -97,10 +97,13 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       }),
       replicas,
     ),
-    proxy: createHandlerChain(withDiscoveryRefusals(createProxyRoute(core, surface)), {
+    proxy: createHandlerChain(createProxyRoute(core, surface), {
       ...chain,
       authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
-      authorizer: createProxyAuthorizer(core),
+      // As the management API decides it: who may act as whom.
+      authorizer: core.authorizer,
+      questionOf: createProxyQuestion(core),
+      withRefusals: withDiscoveryRefusals,
       auditedAs: proxiedRequest,
       isLongRunning: isLongRunningProxy,
       leavesImpersonation: isInsideIdentity,
