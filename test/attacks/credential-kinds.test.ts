@@ -12,6 +12,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // Data, and what is written about objects.
     "configmaps",
     "events",
+    // Always an empty list.
+    "services",
     "events.k8s.io/events",
     "coordination.k8s.io/leases",
     "namespaces",
