@@ -1,7 +1,7 @@
 // Field selectors: `metadata.name=x,spec.user!=y`, with backslash escapes in values.
 // Source: k8s.io/apimachinery/pkg/fields/selector.go
 
-import { SelectorError } from "./label-requirement.ts";
+import { checkSelectorLength, SelectorError } from "./label-requirement.ts";
 
 export type FieldRequirement = {
   readonly field: string;
@@ -30,6 +30,7 @@ const OPERATORS = ["!=", "==", "="] as const;
  * @throws SelectorError with upstream's wording
  */
 export function parseFieldSelector(text: string): ParsedFieldSelector {
+  checkSelectorLength(text);
   const requirements = splitTerms(text)
     .sort()
     .filter((term) => term !== "")
@@ -41,18 +42,34 @@ export function parseFieldSelector(text: string): ParsedFieldSelector {
 
 /** A selector in which all the given requirements must hold. */
 export function compileFieldSelector(requirements: readonly FieldRequirement[]): ParsedFieldSelector {
+  const tests = testsByField(requirements);
   return {
     requirements,
     empty: requirements.length === 0,
     text: requirements.map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`).join(","),
     matches(object, getField) {
-      for (const { field, operator, value } of requirements) {
-        if ((getField(object, field) === value) !== (operator === "=")) return false;
+      for (const [field, { equal, unequal }] of tests) {
+        const value = getField(object, field);
+        if ((equal !== undefined && value !== equal) || unequal.has(value)) return false;
       }
       return true;
     },
     requiresExactMatch: (name) => requirements.find(({ field, operator }) => field === name && operator === "=")?.value,
   };
+}
+
+/** One test for each field, however often the selector names it: an object is looked at once for each field, not for each requirement. */
+function testsByField(requirements: readonly FieldRequirement[]) {
+  const tests = new Map<string, { equal: string | undefined; readonly unequal: Set<string> }>();
+  for (const { field, operator, value } of requirements) {
+    const test = tests.get(field) ?? { equal: undefined, unequal: new Set<string>() };
+    tests.set(field, test);
+    if (operator === "!=") test.unequal.add(value);
+    else if (test.equal === undefined) test.equal = value;
+    // No value is two values.
+    else if (test.equal !== value) test.unequal.add(test.equal);
+  }
+  return tests;
 }
 
 /** Writes a value so that it survives inside a selector. */

@@ -133,30 +133,83 @@ export function formatLabelRequirement({ key, operator, values }: LabelRequireme
   }
 }
 
-/** The requirement as a test on labels, with all that can be worked out beforehand done once. */
-export function compileLabelRequirement({ key, operator, values }: LabelRequirement): (labels: Labels) => boolean {
-  const first = values[0] ?? "";
-  const set = new Set(values);
-  const bound = parseInt64(first) ?? 0n;
-  switch (operator) {
-    case "=":
-    case "==":
-      return (labels) => Object.hasOwn(labels, key) && labels[key] === first;
-    case "!=":
-      return (labels) => !Object.hasOwn(labels, key) || labels[key] !== first;
-    case "in":
-      return (labels) => Object.hasOwn(labels, key) && set.has(labels[key] ?? "");
-    case "notin":
-      return (labels) => !Object.hasOwn(labels, key) || !set.has(labels[key] ?? "");
-    case "exists":
-      return (labels) => Object.hasOwn(labels, key);
-    case "!":
-      return (labels) => !Object.hasOwn(labels, key);
-    case "gt":
-    case "lt":
-      return (labels) => {
-        const value = Object.hasOwn(labels, key) ? parseInt64(labels[key] ?? "") : undefined;
-        return value !== undefined && (operator === "gt" ? value > bound : value < bound);
-      };
+/** Twice the largest that tools send; one of a mebibyte, as a URL may be, takes half a second to read. */
+const MAX_SELECTOR_LENGTH = 128 * 1024;
+
+/** @throws SelectorError for a text that takes too long to read */
+export function checkSelectorLength({ length }: string): void {
+  if (length > MAX_SELECTOR_LENGTH)
+    throw new SelectorError(`the selector has ${length} characters, at most ${MAX_SELECTOR_LENGTH} are read`);
+}
+
+/** Fewer are tried one by one. More are looked up by the labels of an object, which are few. */
+const FEW = 16;
+
+/**
+ * The requirements as one test on labels, with all that can be worked out beforehand done once: each key is looked at once, however often it
+ * is named, so that a long selector costs an object no more than its labels.
+ */
+export function compileLabelRequirements(requirements: readonly LabelRequirement[]): (labels: Labels) => boolean {
+  const tests = new Map<string, KeyTest>();
+  for (const requirement of requirements) {
+    const test = tests.get(requirement.key) ?? new KeyTest();
+    tests.set(requirement.key, test);
+    test.add(requirement);
+  }
+  const isMet = (labels: Labels, key: string, test: KeyTest): boolean =>
+    Object.hasOwn(labels, key) ? test.allows(labels[key] ?? "") : !test.isRequired;
+  if (tests.size <= FEW) {
+    return (labels) => {
+      for (const [key, test] of tests) if (!isMet(labels, key, test)) return false;
+      return true;
+    };
+  }
+  const required = [...tests].filter(([, { isRequired }]) => isRequired).map(([key]) => key);
+  return (labels) => {
+    for (const key of required) if (!Object.hasOwn(labels, key)) return false;
+    for (const key in labels) {
+      const test = tests.get(key);
+      if (test !== undefined && !isMet(labels, key, test)) return false;
+    }
+    return true;
+  };
+}
+
+/** What all requirements of one key ask of it. */
+class KeyTest {
+  isRequired = false;
+  #isForbidden = false;
+  /** Undefined: every value. */
+  #allowed: Set<string> | undefined;
+  readonly #denied = new Set<string>();
+  #above: bigint | undefined;
+  #below: bigint | undefined;
+
+  add({ operator, values }: LabelRequirement): void {
+    if (operator === "!") this.#isForbidden = true;
+    else if (operator === "!=" || operator === "notin") for (const value of values) this.#denied.add(value);
+    else {
+      this.isRequired = true;
+      if (operator === "gt") this.#above = greatest(this.#above, boundOf(values));
+      else if (operator === "lt") this.#below = least(this.#below, boundOf(values));
+      else if (operator !== "exists") this.#allowOnly(values);
+    }
+  }
+
+  allows(value: string): boolean {
+    if (this.#isForbidden || this.#denied.has(value) || this.#allowed?.has(value) === false) return false;
+    if (this.#above === undefined && this.#below === undefined) return true;
+    const number = parseInt64(value);
+    if (number === undefined) return false;
+    return (this.#above === undefined || number > this.#above) && (this.#below === undefined || number < this.#below);
+  }
+
+  #allowOnly(values: readonly string[]): void {
+    const before = this.#allowed;
+    this.#allowed = new Set(before === undefined ? values : values.filter((value) => before.has(value)));
   }
 }
+
+const boundOf = ([first = ""]: readonly string[]): bigint => parseInt64(first) ?? 0n;
+const greatest = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b > a ? b : a);
+const least = (a: bigint | undefined, b: bigint): bigint => (a === undefined || b < a ? b : a);

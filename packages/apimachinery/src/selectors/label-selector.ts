@@ -6,7 +6,8 @@ import { type LabelToken, type LabelTokenKind, lexLabelSelector } from "./label-
 import {
   binaryOperatorList,
   checkLabelKey,
-  compileLabelRequirement,
+  checkSelectorLength,
+  compileLabelRequirements,
   formatLabelRequirement,
   type LabelOperator,
   type LabelRequirement,
@@ -55,21 +56,19 @@ export const matchNothing: ParsedLabelSelector = {
  * @throws SelectorError with upstream's wording
  */
 export function parseLabelSelector(text: string): ParsedLabelSelector {
+  checkSelectorLength(text);
   return compileLabelSelector(parseRequirements(lexLabelSelector(text)));
 }
 
 /** A selector in which all the given requirements must hold. */
 export function compileLabelSelector(requirements: readonly LabelRequirement[]): ParsedLabelSelector {
   const sorted = [...requirements].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
-  const tests = sorted.map(compileLabelRequirement);
+  const matches = compileLabelRequirements(sorted);
   return {
     requirements: sorted,
     empty: sorted.length === 0,
     text: sorted.map(formatLabelRequirement).join(","),
-    matches(labels) {
-      for (const test of tests) if (!test(labels ?? NO_LABELS)) return false;
-      return true;
-    },
+    matches: (labels) => matches(labels ?? NO_LABELS),
   };
 }
 

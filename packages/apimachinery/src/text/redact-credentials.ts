@@ -14,7 +14,10 @@ const HANDLE_IN_HEXADECIMAL = /5f(?:3[2-7]|6[1-9a-f]|7[0-9a]){10}5f/;
 
 /** Other texts, which are nearly all, cost a look each. */
 const mayHoldCredential = (text: string): boolean =>
-  HANDLE.test(text) || text.includes("eyJ") || text.includes("PRIVATE KEY") || HANDLE_IN_HEXADECIMAL.test(text);
+  (text.includes("_") && HANDLE.test(text)) ||
+  text.includes("eyJ") ||
+  text.includes("PRIVATE KEY") ||
+  (text.includes("5f") && HANDLE_IN_HEXADECIMAL.test(text));
 
 /** The text with `<redacted>` in place of what is secret in access keys, tokens and private keys, known by their form. */
 export function redactCredentials(text: string): string {
@@ -27,6 +30,9 @@ export function redactCredentials(text: string): string {
     .replaceAll(PRIVATE_KEY, `$1${REDACTED}`)
     .replaceAll(KEY_IN_HEXADECIMAL, `$1${REDACTED}`);
 }
+
+/** Whether anything of the text is one of those. */
+export const holdsCredential = (text: string): boolean => redactCredentials(text) !== text;
 
 const WEB_TOKEN_PREFIX = "eyJ";
 const MIN_PART = 8;
