@@ -1,18 +1,12 @@
 // The way to etcd: one long-lived connection to one endpoint at a time, deadlines, and the move to the next endpoint after a failure.
 
-import { ChannelCredentials, Client, type ClientDuplexStream, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { closedError, hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
-import { type EtcdMethod, type EtcdMethods, loadEtcdMethods } from "./etcd-methods.ts";
+import { type EtcdMethods, loadEtcdMethods } from "./etcd-methods.ts";
 import type { Scheduler } from "./etcd-timers.ts";
+import { GrpcChannel, type GrpcMethod, type GrpcTls } from "./grpc-channel.ts";
 
-/** PEM texts. */
-export type EtcdTls = {
-  /** Whom to trust; the authorities that Node brings when absent. */
-  readonly ca?: Uint8Array;
-  /** This server's certificate and key, where etcd wants clients to have one. */
-  readonly cert?: Uint8Array;
-  readonly key?: Uint8Array;
-};
+/** PEM texts: whom to trust, and this server's certificate and key, where etcd wants clients to have one. */
+export type EtcdTls = GrpcTls;
 
 export type EtcdConnectionOptions = {
   /** Each `host:port`. */
@@ -29,17 +23,14 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** One endpoint and its connection. */
-export type EtcdEndpoint = { readonly address: string; readonly client: Client };
-
-/** A repeatable call gives an endpoint so much of its time before it asks the next one. */
+/** A repeatable call gives an endpoint so much of its time before it asks the next one, and any call so much for a connection. */
 const SHARE_OF_ONE_ENDPOINT = 0.4;
 const FIRST_RETRY_MS = 20;
 const LAST_RETRY_MS = 500;
 
 export class EtcdConnection implements Disposable {
   readonly methods: EtcdMethods = loadEtcdMethods();
-  #endpoints: readonly EtcdEndpoint[];
+  #endpoints: readonly GrpcChannel[];
   readonly #timeoutMs: number;
   readonly #scheduler: Scheduler;
   readonly #closing = new AbortController();
@@ -49,7 +40,7 @@ export class EtcdConnection implements Disposable {
     if (endpoints.length === 0) throw new RangeError("no endpoint of etcd is given");
     this.#timeoutMs = requestTimeoutMs;
     this.#scheduler = scheduler;
-    this.#endpoints = endpoints.map((address) => ({ address, client: createClient(address, tls) }));
+    this.#endpoints = endpoints.map((address) => openChannel(address, tls));
   }
 
   get closed(): boolean {
@@ -57,7 +48,7 @@ export class EtcdConnection implements Disposable {
   }
 
   /** The endpoint that calls go to now. */
-  get endpoint(): EtcdEndpoint {
+  get endpoint(): GrpcChannel {
     const endpoint = this.#endpoints[this.#current];
     // There is at least one, and #current is always one of them.
     if (endpoint === undefined) throw new RangeError("no endpoint of etcd is given");
@@ -69,21 +60,21 @@ export class EtcdConnection implements Disposable {
    * finish. Rejects where no endpoint answers, or the certificates are none: then nothing has changed.
    */
   async setTls(tls: EtcdTls): Promise<void> {
-    const next = this.#endpoints.map(({ address }) => ({ address, client: createClient(address, tls) }));
-    const answers = next.map((endpoint) => this.callOn(endpoint, this.methods.status, {}, this.#timeoutMs));
+    const next = this.#endpoints.map(({ address }) => openChannel(address, tls));
+    const answers = next.map((endpoint) => endpoint.call(this.methods.status, {}, this.#timeoutMs));
     try {
       await Promise.any(answers);
     } catch (error) {
-      for (const { client } of next) client.close();
+      for (const channel of next) channel[Symbol.dispose]();
       throw error instanceof AggregateError ? error.errors[0] : error;
     }
     await Promise.allSettled(answers);
     const old = this.#endpoints;
     const close = (): void => {
-      for (const { client } of old) client.close();
+      for (const channel of old) channel[Symbol.dispose]();
     };
     if (this.closed) {
-      for (const { client } of next) client.close();
+      for (const channel of next) channel[Symbol.dispose]();
       return;
     }
     this.#endpoints = next;
@@ -98,13 +89,13 @@ export class EtcdConnection implements Disposable {
   }
 
   /** Calls go to the next endpoint from now on, unless they already do. */
-  leave(endpoint: EtcdEndpoint): void {
+  leave(endpoint: GrpcChannel): void {
     if (this.endpoint === endpoint) this.#current = (this.#current + 1) % this.#endpoints.length;
   }
 
   /** Rejects with gRPC's error of the last try, the reason of the signal, or StorageUnavailableError once closed. */
   async call<Request, Response>(
-    method: EtcdMethod<Request, Response>,
+    method: GrpcMethod<Request, Response>,
     request: Request,
     { repeatable, signal }: CallOptions,
   ): Promise<Response> {
@@ -115,9 +106,10 @@ export class EtcdConnection implements Disposable {
       if (this.closed) throw closedError();
       const { endpoint } = this;
       const left = deadline - performance.now();
-      const limit = repeatable && this.#endpoints.length > 1 ? this.#timeoutMs * SHARE_OF_ONE_ENDPOINT : left;
+      const share = this.#endpoints.length > 1 ? this.#timeoutMs * SHARE_OF_ONE_ENDPOINT : left;
+      const timeoutMs = Math.min(left, repeatable ? share : left);
       try {
-        return await this.callOn(endpoint, method, request, Math.min(left, limit), signal);
+        return await endpoint.call(method, request, timeoutMs, { signal, connectMs: share });
       } catch (error) {
         if (this.closed) throw closedError();
         if (!isTransient(error)) throw error;
@@ -130,44 +122,10 @@ export class EtcdConnection implements Disposable {
     }
   }
 
-  /** One try, on one endpoint. */
-  callOn<Request, Response>(
-    { client }: EtcdEndpoint,
-    method: EtcdMethod<Request, Response>,
-    request: Request,
-    timeoutMs: number,
-    signal?: AbortSignal,
-  ): Promise<Response> {
-    return new Promise((resolve, reject) => {
-      const abort = () => {
-        call.cancel();
-        reject(signal?.reason);
-      };
-      const settle = (error: ServiceError | null, response: Response | undefined) => {
-        signal?.removeEventListener("abort", abort);
-        if (error !== null || response === undefined) reject(error ?? closedError());
-        else resolve(response);
-      };
-      // gRPC wants a time of day, and makes a timer of it at once.
-      const options = { deadline: Date.now() + timeoutMs };
-      const { path, serialize, deserialize } = method;
-      const call = client.makeUnaryRequest(path, serialize, deserialize, request, requireLeader(), options, settle);
-      signal?.addEventListener("abort", abort);
-    });
-  }
-
-  /** A stream in both directions, on one endpoint. */
-  stream<Request, Response>(
-    { client }: EtcdEndpoint,
-    { path, serialize, deserialize }: EtcdMethod<Request, Response>,
-  ): ClientDuplexStream<Request, Response> {
-    return client.makeBidiStreamRequest(path, serialize, deserialize, requireLeader());
-  }
-
   /** Calls and streams under way end. */
   [Symbol.dispose](): void {
     this.#closing.abort();
-    for (const { client } of this.#endpoints) client.close();
+    for (const channel of this.#endpoints) channel[Symbol.dispose]();
   }
 
   #pause(delayMs: number): Promise<void> {
@@ -193,33 +151,8 @@ export async function asStorageCall<Response>(call: Promise<Response>): Promise<
 }
 
 // A member that has lost the others refuses at once, so that the next endpoint is asked, instead of keeping the caller waiting.
-function requireLeader(): Metadata {
-  const metadata = new Metadata();
-  metadata.set("hasleader", "true");
-  return metadata;
-}
+const REQUIRE_LEADER = { hasleader: "true" };
 
-function createClient(address: string, tls: EtcdTls | undefined): Client {
-  const credentials =
-    tls === undefined
-      ? ChannelCredentials.createInsecure()
-      : ChannelCredentials.createSsl(toBuffer(tls.ca), toBuffer(tls.key), toBuffer(tls.cert));
-  return new Client(`dns:${address}`, credentials, {
-    "grpc.max_receive_message_length": -1,
-    "grpc.max_send_message_length": -1,
-    "grpc.initial_reconnect_backoff_ms": 100,
-    "grpc.max_reconnect_backoff_ms": 2_000,
-    // Not below 5 s, or etcd closes the connection (its flag --grpc-keepalive-min-time).
-    "grpc.keepalive_time_ms": 10_000,
-    "grpc.keepalive_timeout_ms": 3_000,
-    "grpc.enable_retries": 0,
-    "grpc.enable_http_proxy": 0,
-    "grpc.service_config_disable_resolution": 1,
-    // Two stores of one process have nothing in common, not even a broken connection.
-    "grpc.use_local_subchannel_pool": 1,
-  });
-}
-
-function toBuffer(bytes: Uint8Array | undefined): Buffer | null {
-  return bytes === undefined ? null : Buffer.from(bytes);
+function openChannel(address: string, tls: EtcdTls | undefined): GrpcChannel {
+  return new GrpcChannel({ address, tls, metadata: REQUIRE_LEADER });
 }

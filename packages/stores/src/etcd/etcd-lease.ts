@@ -1,10 +1,10 @@
 // A lease of etcd, kept alive until it is given up or can no longer be relied upon.
 
 import { randomInt } from "node:crypto";
-import type { ClientDuplexStream } from "@grpc/grpc-js";
 import type { EtcdConnection } from "./etcd-connection.ts";
-import type { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from "./etcd-messages.ts";
+import type { LeaseKeepAliveRequest } from "./etcd-messages.ts";
 import type { Scheduler } from "./etcd-timers.ts";
+import type { GrpcStream } from "./grpc-channel.ts";
 
 export type EtcdLeaseOptions = {
   readonly connection: EtcdConnection;
@@ -20,7 +20,7 @@ export class EtcdLease implements AsyncDisposable {
   readonly id: number;
   readonly #options: EtcdLeaseOptions;
   readonly #over = new AbortController();
-  #stream: ClientDuplexStream<LeaseKeepAliveRequest, LeaseKeepAliveResponse> | undefined;
+  #stream: GrpcStream<LeaseKeepAliveRequest> | undefined;
   #renewal: Disposable | undefined;
   #expiry: Disposable | undefined;
   #askedAt: number;
@@ -98,20 +98,21 @@ export class EtcdLease implements AsyncDisposable {
   #open(): void {
     const { connection } = this.#options;
     const askedAt = performance.now();
-    const stream = connection.stream(connection.endpoint, connection.methods.leaseKeepAlive);
+    const stream = connection.endpoint.stream(connection.methods.leaseKeepAlive, {
+      message: ({ TTL = 0 }) => {
+        stream.cancel();
+        if (this.#over.signal.aborted || this.#stream !== stream) return;
+        this.#stream = undefined;
+        // Without a TTL the lease is gone.
+        if (TTL === 0) return this.#end();
+        this.#askedAt = askedAt;
+        this.#extend(askedAt);
+      },
+      end: () => {
+        if (this.#stream === stream) this.#leaveEndpoint();
+      },
+    });
     this.#stream = stream;
-    stream.on("data", ({ TTL = 0 }: LeaseKeepAliveResponse) => {
-      stream.cancel();
-      if (this.#over.signal.aborted || this.#stream !== stream) return;
-      this.#stream = undefined;
-      // Without a TTL the lease is gone.
-      if (TTL === 0) return this.#end();
-      this.#askedAt = askedAt;
-      this.#extend(askedAt);
-    });
-    stream.on("error", () => {
-      if (this.#stream === stream) this.#leaveEndpoint();
-    });
     stream.write({ ID: this.id });
   }
 

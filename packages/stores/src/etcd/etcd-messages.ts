@@ -90,4 +90,18 @@ export type LeaseKeepAliveRequest = { readonly ID: number };
 export type LeaseKeepAliveResponse = { readonly ID?: number; readonly TTL?: number };
 
 export type StatusRequest = Record<never, never>;
-export type StatusResponse = { readonly version?: string };
+export type StatusResponse = {
+  readonly version?: string;
+  /** Bytes of the file. */
+  readonly dbSize?: number;
+  /** Bytes of it that hold something. */
+  readonly dbSizeInUse?: number;
+  /** Bytes; from etcd 3.6 on. */
+  readonly dbSizeQuota?: number;
+  /** Id of the member that leads; absent: none does. */
+  readonly leader?: number;
+  readonly errors?: readonly string[];
+};
+
+export type AlarmRequest = { readonly action: "GET" };
+export type AlarmResponse = { readonly alarms?: readonly { readonly alarm?: "NONE" | "NOSPACE" | "CORRUPT" }[] };

@@ -24,6 +24,7 @@ service Lease {
 }
 
 service Maintenance {
+  rpc Alarm(AlarmRequest) returns (AlarmResponse);
   rpc Status(StatusRequest) returns (StatusResponse);
 }
 
@@ -210,5 +211,35 @@ message StatusRequest {
 message StatusResponse {
   ResponseHeader header = 1;
   string version = 2;
+  int64 dbSize = 3;
+  uint64 leader = 4;
+  repeated string errors = 8;
+  int64 dbSizeInUse = 9;
+  int64 dbSizeQuota = 12;
+}
+
+enum AlarmType {
+  NONE = 0;
+  NOSPACE = 1;
+  CORRUPT = 2;
+}
+
+message AlarmRequest {
+  enum AlarmAction {
+    GET = 0;
+    ACTIVATE = 1;
+    DEACTIVATE = 2;
+  }
+  AlarmAction action = 1;
+}
+
+message AlarmMember {
+  uint64 memberID = 1;
+  AlarmType alarm = 2;
+}
+
+message AlarmResponse {
+  ResponseHeader header = 1;
+  repeated AlarmMember alarms = 2;
 }
 `;

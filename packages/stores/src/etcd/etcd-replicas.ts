@@ -6,6 +6,7 @@ import { EtcdLease } from "./etcd-lease.ts";
 import type { EtcdEvent } from "./etcd-messages.ts";
 import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
+import { sharedRuns } from "./shared-runs.ts";
 
 export type EtcdReplicasOptions = ReplicasOptions & {
   readonly storage: Pick<EtcdStorage, "connection" | "keys" | "followOwnKeys">;
@@ -36,6 +37,9 @@ class EtcdReplicas implements Replicas {
   readonly #waiting = new Set<() => void>();
   #lease: EtcdLease | undefined;
   #settleEntered = (): void => {};
+  /** Many who wait at the same moment ask and read together. */
+  readonly #ask: () => Promise<number>;
+  readonly #readOthers: () => Promise<ReadonlyMap<string, number>>;
   #asked = 0;
   #answering = false;
 
@@ -43,6 +47,8 @@ class EtcdReplicas implements Replicas {
     this.#options = options;
     this.#scheduler = options.scheduler ?? systemScheduler;
     this.#key = Buffer.from(options.storage.keys.replica(options.id));
+    this.#ask = sharedRuns(() => this.#put(options.storage.keys.ask, NOTHING));
+    this.#readOthers = sharedRuns(() => this.#readReplicas());
     this.entered = new Promise((resolve) => {
       this.#settleEntered = resolve;
     });
@@ -75,6 +81,7 @@ class EtcdReplicas implements Replicas {
         // Read after the write: a server that enters later loads it.
         const others = await this.#readOthers();
         if (others.size === 0) return;
+        // The revision that each of the others must have reached.
         asked ??= await this.#ask();
         const missing = [...others].filter(
           ([key, answer]) => Math.max(answer, this.#answers.get(key) ?? 0) < (asked ?? 0),
@@ -111,7 +118,7 @@ class EtcdReplicas implements Replicas {
     });
   }
 
-  async #readOthers(): Promise<ReadonlyMap<string, number>> {
+  async #readReplicas(): Promise<ReadonlyMap<string, number>> {
     const { connection, keys } = this.#options.storage;
     const { kvs = [] } = await connection.call(connection.methods.range, keys.replicas, { repeatable: true });
     const others = new Map<string, number>();
@@ -119,11 +126,6 @@ class EtcdReplicas implements Replicas {
       if (!this.#key.equals(key)) others.set(textOf(key), Number(textOf(value)));
     }
     return others;
-  }
-
-  /** The revision that each of the others must have reached. */
-  async #ask(): Promise<number> {
-    return this.#put(this.#options.storage.keys.ask, NOTHING);
   }
 
   async #put(key: Uint8Array, value: Uint8Array, lease?: number): Promise<number> {

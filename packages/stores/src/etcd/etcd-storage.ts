@@ -23,13 +23,14 @@ import { StoreVersionError } from "../store-version-error.ts";
 import { createCoalescedRead } from "./coalesced-read.ts";
 import { findCompactedRevision } from "./compacted-revision.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
-import { closedError, isCompacted, isFutureRevision, isServiceError, lastErrorIn } from "./etcd-errors.ts";
+import { closedError, isCompacted, isFutureRevision } from "./etcd-errors.ts";
 import { toEntries, toEntry } from "./etcd-events.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
 import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
 import { assertInstalledOrAlone, EtcdPlaceError, findNeighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
+import { GrpcError } from "./grpc-error.ts";
 import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
 
 export type EtcdCompaction = "always" | "never" | "unless-shared";
@@ -118,12 +119,9 @@ async function tick(connection: EtcdConnection, { tick: key }: EtcdKeys): Promis
 const CERTIFICATE_ALERT = /SSL alert number (?:4[2-68]|116)\b/;
 
 function openError(endpoints: readonly string[], error: unknown): StorageUnavailableError {
-  const reason = error instanceof StorageUnavailableError && isServiceError(error.cause) ? error.cause : error;
-  const found = isServiceError(reason)
-    ? lastErrorIn(reason)
-    : reason instanceof Error
-      ? reason.message
-      : String(reason);
+  const reason = error instanceof StorageUnavailableError && error.cause instanceof GrpcError ? error.cause : error;
+  const found =
+    reason instanceof GrpcError ? reason.details : reason instanceof Error ? reason.message : String(reason);
   const details = CERTIFICATE_ALERT.test(found)
     ? "it refuses the client certificate, or wants one and got none"
     : found;

@@ -1,12 +1,13 @@
 // One watch of etcd on one endpoint: from a revision on, until it is lost or disposed.
 
-import type { ClientDuplexStream } from "@grpc/grpc-js";
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import type { EtcdConnection, EtcdEndpoint } from "./etcd-connection.ts";
+import type { EtcdConnection } from "./etcd-connection.ts";
 import { toStorageError } from "./etcd-errors.ts";
 import type { KeyRange } from "./etcd-keys.ts";
 import type { WatchRequest, WatchResponse } from "./etcd-messages.ts";
+import type { GrpcChannel, GrpcStream } from "./grpc-channel.ts";
+import { grpcStatus } from "./grpc-error.ts";
 
 export const FROM_NOW = 0;
 
@@ -21,27 +22,31 @@ export type WatchStreamOptions = {
 };
 
 export class EtcdWatchStream implements Disposable {
-  readonly endpoint: EtcdEndpoint;
-  readonly #stream: ClientDuplexStream<WatchRequest, WatchResponse>;
+  readonly endpoint: GrpcChannel;
+  readonly #stream: GrpcStream<WatchRequest>;
   #over = false;
 
   constructor(connection: EtcdConnection, { range, startRevision, receive, lost }: WatchStreamOptions) {
     this.endpoint = connection.endpoint;
-    const stream = connection.stream(this.endpoint, connection.methods.watch);
-    this.#stream = stream;
     const end = (error: Error) => {
       if (this.#over) return;
       this[Symbol.dispose]();
       lost(error);
     };
-    stream.on("data", (response: WatchResponse) => {
-      if (this.#over) return;
-      if (response.canceled === true) end(cancelError(response, startRevision));
-      else receive(response);
+    this.#stream = this.endpoint.stream(connection.methods.watch, {
+      message: (response) => {
+        if (this.#over) return;
+        if (response.canceled === true) end(cancelError(response, startRevision));
+        else receive(response);
+      },
+      end: (error) =>
+        end(
+          error.code === grpcStatus.ok
+            ? new StorageUnavailableError("etcd has ended the watch")
+            : toStorageError(error),
+        ),
     });
-    stream.on("error", (error) => end(toStorageError(error)));
-    stream.on("end", () => end(new StorageUnavailableError("etcd has ended the watch")));
-    stream.write({ create_request: { ...range, start_revision: startRevision, prev_kv: true } });
+    this.#stream.write({ create_request: { ...range, start_revision: startRevision, prev_kv: true } });
   }
 
   /** Asks for a response without events. */

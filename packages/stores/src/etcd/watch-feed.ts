@@ -217,8 +217,8 @@ export class WatchFeed implements Disposable {
     const stream = this.#stream;
     if (stream === undefined) return;
     const { connection } = this.#options;
-    const { version = "" } = await connection
-      .callOn(stream.endpoint, connection.methods.status, {}, HEARTBEAT_MS)
+    const { version = "" } = await stream.endpoint
+      .call(connection.methods.status, {}, HEARTBEAT_MS)
       .catch(() => ({ version: "" }));
     if (stream === this.#stream) this.#orderedProgress = hasOrderedProgress(version);
   }

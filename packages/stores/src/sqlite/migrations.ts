@@ -39,6 +39,9 @@ const MIGRATIONS: readonly string[] = [
    INSERT INTO integrity VALUES (1, 0, '');`,
 ];
 
+/** The schema version that this release writes. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
 /** Throws StoreVersionError for a database of a newer release, StoreCorruptError where a step lost something; then nothing is changed. */
 export function migrate(path: string, database: SqliteDatabase): void {
   const found = knownVersion(path, database);

@@ -18,12 +18,14 @@ export interface SqliteDatabase {
   close(): void;
 }
 
-type SqliteModule = { readonly DatabaseSync: new (path: string) => SqliteDatabase };
+type SqliteModule = {
+  readonly DatabaseSync: new (path: string, options?: { readonly readOnly: boolean }) => SqliteDatabase;
+};
 
 /** Throws an error that has SQLite's result code in `errcode`. */
-export function openDatabase(path: string): SqliteDatabase {
+export function openDatabase(path: string, options = { readOnly: false }): SqliteDatabase {
   const { DatabaseSync } = loadDriver();
-  return new DatabaseSync(path);
+  return new DatabaseSync(path, options);
 }
 
 function loadDriver(): SqliteModule {

@@ -1,6 +1,7 @@
 // The thread that owns the database: takes messages as they come, also in the middle of its work, so that commits gather writes.
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { examineFile } from "./examine-sqlite.ts";
 import { IntegrityCheck } from "./integrity-check.ts";
 import { RevisionTable } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
@@ -20,6 +21,11 @@ function serve(port: NonNullable<typeof parentPort>): void {
   const send = (message: FromWorker) => {
     port.postMessage(message, "bytes" in message ? [message.bytes] : []);
   };
+  if (options.examines === true) {
+    send({ type: "examined", examination: examineFile(options.path) });
+    port.close();
+    return;
+  }
   let session: StoreSession;
   try {
     const { database, isUnchecked } = openStoreDatabase(options.path, options.maxQuickCheckBytes);

@@ -221,6 +221,7 @@ export class StoreClient {
         break;
       case "opened":
       case "openFailed":
+      case "examined":
         break;
       default:
         this.#pendingReads.get(message.id)?.receive(message);

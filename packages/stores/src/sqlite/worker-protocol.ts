@@ -1,6 +1,7 @@
 // What the main thread and the thread of the database say to each other. Bytes of one message lie in one buffer, which is handed over.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
+import type { SqliteExamination } from "./examine-sqlite.ts";
 import type { StoreFailure } from "./sqlite-errors.ts";
 
 /** Where in the buffer of its message some bytes lie. */
@@ -61,6 +62,7 @@ export type PackedEvent = {
 export type FromWorker =
   | { readonly type: "opened"; readonly revision: Revision }
   | { readonly type: "openFailed"; readonly failure: StoreFailure }
+  | { readonly type: "examined"; readonly examination: SqliteExamination }
   /** One commit: the outcomes of the oldest unanswered writes, in order. It is on disk. */
   | { readonly type: "committed"; readonly outcomes: readonly WriteOutcome[]; readonly bytes: ArrayBuffer }
   /** Nothing of the oldest `count` unanswered writes has been stored. */
@@ -106,4 +108,6 @@ export type WorkerOptions = {
   readonly maxBytes?: number;
   /** See SqliteStorageOptions. */
   readonly maxQuickCheckBytes?: number;
+  /** Only looks at the file, and says what it found. */
+  readonly examines?: true;
 };

@@ -1,0 +1,148 @@
+// Asks every endpoint of an etcd how it is, without changing anything.
+
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { StoreVersionError } from "../store-version-error.ts";
+import { EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
+import { toStorageError } from "./etcd-errors.ts";
+import { EtcdKeys } from "./etcd-keys.ts";
+import type { StatusResponse } from "./etcd-messages.ts";
+import { findNeighbour, type Neighbour } from "./etcd-neighbours.ts";
+import { readEtcdSchema } from "./etcd-schema.ts";
+import { systemScheduler } from "./etcd-timers.ts";
+
+export type EtcdMember = {
+  /** `host:port`, as it was given. */
+  readonly address: string;
+  /** Why it does not answer; then nothing else is known. */
+  readonly fault?: string;
+  readonly version?: string;
+  readonly bytes?: number;
+  /** Undefined before etcd 3.6, which does not say. */
+  readonly quotaBytes?: number | undefined;
+  readonly hasLeader?: boolean;
+  readonly errors?: readonly string[];
+  /** Its clock minus ours, as exact as a second; undefined where it does not say. */
+  readonly clockOffsetMs?: number | undefined;
+};
+
+export type EtcdExamination = {
+  readonly members: readonly EtcdMember[];
+  /** Such as `NOSPACE`. */
+  readonly alarms: readonly string[];
+  /** Others that have keys in the same etcd; undefined where there are none. */
+  readonly neighbour: Neighbour | undefined;
+  /** Whether anything lies under the prefix. */
+  readonly isInstalled: boolean;
+  /** Why this release cannot work on what is there. */
+  readonly versionFault: string | undefined;
+};
+
+export type ExamineEtcdOptions = {
+  readonly endpoints: readonly string[];
+  readonly prefix: string;
+  readonly tls?: EtcdTls | undefined;
+  readonly timeoutMs?: number;
+};
+
+/** Never rejects because of an endpoint: what cannot be known is left out. */
+export async function examineEtcd({
+  endpoints,
+  prefix,
+  tls,
+  timeoutMs = 5_000,
+}: ExamineEtcdOptions): Promise<EtcdExamination> {
+  const members = await Promise.all(endpoints.map((address) => examineMember(address, tls, timeoutMs)));
+  const answering = members.filter(({ fault }) => fault === undefined).map(({ address }) => address);
+  const unknown = { members, alarms: [], neighbour: undefined, isInstalled: false, versionFault: undefined };
+  if (answering.length === 0) return unknown;
+  using connection = connect(answering, tls, timeoutMs);
+  const place = { connection, keys: new EtcdKeys(prefix) };
+  const call = { repeatable: true };
+  try {
+    const { alarms = [] } = await connection
+      .call(connection.methods.alarm, { action: "GET" }, call)
+      // Not every user of etcd may ask.
+      .catch(() => ({ alarms: [] }));
+    const { kvs } = await connection.call(
+      connection.methods.range,
+      { ...place.keys.everything, limit: 1, keys_only: true },
+      call,
+    );
+    return {
+      members,
+      alarms: alarms.flatMap(({ alarm }) => (alarm === undefined || alarm === "NONE" ? [] : [alarm])),
+      neighbour: await findNeighbour(place),
+      isInstalled: (kvs ?? []).length > 0,
+      versionFault: await versionFaultOf(place),
+    };
+  } catch (error) {
+    const fault = toStorageError(error).message;
+    return { ...unknown, members: members.map((member) => ({ fault, ...member })) };
+  }
+}
+
+async function versionFaultOf(place: Parameters<typeof readEtcdSchema>[0]): Promise<string | undefined> {
+  try {
+    await readEtcdSchema(place);
+    return undefined;
+  } catch (error) {
+    if (error instanceof StoreVersionError) return error.message;
+    throw error;
+  }
+}
+
+async function examineMember(address: string, tls: EtcdTls | undefined, timeoutMs: number): Promise<EtcdMember> {
+  using connection = connect([address], tls, timeoutMs);
+  let status: StatusResponse;
+  try {
+    status = await connection.call(connection.methods.status, {}, { repeatable: false });
+  } catch (error) {
+    return { address, fault: toStorageError(error).message };
+  }
+  const { version = "", dbSize = 0, dbSizeQuota = 0, leader = 0, errors = [] } = status;
+  return {
+    address,
+    version,
+    bytes: dbSize,
+    quotaBytes: dbSizeQuota === 0 ? undefined : dbSizeQuota,
+    hasLeader: leader !== 0,
+    errors,
+    clockOffsetMs: await clockOffset(address, tls, timeoutMs),
+  };
+}
+
+const connect = (endpoints: readonly string[], tls: EtcdTls | undefined, requestTimeoutMs: number): EtcdConnection =>
+  new EtcdConnection({
+    endpoints,
+    ...(tls === undefined ? {} : { tls }),
+    requestTimeoutMs,
+    scheduler: systemScheduler,
+  });
+
+/** By the Date that its HTTP answers carry. */
+function clockOffset(address: string, tls: EtcdTls | undefined, timeout: number): Promise<number | undefined> {
+  const options = {
+    path: "/version",
+    timeout,
+    agent: false,
+    ...(tls === undefined ? {} : { ca: pem(tls.ca), cert: pem(tls.cert), key: pem(tls.key) }),
+  };
+  const send = tls === undefined ? httpRequest : httpsRequest;
+  const url = `${tls === undefined ? "http" : "https"}://${address}`;
+  return new Promise((resolve) => {
+    const sentAt = Date.now();
+    const request = send(url, options, (response) => {
+      response.resume();
+      const date = Date.parse(response.headers.date ?? "");
+      // The date is cut to the second.
+      resolve(Number.isNaN(date) ? undefined : date + 500 - (sentAt + Date.now()) / 2);
+    });
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(undefined));
+    request.end();
+  });
+}
+
+const pem = (bytes: Uint8Array | undefined): Buffer | undefined =>
+  bytes === undefined ? undefined : Buffer.from(bytes);

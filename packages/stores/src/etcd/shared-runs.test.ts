@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { sharedRuns } from "./shared-runs.ts";
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+function observed() {
+  const ends: ((error?: Error) => void)[] = [];
+  const shared = sharedRuns(
+    () =>
+      new Promise<number>((resolve, reject) => {
+        const number = ends.length;
+        ends.push((error) => (error === undefined ? resolve(number) : reject(error)));
+      }),
+  );
+  return { shared, ends };
+}
+
+it("gives each call a run that began after it, and one run to all who call while another is under way", async () => {
+  const { shared, ends } = observed();
+  const first = shared();
+  const others = Array.from({ length: 100 }, () => shared());
+  expect(ends).toHaveLength(1);
+  ends[0]?.();
+  expect(await first).toBe(0);
+  await turn();
+  const later = shared();
+  expect(ends).toHaveLength(2);
+  ends[1]?.();
+  expect(new Set(await Promise.all(others))).toEqual(new Set([1]));
+  await turn();
+  ends[2]?.();
+  expect(await later).toBe(2);
+});
+
+it("goes on after a run that failed, which only those are told of who shared it", async () => {
+  const { shared, ends } = observed();
+  const first = shared();
+  const next = shared();
+  ends[0]?.(new Error("unreachable"));
+  await expect(first).rejects.toThrow("unreachable");
+  await turn();
+  ends[1]?.();
+  expect(await next).toBe(1);
+  const alone = shared();
+  ends[2]?.();
+  expect(await alone).toBe(2);
+});

@@ -1,0 +1,48 @@
+// Looks at a database file without changing it: for who wants to know what is wrong before a server finds out.
+
+import { statSync } from "node:fs";
+import { StoreVersionError } from "../store-version-error.ts";
+import { APPLICATION_ID, knownVersion, pragma, SCHEMA_VERSION } from "./migrations.ts";
+import { openDatabase } from "./sqlite-driver.ts";
+import { failureKind } from "./sqlite-errors.ts";
+
+export type SqliteExamination =
+  | { readonly state: "absent" | "in use" | "foreign" }
+  | { readonly state: "damaged" | "newer" | "unreadable"; readonly fault: string }
+  | {
+      readonly state: "whole";
+      readonly version: number;
+      /** That of this release: a server brings an older one there. */
+      readonly newestVersion: number;
+      /** Of the file. */
+      readonly bytes: number;
+    };
+
+/** In a thread of its own: not every driver lets go of the file before that ends. */
+export function examineFile(path: string): SqliteExamination {
+  const bytes = sizeOf(path);
+  if (bytes === 0 && sizeOf(`${path}-wal`) > 0) {
+    return { state: "damaged", fault: `its write-ahead log ${path}-wal is there without it` };
+  }
+  if (bytes === 0) return { state: "absent" };
+  try {
+    const database = openDatabase(path, { readOnly: true });
+    try {
+      if (pragma(database, "application_id") !== APPLICATION_ID) return { state: "foreign" };
+      const version = knownVersion(path, database);
+      const result = database.prepare("PRAGMA integrity_check(1)").get()?.["integrity_check"];
+      if (result !== "ok") return { state: "damaged", fault: String(result) };
+      return { state: "whole", version, newestVersion: SCHEMA_VERSION, bytes };
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    const fault = error instanceof Error ? error.message : String(error);
+    if (error instanceof StoreVersionError) return { state: "newer", fault };
+    const kind = failureKind(error);
+    if (kind === "locked") return { state: "in use" };
+    return { state: kind === "corrupt" ? "damaged" : "unreadable", fault };
+  }
+}
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
