@@ -36,17 +36,25 @@ export function createAuditWriter(
   observer: AuditObserver,
   logger: Logger,
 ): (event: AuditEvent) => Promise<void> | void {
+  const onError = ({ auditID: auditId }: AuditEvent, error: unknown): void => {
+    observer.auditError();
+    logger.error({ error, auditId, component: "audit" }, "audit event not written");
+  };
   const attempt = async (event: AuditEvent): Promise<void> => {
     try {
       observer.auditEvent(event.level);
       await sink.write(truncated(event, maxBodyLength));
     } catch (error) {
-      observer.auditError();
-      logger.error({ error, auditId: event.auditID, component: "audit" }, "audit event not written");
+      onError(event, error);
       if (mode === "blocking-strict") throw internalError("the request could not be recorded", error);
     }
   };
-  return mode === "batch" ? (event) => void attempt(event) : attempt;
+  if (mode !== "batch") return attempt;
+  if (sink.writeSoon === undefined) return (event) => void attempt(event);
+  return (event) => {
+    observer.auditEvent(event.level);
+    sink.writeSoon?.(truncated(event, maxBodyLength), (error) => onError(event, error));
+  };
 }
 
 /** The members that are secret, by resource. */

@@ -20,9 +20,9 @@ export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditCha
       let head = last;
       let lines = "";
       for (const event of events) {
-        const annotations = { ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head };
-        const { annotations: _, ...rest } = event;
-        const text = stringifyJson({ ...rest, annotations });
+        const annotations = stringifyJson({ ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head });
+        // Behind all other members, wherever they stand in the event.
+        const text = `${stringifyJson({ ...event, annotations: undefined }).slice(0, -1)},"annotations":${annotations}}`;
         const line = key === undefined ? text : sealedLine(text, hmacWith(key));
         head = sha256(line);
         lines += `${line}\n`;

@@ -6,6 +6,7 @@ import type { Status } from "@postern/apimachinery/meta/status";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { formatMicroTime } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "../authentication/user-info.ts";
+import type { Behind } from "../request/asked.ts";
 import { type Redact, redactedTexts } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -28,9 +29,10 @@ export type AuditRecorder = AuditContext & {
 /** The request that is recorded. */
 export type AuditedRequest = {
   readonly request: ApiRequest;
+  /** What the path itself says, by which bodies are kept. */
   readonly info: RequestInfo;
-  /** What the path itself says, by which bodies are kept. Default: the same. */
-  readonly outerInfo?: RequestInfo;
+  /** What it asks of an API behind this one, as which it is recorded where that can be read. */
+  readonly behind?: Behind | undefined;
   /** Takes credentials out of texts that the client sent. Default: those that are known by their form. */
   readonly redact?: Redact | undefined;
   /** Milliseconds since the epoch. */
@@ -60,6 +62,7 @@ export const createAuditRecorder = (
 class RequestRecorder implements AuditRecorder {
   readonly auditId: string;
   readonly #audited: AuditedRequest;
+  readonly #info: RequestInfo;
   readonly #options: AuditRecorderOptions;
   #annotations: { [key: string]: string } | undefined;
   #user: UserInfo | undefined;
@@ -74,6 +77,8 @@ class RequestRecorder implements AuditRecorder {
   constructor(auditId: string, audited: AuditedRequest, options: AuditRecorderOptions) {
     this.auditId = auditId;
     this.#audited = audited;
+    const { info, behind } = audited;
+    this.#info = behind?.info === undefined ? info : { ...behind.info, path: info.path };
     this.#options = options;
   }
 
@@ -91,7 +96,7 @@ class RequestRecorder implements AuditRecorder {
   }
 
   setObjectRef(ref: AuditObjectReference): void {
-    this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#audited.info)), ...ref };
+    this.#objectRef = { ...(this.#objectRef ?? objectRefOf(this.#info)), ...ref };
   }
 
   setRequestObject(object: JsonValue | (() => JsonValue | undefined)): void {
@@ -138,13 +143,13 @@ class RequestRecorder implements AuditRecorder {
 
   /** Only once it is known who asks, or that nobody does. */
   #decide(): AuditDecision {
-    this.#decision ??= this.#options.policy(this.#user, this.#audited.info);
+    this.#decision ??= this.#options.policy(this.#user, this.#info);
     return this.#decision;
   }
 
   #kept(body: JsonValue | undefined): JsonValue | undefined {
     if (body === undefined) return undefined;
-    const redaction = this.#options.redaction(this.#audited.outerInfo ?? this.#audited.info);
+    const redaction = this.#options.redaction(this.#audited.info);
     const safe = redaction === undefined ? body : redaction(body);
     return safe !== undefined && this.#decide().omitManagedFields === true ? withoutManagedFields(safe) : safe;
   }
@@ -152,7 +157,7 @@ class RequestRecorder implements AuditRecorder {
   /** What the path does not say, the object may. */
   #completeObjectRef(object: JsonValue): void {
     const metadata = isJsonObject(object) ? object["metadata"] : undefined;
-    const { info } = this.#audited;
+    const info = this.#info;
     if (!isJsonObject(metadata) || !info.isResourceRequest) return;
     const said = (name: string): string =>
       typeof metadata[name] === "string" ? redactCredentials(metadata[name]) : "";
@@ -173,7 +178,8 @@ class RequestRecorder implements AuditRecorder {
 
   /** Every request has one: they are all of one shape, whatever is in them. */
   #eventOf(stage: AuditStage, level: AuditEvent["level"], code: number | undefined): AuditEvent {
-    const { request, info, receivedAt, redact = redactCredentials } = this.#audited;
+    const { request, receivedAt, redact = redactCredentials } = this.#audited;
+    const info = this.#info;
     const userAgent = redact(headerOf(request, "user-agent")).slice(0, MAX_USER_AGENT);
     const event: AuditEvent = {
       kind: "Event",
@@ -213,7 +219,16 @@ function objectRefOf(info: RequestInfo): AuditObjectReference | undefined {
   return ref;
 }
 
-function auditUserOf({ name, uid, groups, extra }: UserInfo): AuditUser {
+/** Authenticators that remember what they know of a user spare us putting it together again. */
+const auditUsers = new WeakMap<UserInfo, AuditUser>();
+
+function auditUserOf(user: UserInfo): AuditUser {
+  const known = auditUsers.get(user) ?? makeAuditUser(user);
+  auditUsers.set(user, known);
+  return known;
+}
+
+function makeAuditUser({ name, uid, groups, extra }: UserInfo): AuditUser {
   const user: Mutable<AuditUser> = { username: name };
   if (uid !== undefined && uid !== "") user.uid = uid;
   if (groups.length > 0) user.groups = groups;

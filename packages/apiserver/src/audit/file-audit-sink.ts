@@ -26,7 +26,11 @@ export async function createFileAuditSink(options: FileAuditSinkOptions): Promis
   return new FileAuditSink(options, await renameAndOpen(options, file));
 }
 
-type Line = { readonly event: AuditEvent; readonly resolve: () => void; readonly reject: (error: unknown) => void };
+/** Without `resolve`, nobody waits for it. */
+type Line = { readonly event: AuditEvent; readonly resolve?: () => void; readonly reject: (error: unknown) => void };
+
+/** How long lines are gathered that nobody waits for: a write costs as much as the lines of many requests. */
+const GATHER_MS = 10;
 
 class FileAuditSink implements AuditSink {
   readonly #options: FileAuditSinkOptions;
@@ -36,6 +40,7 @@ class FileAuditSink implements AuditSink {
   #isTorn = false;
   #waiting: Line[] = [];
   #writing: Promise<void> | undefined;
+  #gathering: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: FileAuditSinkOptions, file: OpenFile) {
@@ -46,27 +51,47 @@ class FileAuditSink implements AuditSink {
 
   /** Resolves when the line has been handed to the operating system. */
   write(event: AuditEvent): Promise<void> {
-    if (this.#closed) return Promise.reject(new Error("the audit log is closed"));
+    if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ event, resolve, reject });
       this.#writing ??= this.#writeWaiting();
     });
   }
 
+  writeSoon(event: AuditEvent, onError: (error: unknown) => void): void {
+    if (this.#closed) {
+      onError(closedError());
+      return;
+    }
+    this.#waiting.push({ event, reject: onError });
+    if (this.#writing === undefined) this.#gather();
+  }
+
+  #gather(): void {
+    this.#gathering ??= setTimeout(() => this.#writeGathered(), GATHER_MS);
+  }
+
+  #writeGathered(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    if (this.#waiting.length > 0) this.#writing ??= this.#writeWaiting();
+  }
+
   /** Everything that arrives in one turn, or during one write, goes out together; its text is made when the requests are answered. */
   async #writeWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) {
+    do {
       await nextTurn();
       const lines = this.#waiting;
       this.#waiting = [];
       try {
         await this.#append(lines.map(({ event }) => event));
-        for (const { resolve } of lines) resolve();
+        for (const { resolve } of lines) resolve?.();
       } catch (error) {
         for (const { reject } of lines) reject(error);
       }
-    }
+    } while (this.#closed ? this.#waiting.length > 0 : this.#waiting.some(({ resolve }) => resolve !== undefined));
     this.#writing = undefined;
+    if (this.#waiting.length > 0) this.#gather();
   }
 
   async #append(events: readonly AuditEvent[]): Promise<void> {
@@ -98,10 +123,13 @@ class FileAuditSink implements AuditSink {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#writeGathered();
     await this.#writing;
     await this.#file.handle.close();
   }
 }
+
+const closedError = (): Error => new Error("the audit log is closed");
 
 /** The chain goes on across files. */
 async function renameAndOpen({ path, maxBackups = 10 }: FileAuditSinkOptions, file: OpenFile): Promise<OpenFile> {

@@ -1,5 +1,7 @@
 // The port that tells who makes a request.
 
+import type { Behind } from "../request/asked.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { CredentialLineage } from "./credential-lineage.ts";
 import type { UserInfo } from "./user-info.ts";
@@ -26,11 +28,12 @@ export type Authentication = {
 };
 
 /**
- * Resolves with who it is, or undefined when the request carries nothing this authenticator understands.
+ * Gives who it is, or undefined when the request carries nothing this authenticator understands. `behind` is what the request asks of an
+ * API behind this one.
  * Throws an ApiError 401 when it carries something that is wrong.
  */
 export type Authenticator = {
-  authenticate(request: ApiRequest): Promise<Authentication | undefined> | Authentication | undefined;
+  authenticate(request: ApiRequest, behind?: Behind): Awaitable<Authentication | undefined>;
 };
 
 /** Why a credential was refused, as the cause of a 401: for the audit log alone. Holds no secret. */
@@ -51,12 +54,18 @@ export class CredentialRefusedError extends Error {
 /** A list of authenticators is an authenticator: the first that recognises the request decides. */
 export function unionAuthenticator(authenticators: readonly Authenticator[]): Authenticator {
   return {
-    async authenticate(request) {
-      for (const authenticator of authenticators) {
-        const authentication = await authenticator.authenticate(request);
-        if (authentication !== undefined) return authentication;
-      }
-      return undefined;
-    },
+    authenticate: (request, behind) => firstToRecognise(authenticators, request, behind),
   };
+}
+
+function firstToRecognise(
+  [authenticator, ...others]: readonly Authenticator[],
+  request: ApiRequest,
+  behind: Behind | undefined,
+): Awaitable<Authentication | undefined> {
+  if (authenticator === undefined) return undefined;
+  return whenDone(
+    authenticator.authenticate(request, behind),
+    (authentication) => authentication ?? firstToRecognise(others, request, behind),
+  );
 }

@@ -68,7 +68,7 @@ describe("an authenticator that has to be fresh", () => {
   ])("answers 503 to %s once it is stale", async (_name, outcome) => {
     const { authenticator, becomeStale } = setUp(outcome);
     becomeStale();
-    await expect(authenticator.authenticate(request)).rejects.toMatchObject({ code: 503 });
+    await expect((async () => authenticator.authenticate(request))()).rejects.toMatchObject({ code: 503 });
   });
 
   it("leaves alone what carries no credential", async () => {
@@ -79,6 +79,6 @@ describe("an authenticator that has to be fresh", () => {
 
   it("leaves refusals as they are while it is fresh", async () => {
     const { authenticator } = setUp(unauthorizedError());
-    await expect(authenticator.authenticate(request)).rejects.toMatchObject({ code: 401 });
+    await expect((async () => authenticator.authenticate(request))()).rejects.toMatchObject({ code: 401 });
   });
 });

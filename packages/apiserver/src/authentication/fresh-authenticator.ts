@@ -2,6 +2,7 @@
 
 import { isApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import { ALWAYS_FRESH, type Freshness } from "../cache/freshness.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { untilFirst } from "./credential-end.ts";
 
@@ -18,18 +19,24 @@ export function freshAuthenticator(authenticator: Authenticator, freshness: Fres
     return ending;
   };
   return {
-    async authenticate(request) {
-      let authentication: Authentication | undefined;
-      try {
-        authentication = await authenticator.authenticate(request);
-      } catch (error) {
+    authenticate(request, behind) {
+      const onRefusal = (error: unknown): never => {
         // A credential that was made elsewhere meanwhile is not wrong.
         if (isApiError(error, "Unauthorized") && !freshness.isFresh()) throw cannotConfirm();
         throw error;
+      };
+      const onProof = (authentication: Authentication | undefined): Authentication | undefined => {
+        if (authentication === undefined) return undefined;
+        if (!freshness.isFresh()) throw cannotConfirm();
+        return endingWithFreshness(authentication);
+      };
+      let proven: Awaitable<Authentication | undefined>;
+      try {
+        proven = authenticator.authenticate(request, behind);
+      } catch (error) {
+        return onRefusal(error);
       }
-      if (authentication === undefined) return undefined;
-      if (!freshness.isFresh()) throw cannotConfirm();
-      return endingWithFreshness(authentication);
+      return proven instanceof Promise ? proven.catch(onRefusal).then(onProof) : onProof(proven);
     },
   };
 }

@@ -2,6 +2,7 @@
 // slices of a few milliseconds; a request ends once one of them says no.
 
 import { type ApiError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "./authorizer.ts";
 import type { Rights } from "./rights.ts";
@@ -162,24 +163,19 @@ function lose({ request, onLost }: Kept): void {
 }
 
 /** Decides, and again for as long as the request lasts; `open` is undefined for one that does not. */
-export async function authorizeAsLongAsOpen(
+export function authorizeAsLongAsOpen(
   authorizer: Authorizer,
   attributes: AuthorizationAttributes,
   open: OpenRequest | undefined,
-): Promise<AuthorizationDecision> {
+): Awaitable<AuthorizationDecision> {
   const { rights } = authorizer;
-  const decidedAt = rights?.version ?? 0;
-  const decision = await authorizer.authorize(attributes);
-  if (open === undefined || rights === undefined || decision.verdict !== "allow") return decision;
-  open.keep({
-    rights,
-    decidedAt,
-    holds() {
-      const again = authorizer.authorize(attributes);
-      return again instanceof Promise ? again.then(isAllow) : isAllow(again);
-    },
+  if (open === undefined || rights === undefined) return authorizer.authorize(attributes);
+  const decidedAt = rights.version;
+  const holds = (): Awaitable<boolean> => whenDone(authorizer.authorize(attributes), isAllow);
+  return whenDone(authorizer.authorize(attributes), (decision) => {
+    if (isAllow(decision)) open.keep({ rights, decidedAt, holds });
+    return decision;
   });
-  return decision;
 }
 
 const isAllow = ({ verdict }: AuthorizationDecision): boolean => verdict === "allow";

@@ -17,7 +17,7 @@ export type WatchCacheOptions = {
   /** Only keys under it are kept, such as `/registry/`. */
   readonly prefix: string;
   readonly scheduler: Scheduler;
-  /** How many recent events each view keeps in memory; 4096 when absent. */
+  /** How many recent events each view keeps in memory at most, within 16 MiB; 4096 when absent. */
   readonly historyLimit?: number;
   /** Told why the store could not be followed; the cache tries again by itself. */
   readonly onError?: (error: unknown) => void;
@@ -97,6 +97,11 @@ class StoreWatchCache implements WatchCache {
     // Until what the views hold is known to be of this history, its revisions mean nothing here.
     if (revision > this.#revision || !this.#loaded)
       await this.#waiters.wait(revision, timeoutMs, () => this.#revision, signal);
+  }
+
+  isNewest(): boolean {
+    const known = this.#storage.knownRevision?.();
+    return known !== undefined && known <= this.#revision && this.#loaded && !this.#closed;
   }
 
   async refresh(signal?: AbortSignal, timeoutMs = WAIT_TIMEOUT_MS): Promise<Revision> {

@@ -1,17 +1,23 @@
-// The recent events of one view, so many and no more.
+// The recent events of one view, so many and so many bytes and no more: what is older comes from the store.
 
 import type { Revision } from "../storage/storage.ts";
 import type { CacheEvent } from "./watch-cache.ts";
 
+/** Objects may have a megabyte each, and an event keeps two of them. */
+const DEFAULT_MAX_BYTES = 16 << 20;
+
 export class EventRing {
   readonly #limit: number;
-  /** A ring once it has grown to the limit: the oldest event is then at `#start`. */
-  #events: CacheEvent[] = [];
+  readonly #maxBytes: number;
+  /** The oldest is at `#start`; before it is nothing any more. */
+  #events: (CacheEvent | undefined)[] = [];
   #start = 0;
+  #bytes = 0;
   #floor: Revision;
 
-  constructor(limit: number, floor: Revision) {
+  constructor(limit: number, floor: Revision, maxBytes = DEFAULT_MAX_BYTES) {
     this.#limit = limit;
+    this.#maxBytes = maxBytes;
     this.#floor = floor;
   }
 
@@ -20,23 +26,22 @@ export class EventRing {
     return this.#floor;
   }
 
+  /** Of the objects in it, those that two events share counted twice. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   push(event: CacheEvent): void {
-    if (this.#events.length < this.#limit) {
-      this.#events.push(event);
-      return;
-    }
-    const oldest = this.#events[this.#start];
-    this.#floor = (oldest ?? event).object.revision;
-    if (oldest === undefined) return;
-    this.#events[this.#start] = event;
-    this.#start = (this.#start + 1) % this.#limit;
+    this.#events.push(event);
+    this.#bytes += bytesOf(event);
+    while (this.#events.length - this.#start > this.#limit || this.#bytes > this.#maxBytes) this.#dropOldest();
   }
 
   /** The events under `prefix` after `revision`, which must not lie below the floor. */
   after(prefix: string, revision: Revision): CacheEvent[] {
     const found: CacheEvent[] = [];
     for (let index = this.#firstAfter(revision); index < this.#events.length; index++) {
-      const event = this.#at(index);
+      const event = this.#events[index];
       if (event?.object.key.startsWith(prefix)) found.push(event);
     }
     return found;
@@ -46,22 +51,33 @@ export class EventRing {
   reset(floor: Revision): void {
     this.#events = [];
     this.#start = 0;
+    this.#bytes = 0;
     this.#floor = floor;
   }
 
-  #at(index: number): CacheEvent | undefined {
-    return this.#events[(this.#start + index) % this.#events.length];
+  #dropOldest(): void {
+    const oldest = this.#events[this.#start];
+    if (oldest === undefined) return;
+    this.#events[this.#start++] = undefined;
+    this.#floor = oldest.object.revision;
+    this.#bytes -= bytesOf(oldest);
+    // Seldom, so that each event is moved once at most.
+    if (this.#start <= this.#limit && this.#start < this.#events.length) return;
+    this.#events = this.#events.slice(this.#start);
+    this.#start = 0;
   }
 
   #firstAfter(revision: Revision): number {
-    let low = 0;
+    let low = this.#start;
     let high = this.#events.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const event = this.#at(middle);
+      const event = this.#events[middle];
       if (event !== undefined && event.object.revision > revision) high = middle;
       else low = middle + 1;
     }
     return low;
   }
 }
+
+const bytesOf = ({ object, previous }: CacheEvent): number => object.byteLength + (previous?.byteLength ?? 0);

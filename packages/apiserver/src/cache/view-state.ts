@@ -6,6 +6,7 @@ import { StorageUnavailableError } from "../storage/storage-errors.ts";
 import { revisionOf } from "../storage/watcher-set.ts";
 import { CachedObject } from "./cached-object.ts";
 import { EventRing } from "./event-ring.ts";
+import { LabelIndex, type LabelledObjects } from "./label-index.ts";
 import { Subscription } from "./subscription.ts";
 import { SubscriptionSet } from "./subscription-set.ts";
 import type { CacheEvent, CacheListOptions, CacheObserver, CacheView } from "./watch-cache.ts";
@@ -22,6 +23,7 @@ export class ViewState implements CacheView {
   readonly #dependencies: ViewDependencies;
   readonly #history: EventRing;
   readonly #subscriptions = new SubscriptionSet();
+  readonly #labels = new LabelIndex();
   #objects = new OrderedEntries<CachedObject>();
   #changedRevision: Revision;
   #isRetired = false;
@@ -52,6 +54,10 @@ export class ViewState implements CacheView {
 
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[] {
     return this.#objects.list(prefix, options);
+  }
+
+  labelled(label: string, value: string): LabelledObjects | undefined {
+    return this.#labels.find(label, value, this.#objects);
   }
 
   count(prefix: string, startAfter?: string): number {
@@ -95,6 +101,7 @@ export class ViewState implements CacheView {
   /** Replaces everything by the state at `revision`; how it came about is not known, so that every subscription has to `fail`. */
   replace(objects: OrderedEntries<CachedObject>, revision: Revision): void {
     this.#objects = objects;
+    this.#labels.clear();
     this.#changedRevision = revision;
     this.#history.reset(revision);
   }
@@ -112,11 +119,14 @@ export class ViewState implements CacheView {
 
   #put({ entry }: StorageEvent & { type: "put" }): CacheEvent {
     const object = CachedObject.fromEntry(entry);
-    return { type: "put", object, previous: this.#objects.set(object) };
+    const previous = this.#objects.set(object);
+    this.#labels.change(previous, object);
+    return { type: "put", object, previous };
   }
 
   #delete({ key, revision }: StorageEvent & { type: "delete" }): CacheEvent | undefined {
     const previous = this.#objects.delete(key);
+    this.#labels.change(previous, undefined);
     return previous && { type: "delete", object: previous.atRevision(revision), previous };
   }
 

@@ -3,6 +3,7 @@
 
 import type { Revision } from "../storage/storage.ts";
 import type { CachedObject } from "./cached-object.ts";
+import type { LabelledObjects } from "./label-index.ts";
 
 export type CacheEvent =
   | { readonly type: "put"; readonly object: CachedObject; readonly previous: CachedObject | undefined }
@@ -36,6 +37,8 @@ export interface CacheView {
   get(key: string): CachedObject | undefined;
   /** In byte order of keys, all under `prefix` (which lies under the view's own). A snapshot: later changes do not touch it. */
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[];
+  /** Those that have this value of a label, where they can be told without looking at all. */
+  labelled?(label: string, value: string): LabelledObjects | undefined;
   /** How many objects under `prefix` have a key greater than `startAfter`, without looking at each. */
   count(prefix: string, startAfter?: string): number;
   /**
@@ -56,6 +59,8 @@ export interface WatchCache extends AsyncDisposable {
    * Rejects with FutureRevisionError after `timeoutMs` (default 3000), or with the reason of `signal`.
    */
   waitFor(revision: Revision, options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal }): Promise<void>;
+  /** Whether everything that was acknowledged is visible. False also where the store has to be asked. */
+  isNewest(): boolean;
   /** The newest acknowledged revision of the store, made visible: what a consistent read waits for. Rejects as waitFor does. */
   refresh(signal?: AbortSignal, timeoutMs?: number): Promise<Revision>;
   /** The view of a prefix such as `/registry/<composition>/<group>/<resource>/`; the same one for the same prefix. */

@@ -2,9 +2,9 @@ import { expect, it } from "vitest";
 import type { Scheduler } from "../runtime/clock.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { jsonResponse } from "../transport/api-response.ts";
-import { http1 } from "../transport/testing/test-clients.ts";
+import { http1, http2, openHttp2 } from "../transport/testing/test-clients.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
-import { as, PODS, serveChain } from "./testing/serve-chain.ts";
+import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
 it("security book 26: holds back who guesses, and nobody with a good credential at the same address", async () => {
   const held: (() => void)[] = [];
@@ -37,4 +37,42 @@ it("security book 26: holds back who guesses, and nobody with a good credential 
 
   for (const release of held) release();
   for (const { status } of await Promise.all(waiting)) expect(status).toBe(401);
+});
+
+it("security book 25: looks at one credential after the other on a connection of one who guesses, whoever waits for the answer", async () => {
+  const looked: string[] = [];
+  const held: (() => void)[] = [];
+  const scheduler: Scheduler = {
+    schedule(delayMs, task) {
+      if (delayMs !== 1_000) return systemRuntime.scheduler.schedule(delayMs, task);
+      held.push(task);
+      return { [Symbol.dispose]: () => {} };
+    },
+  };
+  const users = tokensOfUsers();
+  const { port } = await serveChain(async () => jsonResponse(200, "{}"), {
+    runtime: { ...systemRuntime, scheduler },
+    failedLogins: createRateLimiter({ qps: 0.001, burst: 2 }, systemRuntime.clock),
+    authenticator: {
+      authenticate(request) {
+        looked.push(String(request.headers["authorization"]));
+        return users.authenticate(request);
+      },
+    },
+  });
+  const session = openHttp2(port);
+  const guess = (number: number) => ({ ":path": PODS, authorization: `Bearer guess-${number}` });
+  for (const number of [1, 2]) expect((await http2(session, guess(number))).status).toBe(401);
+
+  const streams = Array.from({ length: 50 }, (_, at) => session.request(guess(at + 3)));
+  for (const stream of streams) stream.on("error", () => undefined).resume();
+  await expect.poll(() => held.length).toBe(2);
+  // Nor does it help to give up on the answers.
+  for (const stream of streams.slice(0, 40)) stream.close();
+  const good = await http1({ port, path: PODS, headers: as("admin") });
+  expect([good.status, looked.length]).toEqual([200, 4]);
+  for (const release of held.splice(0)) release();
+  await expect.poll(() => held.length).toBe(2);
+  expect(looked).toHaveLength(5);
+  session.destroy();
 });

@@ -9,7 +9,7 @@ import {
   NoPlaceError,
 } from "./fair-shares.ts";
 
-const never = new AbortController().signal;
+const never = new AbortController();
 const shared = (places: number, limits: Partial<FairShareLimits> = {}) =>
   createFairShares(
     { ...DEFAULT_FAIR_SHARES, places: { readOnly: places, mutating: places, urgent: places }, ...limits },
@@ -74,7 +74,7 @@ describe("places", () => {
     const shares = shared(1, { queueMs: 20 });
     const place = await shares.take("mutating", of("a"), never);
     const gone = new AbortController();
-    const left = shares.take("mutating", of("b"), gone.signal);
+    const left = shares.take("mutating", of("b"), gone);
     gone.abort(new Error("gone"));
     await expect(left).rejects.toThrow("gone");
     const late = Array.from({ length: 10 }, () => shares.take("mutating", of("b"), never));
@@ -109,6 +109,29 @@ describe("places", () => {
     await Promise.all(all);
     expect(order).toEqual(["a", "a", "a", "a", "b", "a"]);
   });
+});
+
+it("reads get their places although writes always wait for theirs", async () => {
+  let now = 0;
+  const clock = { elapsed: () => now };
+  const shares = createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler: systemRuntime.scheduler });
+  let writes = 0;
+  let writesUntilRead: number | undefined;
+  const read = async (): Promise<void> => {
+    using _ = await shares.take("readOnly", of("good"), never);
+    writesUntilRead = writes;
+  };
+  const write = async (): Promise<void> => {
+    while (writesUntilRead === undefined && writes < 500) {
+      using _ = await shares.take("mutating", of("attacker"), never);
+      writes++;
+      // Longer than a turn: the read has to wait.
+      now += 11;
+      if (writes === 20) void read();
+    }
+  };
+  await Promise.all(Array.from({ length: 40 }, write));
+  expect(writesUntilRead).toBeLessThan(60);
 });
 
 describe("memory for bodies", () => {

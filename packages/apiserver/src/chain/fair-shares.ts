@@ -52,14 +52,17 @@ export class NoPlaceError extends Error {
   }
 }
 
+/** What waits: its signal is asked for when it has to. */
+export type Waitable = { readonly signal: AbortSignal };
+
 /** Held until disposed, which may be done more than once. */
 export type Place = Disposable;
 
 export type FairShares = {
   /** At once, where there is a place; else when one is given back. Rejects with NoPlaceError, or with the signal's reason. */
-  take(lane: Lane, claimant: Claimant, signal: AbortSignal): Place | Promise<Place>;
+  take(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
   /** A place for more work on a request that was begun: it may wait for a turn, and is never refused. */
-  takeAgain(lane: Lane, claimant: Claimant, signal: AbortSignal): Place | Promise<Place>;
+  takeAgain(lane: Lane, claimant: Claimant, request: Waitable): Place | Promise<Place>;
   /** Memory for a body; `giveUp` is called when it has to make way for others'. */
   body(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount;
   /** How many bodies are being received, or worked on. */
@@ -91,13 +94,17 @@ export function createFairShares(
   >;
   const bodies = createBodyMemory(limits);
   let isStepping = false;
+  /** Whose turn it is: a lane in which somebody always waits for work must not keep the others from theirs. */
+  let nextLane = 0;
 
   const step = (): void => {
     if (turn.isOver()) {
       setImmediate(step);
       return;
     }
-    for (const lane of LANES.toReversed()) {
+    for (let tried = 0; tried < LANES.length; tried++) {
+      const lane = LANES[nextLane] ?? "urgent";
+      nextLane = (nextLane + 1) % LANES.length;
       if (!lanes[lane].grantNext()) continue;
       // The work of whoever got the place runs first, so that the time it takes is known.
       queueMicrotask(() => process.nextTick(step));
@@ -150,18 +157,18 @@ export function createFairShares(
     });
 
   return {
-    take(lane, claimant, signal) {
+    take(lane, claimant, request) {
       const state = lanes[lane];
       if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
       if (state.isQueueFull(claimant) || (limits.queueMs === 0 && !state.isFree(claimant))) {
         throw new NoPlaceError("queue-full");
       }
-      return wait(state, claimant, signal, limits.queueMs);
+      return wait(state, claimant, request.signal, limits.queueMs);
     },
-    takeAgain(lane, claimant, signal) {
+    takeAgain(lane, claimant, request) {
       const state = lanes[lane];
       if (state.isFree(claimant) && !turn.isOver()) return placeIn(state, claimant);
-      return wait(state, claimant, signal, undefined);
+      return wait(state, claimant, request.signal, undefined);
     },
     body: bodies.open,
     get bodies() {

@@ -39,7 +39,7 @@ describe("refusals", () => {
           },
         },
       }),
-      withRefusals: (next) => (context) => next(context).catch(() => jsonResponse(403, '"in another form"')),
+      withRefusals: { fail: () => jsonResponse(403, '"in another form"') },
     });
     const refused = await http1({ port, path: `${PODS}/x`, headers: as("alice") });
     expect([refused.status, refused.body, served]).toEqual([403, '"in another form"', 0]);

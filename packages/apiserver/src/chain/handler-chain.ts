@@ -1,30 +1,30 @@
 // What every request passes through, in one table.
 // Source: k8s.io/apiserver/pkg/server/config.go (DefaultBuildHandlerChain)
 
-import { type ApiError, badRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { AuditOptions } from "../audit/audit-backend.ts";
-import type { AuditContext } from "../audit/audit-context.ts";
 import { createAuditIds } from "../audit/audit-id.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
-import { anonymousUser } from "../authentication/user-info.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
 import { OpenRequests } from "../authorization/open-requests.ts";
 import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import { isLongRunning, type LongRunningCheck } from "../request/long-running.ts";
-import { type IsCredential, type Redact, redactionOf } from "../request/redaction.ts";
-import type { RequestInfo } from "../request/request-info.ts";
-import { nonResourceInfo, resolveRequestInfo } from "../request/request-info-resolver.ts";
+import { type Asked, readAsked } from "../request/asked.ts";
+import { type ChosenCredentials, type Redact, redactionOf } from "../request/redaction.ts";
 import { safeRequestUri } from "../request/safe-request-uri.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
-import type { ApiHandler } from "../transport/serve-exchange.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+import { Call, type ServedInfo } from "./call.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES, type FairShares } from "./fair-shares.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import { type CallHandler, type Filter, through } from "./filter.ts";
+import type { Handler } from "./handler.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { createWarningRecorder } from "./warning-recorder.ts";
-import { type AuditedAs, withAudit, withAuditOfArrival } from "./with-audit.ts";
+import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
 import { withErrors } from "./with-errors.ts";
@@ -49,10 +49,10 @@ export type HandlerChainDeps = {
   readonly questionOf?: QuestionOf;
   /** Gives refusals of authorization and of what is behind it another form, where clients need one. Default: none. */
   readonly withRefusals?: Filter;
+  /** Runs before all others, and sees the response after them. Default: nothing does. */
+  readonly outermost?: Filter;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditOptions;
-  /** As what requests are recorded. Default: as their paths say. */
-  readonly auditedAs?: AuditedAs;
   /** Shared by all chains of a server. Default: those of this chain alone, with the default limits. */
   readonly shares?: FairShares;
   readonly isUrgent?: WithFlowControlDeps["isUrgent"];
@@ -64,31 +64,32 @@ export type HandlerChainDeps = {
   readonly rateLimits?: RateLimits;
   /** Default 60 seconds. */
   readonly requestTimeoutMs?: number;
-  readonly isLongRunning?: LongRunningCheck;
   /** Shared with other chains. Absent: the chain has its own. */
   readonly openRequests?: OpenRequests;
   /** Requests whose impersonation `next` decides about. Absent: none. */
   readonly leavesImpersonation?: ImpersonationOptions["leavesImpersonation"];
-  /** Whether a text is a credential that has no form of its own. Default: none is. */
-  readonly isCredential?: IsCredential | undefined;
-  /** Whether a resource exists here. Metrics name no others, of which anybody could make up any number. */
-  readonly isServed: (info: RequestInfo) => boolean;
+  /** Credentials that have no form of their own. Default: there are none. */
+  readonly chosenCredentials?: ChosenCredentials | undefined;
+  /** Absent: nobody collects traces. */
+  readonly tracing?: Tracing | undefined;
+  /** Whether a resource exists here. Metrics and traces name no others, of which anybody could make up any number. */
+  readonly isServed: (info: ServedInfo) => boolean;
 };
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 60_000;
 
-type Filter = (next: Handler) => Handler;
+/** Answers a request that asks for `asked`. Default: what its path says. Never rejects. */
+export type HandlerChain = (request: ApiRequest, asked?: Asked) => Awaitable<ApiResponse>;
 
-/** The result never rejects. */
-export function createHandlerChain(next: Handler, options: HandlerChainDeps): ApiHandler {
+export function createHandlerChain(handler: Handler, options: HandlerChainDeps): HandlerChain {
   const { clock, random, scheduler } = options.runtime;
   const deps = {
     shares: options.shares ?? createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler }),
     bodyBytes: DEFAULT_LIMITS.bodyBytes,
     rateLimits: {},
-    withRefusals: (handler: Handler) => handler,
+    withRefusals: {},
+    outermost: {},
     requestTimeoutMs: DEFAULT_REQUEST_TIMEOUT_MS,
-    isLongRunning,
     openRequests: options.openRequests ?? new OpenRequests({ clock, scheduler }),
     ...options,
     clock,
@@ -97,64 +98,51 @@ export function createHandlerChain(next: Handler, options: HandlerChainDeps): Ap
   // In the order of the request: the first sees it first, and its response last.
   // biome-ignore format: a table
   const outer: readonly Filter[] = [
-    (handler) => withRequestMetrics  (handler, deps),
-    (handler) => withRequestLog      (handler, deps),
-    (handler) => withAudit           (handler, deps),
-    (handler) => withPanicRecovery   (handler, deps),
+    deps.outermost,
+    withTracing            (deps),
+    withRequestMetrics     (deps),
+    withRequestLog         (deps),
+    withAudit              (deps),
+    withPanicRecovery      (deps),
   ];
-  // The RequestInfo is made before all of them, since they speak in its terms; a path that has none is refused here.
+  // What a request asks for is read before all of them, since they speak in its terms; a path that cannot be read is refused here.
   // biome-ignore format: a table
   const inner: readonly Filter[] = [
-    (handler) => withRequestDeadline (handler, deps),
-    (handler) => withWarnings        (handler),
-    (handler) => withErrors          (handler),
-    (handler) => withSourceRateLimit (handler, deps),
-    (handler) => withAuthentication  (handler, deps),
-    (handler) => withCredentialRateLimit(handler, deps),
-    (handler) => withAuditOfArrival  (handler, deps),
-    (handler) => withTracing         (handler),
-    (handler) => withLongRunning     (handler, deps),
-    (handler) => withImpersonation   (handler, deps),
-    (handler) => deps.withRefusals   (handler),
-    (handler) => withAuthorization   (handler, deps),
-    (handler) => withFlowControl     (handler, deps),
+    withRequestDeadline    (deps),
+    withWarnings           (),
+    withErrors             (),
+    withSourceRateLimit    (deps),
+    withAuthentication     (deps),
+    withCredentialRateLimit(deps),
+    withAuditOfArrival     (deps),
+    withLongRunning        (deps),
+    withImpersonation      (deps),
+    deps.withRefusals,
+    withAuthorization      (deps),
+    withFlowControl        (deps),
   ];
-  const handle = compose([...outer, ...inner], next);
+  const handle = through([...outer, ...inner], handler);
+  const refuse = (refusal: ApiError): CallHandler =>
+    through(outer, () => {
+      throw refusal;
+    });
   const auditIdOf = createAuditIds(random);
-  return (received) => {
-    const redact = redactionOf(received, options.isCredential);
+  return (received, asked = readAsked(received)) => {
+    const redact = redactionOf(received, options.chosenCredentials);
     const request = withSafeTexts(received, redact);
-    const { info, refusal = refusalOfNames(request, redact) } = requestInfoOf(request);
-    // With all members from the start: copies that only put other values in cost a quarter of those that add members.
-    const context: RequestContext = {
+    const call = new Call({
       request,
-      info,
-      user: anonymousUser,
-      caller: anonymousUser,
-      credential: undefined,
-      outerAuthorizer: undefined,
+      asked,
       redact,
-      open: undefined,
       warnings: createWarningRecorder(redact),
-      audit: unrecorded(auditIdOf(redact(headerOf(request, "audit-id")))),
-      signal: request.signal,
+      isServed: deps.isServed,
+      auditId: auditIdOf(redact(headerOf(request, "audit-id"))),
       receivedAt: clock.now(),
-    };
-    return refusal === undefined ? handle(context) : compose(outer, () => Promise.reject(refusal))(context);
+      startedAt: clock.elapsed(),
+    });
+    const refusal = asked.refusal ?? refusalOfNames(request, redact);
+    return refusal === undefined ? handle(call) : refuse(refusal)(call);
   };
-}
-
-const compose = (filters: readonly Filter[], last: Handler): Handler =>
-  filters.reduceRight((handler, filter) => filter(handler), last);
-
-function requestInfoOf(request: ApiRequest): { readonly info: RequestInfo; readonly refusal?: ApiError } {
-  const { method, path, query } = request;
-  try {
-    return { info: resolveRequestInfo(method, path, query) };
-  } catch (error) {
-    if (!isApiError(error)) throw error;
-    return { info: nonResourceInfo(method, path), refusal: error };
-  }
 }
 
 /**
@@ -165,29 +153,19 @@ function withSafeTexts(request: ApiRequest, redact: Redact): ApiRequest {
   const agent = headerOf(request, "user-agent");
   const safeAgent = redact(agent);
   const requestUri = safeRequestUri(request.requestUri, redact);
-  if (safeAgent === agent) return { ...request, requestUri };
-  return { ...request, requestUri, headers: { ...request.headers, "user-agent": safeAgent } };
+  if (safeAgent !== agent)
+    return request.with({ requestUri, headers: { ...request.headers, "user-agent": safeAgent } });
+  return requestUri === request.requestUri ? request : request.with({ requestUri });
 }
 
 /** They would be stored with objects, for everybody to read. */
 function refusalOfNames({ query, headers }: ApiRequest, redact: Redact): ApiError | undefined {
   const isSafe = (text: string): boolean => redact(text) === text;
-  if (!query.getAll("fieldManager").every(isSafe))
+  if (query.size > 0 && !query.getAll("fieldManager").every(isSafe))
     return badRequestError("the field manager must not be an access key or another credential");
-  const named = Object.entries(headers).filter(([name]) => name.startsWith("impersonate-"));
-  if (!named.flatMap(([, value]) => value ?? []).every(isSafe))
+  for (const name in headers) {
+    if (!name.startsWith("impersonate-") || [headers[name] ?? []].flat().every(isSafe)) continue;
     return badRequestError("nobody is named after an access key or another credential");
+  }
   return undefined;
 }
-
-const ignore = (): void => undefined;
-
-/** What is in the context until `withAudit` has put a recorder there. */
-const unrecorded = (auditId: string): AuditContext => ({
-  auditId,
-  annotate: ignore,
-  setUser: ignore,
-  setImpersonatedUser: ignore,
-  setObjectRef: ignore,
-  setRequestObject: ignore,
-});

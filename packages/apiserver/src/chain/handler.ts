@@ -1,44 +1,98 @@
-// What a stage of request handling is: a function from a context to a response. Filters wrap one handler into another.
+// What the handlers behind the chain of filters get to know of a request, and what they answer with.
 
 import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
+import type { Behind } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 
 /** Collects the texts that become `Warning: 299` headers. Duplicates are dropped; the caps of Kubernetes apply. */
 export type WarningRecorder = { add(text: string): void; readonly texts: readonly string[] };
 
-/** Everything known about a request so far. Filters pass a copy with more in it to the next one. */
-export type RequestContext = {
+export type ContextParts = {
+  readonly request: ApiRequest;
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly caller?: UserInfo | undefined;
+  readonly credential?: Credential | undefined;
+  readonly outerAuthorizer?: OuterAuthorizer | undefined;
+  readonly open?: OpenRequest | undefined;
+  readonly redact?: Redact | undefined;
+  readonly isLongRunning?: boolean;
+  readonly behind?: Behind | undefined;
+  readonly warnings: WarningRecorder;
+  readonly audit: AuditContext;
+  /** Where it is another than the request's. A function is called when somebody asks for it. */
+  readonly signal?: AbortSignal | (() => AbortSignal) | undefined;
+  readonly receivedAt: number;
+};
+
+/**
+ * Everything known about a request so far. A class, so that the compiler refuses copies by spread, which would leave its accessors
+ * behind: `with` makes them.
+ */
+export class RequestContext {
   readonly request: ApiRequest;
   readonly info: RequestInfo;
   /** Anonymous until authentication has run. After impersonation this is who is impersonated. */
   readonly user: UserInfo;
-  /** Who proved to be there, whoever is impersonated. Absent: `user`. */
-  readonly caller?: UserInfo | undefined;
-  readonly credential?: Credential | undefined;
+  /** Who proved to be there, whoever is impersonated. */
+  readonly caller: UserInfo;
+  readonly credential: Credential | undefined;
   /**
    * Who let a request pass on its way to a surface that lies behind another: asked again, beside the surface's own authorizer, where the
    * request turns out to do more than its verb says, such as giving rights away. It knows the caller itself, and what of the surface its
    * credential opens. Absent: the surface was reached directly.
    */
-  readonly outerAuthorizer?: OuterAuthorizer | undefined;
+  readonly outerAuthorizer: OuterAuthorizer | undefined;
   /** Takes the decisions that a request which lasts was let in by, so that they are made again. Absent: it does not last. */
-  readonly open?: OpenRequest | undefined;
+  readonly open: OpenRequest | undefined;
   /** Takes credentials out of texts that the client sent. Absent: those that are known by their form. */
-  readonly redact?: Redact;
+  readonly redact: Redact | undefined;
+  /** Whether it has no deadline and takes no place of those that are worked on. */
+  readonly isLongRunning: boolean;
+  /** What it asks of an API that lies behind this one. Absent: it is answered here. */
+  readonly behind: Behind | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
-  /** Client gone, deadline passed, credential revoked, or server stopping: whichever comes first. */
-  readonly signal: AbortSignal;
   /** Milliseconds since the epoch at which the request arrived. */
   readonly receivedAt: number;
-};
+  ownSignal: AbortSignal | (() => AbortSignal) | undefined;
 
-/** Answers a request or throws an ApiError, which `withErrors` turns into a Status. */
-export type Handler = (context: RequestContext) => Promise<ApiResponse>;
+  constructor(parts: ContextParts) {
+    this.request = parts.request;
+    this.info = parts.info;
+    this.user = parts.user;
+    this.caller = parts.caller ?? parts.user;
+    this.credential = parts.credential;
+    this.outerAuthorizer = parts.outerAuthorizer;
+    this.open = parts.open;
+    this.redact = parts.redact;
+    this.isLongRunning = parts.isLongRunning ?? false;
+    this.behind = parts.behind;
+    this.warnings = parts.warnings;
+    this.audit = parts.audit;
+    this.receivedAt = parts.receivedAt;
+    this.ownSignal = parts.signal;
+  }
+
+  /** Client gone, deadline passed, credential revoked, or server stopping: whichever comes first. */
+  get signal(): AbortSignal {
+    if (typeof this.ownSignal === "function") this.ownSignal = this.ownSignal();
+    return this.ownSignal ?? this.request.signal;
+  }
+
+  with(this: RequestContext, { signal, ...changes }: Partial<ContextParts>): RequestContext {
+    const copy: RequestContext = Object.assign(Object.create(RequestContext.prototype), this, changes);
+    return signal === undefined ? copy : Object.assign(copy, { ownSignal: signal });
+  }
+}
+
+/** Answers a request or throws an ApiError, which becomes a Status. At once, where it has to wait for nothing. */
+export type Handler = (context: RequestContext) => Awaitable<ApiResponse>;

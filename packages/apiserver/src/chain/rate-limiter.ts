@@ -10,14 +10,19 @@ export type RateLimit = {
 };
 
 export type RateLimiter = {
-  /** Undefined when the request may go on; otherwise the whole seconds after which the next one may. */
-  delayOf(subject: string): number | undefined;
+  /** Undefined when the request may go on; otherwise the whole seconds after which the next one may. `cost`: of how many it is worth. */
+  delayOf(subject: string, cost?: number): number | undefined;
+  /** Takes back what a request that went on has cost. */
+  refund(subject: string, cost?: number): void;
+  /** Whether the next request would be slowed down. Costs nothing. */
+  isExhausted(subject: string): boolean;
 };
 
 type Bucket = { tokens: number; updatedAt: number };
 
 /** Full buckets are forgotten first, so that strangers cannot push out those who are being slowed down. */
 const MAX_SUBJECTS = 100_000;
+const KEPT_SHARE = 0.9;
 
 export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, "elapsed">): RateLimiter {
   const buckets = new Map<string, Bucket>();
@@ -32,13 +37,15 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
       refill(bucket, now);
       if (bucket.tokens >= burst) buckets.delete(subject);
     }
-    // All are busy: the one that has waited longest goes.
-    const [oldest] = buckets.keys();
-    if (buckets.size >= MAX_SUBJECTS && oldest !== undefined) buckets.delete(oldest);
+    // All are busy: those that have waited longest go, many at once, so that not each newcomer goes through all of them.
+    for (const subject of buckets.keys()) {
+      if (buckets.size <= MAX_SUBJECTS * KEPT_SHARE) return;
+      buckets.delete(subject);
+    }
   };
 
   return {
-    delayOf(subject) {
+    delayOf(subject, cost = 1) {
       const now = clock.elapsed();
       let bucket = buckets.get(subject);
       if (bucket === undefined) {
@@ -47,9 +54,21 @@ export function createRateLimiter({ qps, burst }: RateLimit, clock: Pick<Clock, 
         buckets.set(subject, bucket);
       }
       refill(bucket, now);
-      if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / qps));
-      bucket.tokens -= 1;
+      // More than the burst is never there: it is asked for all of that.
+      const wanted = Math.min(cost, burst);
+      if (bucket.tokens < wanted) return Math.max(1, Math.ceil((wanted - bucket.tokens) / qps));
+      bucket.tokens -= wanted;
       return undefined;
+    },
+    refund(subject, cost = 1) {
+      const bucket = buckets.get(subject);
+      if (bucket !== undefined) bucket.tokens = Math.min(burst, bucket.tokens + Math.min(cost, burst));
+    },
+    isExhausted(subject) {
+      const bucket = buckets.get(subject);
+      if (bucket === undefined) return false;
+      refill(bucket, clock.elapsed());
+      return bucket.tokens < 1;
     },
   };
 }

@@ -16,9 +16,13 @@ import {
 } from "../authentication/user-info.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/bearer-token.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
+import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import { sourceOf } from "../transport/source-of.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 export type WithAuthenticationDeps = {
@@ -28,6 +32,8 @@ export type WithAuthenticationDeps = {
   readonly scheduler: Scheduler;
   /** Wrong credentials that a source address may send; each one more is answered late. Absent: all are answered at once. */
   readonly failedLogins?: RateLimiter | undefined;
+  /** Absent: nobody collects traces. */
+  readonly tracing?: Tracing | undefined;
 };
 
 /** Handles of credentials in audit events. Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go */
@@ -35,40 +41,71 @@ export const AUDIT_CREDENTIAL = "authentication.kubernetes.io/credential-id";
 /** Why nobody was let in. */
 export const AUDIT_REFUSAL = "authentication.kubernetes.io/refusal";
 
+const AUTHENTICATE = { name: "authenticate", kind: "internal" } as const;
+
 /** How long a refusal is held back from who guesses. */
 const HOLD_MS = 1_000;
 
-export function withAuthentication(next: Handler, deps: WithAuthenticationDeps): Handler {
-  const { metrics, clock } = deps;
-  return async (context) => {
+export function withAuthentication(deps: WithAuthenticationDeps): Filter {
+  const { metrics, clock, tracing } = deps;
+  const turns = createTurns(deps);
+  const look = (call: Call, turn: Turn | undefined): Awaitable<undefined> => {
     const startedAt = clock.elapsed();
     const seconds = (): number => (clock.elapsed() - startedAt) / 1000;
-    if (bearerTokenOf(context.request).type === "extra-space") context.warnings.add(EXTRA_SPACE_WARNING);
-    let authentication: Authentication;
-    try {
-      authentication = await authenticate(context.request, deps);
-    } catch (error) {
+    const onRefusal = async (error: unknown): Promise<never> => {
       metrics.authentication(isApiError(error) ? "failure" : "error", seconds());
-      annotateRefusal(context, error);
-      await holdBack(context, error, deps);
+      annotateRefusal(call, error);
+      const held = holdBack(call, error, deps);
+      turn?.end(held === undefined ? 0 : HOLD_MS);
+      if (held !== undefined) await held;
       throw error;
+    };
+    const onProof = (authentication: Authentication): undefined => {
+      turn?.end(0);
+      metrics.authentication("success", seconds());
+      take(authentication, call);
+    };
+    if (bearerTokenOf(call.request).type === "extra-space") call.warnings.add(EXTRA_SPACE_WARNING);
+    let authentication: Awaitable<Authentication>;
+    try {
+      authentication =
+        tracing === undefined
+          ? authenticate(call, deps)
+          : inSpan(tracing, AUTHENTICATE, () => authenticate(call, deps));
+    } catch (error) {
+      return onRefusal(error);
     }
-    metrics.authentication("success", seconds());
-    const user = withGroups(authentication.user);
-    if (authentication.credential !== undefined) context.request.know?.(user.name);
-    context.audit.setUser(user);
-    if (authentication.credential !== undefined) annotateCredential(context, authentication.credential);
-    const request = withoutTokenProtocol(context.request);
-    return next({ ...context, request, user, caller: user, credential: authentication.credential });
+    return authentication instanceof Promise ? authentication.catch(onRefusal).then(onProof) : onProof(authentication);
+  };
+  return {
+    enter(call) {
+      // Nearly always undefined: nothing is waited for then.
+      const turn = turns.next(call);
+      return turn === undefined ? look(call, undefined) : turn.begin.then(() => look(call, turn));
+    },
   };
 }
 
-function annotateCredential({ audit }: Pick<RequestContext, "audit">, { id, annotations = {} }: Credential): void {
+function take(authentication: Authentication, call: Call): void {
+  const { credential } = authentication;
+  const user = withGroups(authentication.user);
+  call.audit.setUser(user);
+  if (credential !== undefined) {
+    call.request.know?.(user.name);
+    annotateCredential(call, credential);
+  }
+  call.request = withoutTokenProtocol(call.request);
+  call.user = user;
+  call.caller = user;
+  call.credential = credential;
+}
+
+function annotateCredential({ audit }: Pick<Call, "audit">, { id, annotations = {} }: Credential): void {
   audit.annotate(AUDIT_CREDENTIAL, id);
   for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
 }
 
-function annotateRefusal({ audit }: RequestContext, error: unknown): void {
+function annotateRefusal({ audit }: Call, error: unknown): void {
   if (!isApiError(error) || !(error.cause instanceof CredentialRefusedError)) return;
   const { message, credentialId, annotations } = error.cause;
   audit.annotate(AUDIT_REFUSAL, message);
@@ -77,16 +114,16 @@ function annotateRefusal({ audit }: RequestContext, error: unknown): void {
 
 /**
  * Slows down who guesses, and nobody else: whoever has a good credential never waits, also behind the address of one who guesses,
- * and no header tells whose guesses are counted.
+ * and no header tells whose guesses are counted. Undefined: the refusal may be sent at once.
  */
-async function holdBack(
-  { request, signal }: RequestContext,
+function holdBack(
+  { request, signal }: Call,
   error: unknown,
   { failedLogins, scheduler }: WithAuthenticationDeps,
-): Promise<void> {
+): Promise<void> | undefined {
   if (failedLogins === undefined || !isApiError(error) || error.code !== 401 || request.remoteAddress === "") return;
-  if (failedLogins.delayOf(request.remoteAddress) === undefined) return;
-  await new Promise<void>((resolve) => {
+  if (failedLogins.delayOf(sourceOf(request.remoteAddress)) === undefined) return;
+  return new Promise<void>((resolve) => {
     const timer = scheduler.schedule(HOLD_MS, done);
     signal.addEventListener("abort", done, { once: true });
     function done(): void {
@@ -97,17 +134,79 @@ async function holdBack(
   });
 }
 
+/** A turn of a request to have its credential looked at. */
+type Turn = {
+  /** Rejects where the request is aborted before. */
+  readonly begin: Promise<void>;
+  /** The next one on its connection comes after so many milliseconds. */
+  end(afterMs: number): void;
+};
+
+/**
+ * Requests of an address with too many wrong credentials have theirs looked at one after the other on each connection, and the next one only when
+ * a refusal has been held back, also where its client does not wait for it: a stream costs nothing, a connection is counted. Other connections do
+ * not wait.
+ */
+function createTurns({ failedLogins, scheduler }: Pick<WithAuthenticationDeps, "failedLogins" | "scheduler">): {
+  next(call: Call): Turn | undefined;
+} {
+  const last = new WeakMap<object, Promise<void>>();
+  return {
+    next(call) {
+      const { connection, remoteAddress } = call.request;
+      if (failedLogins === undefined || connection === undefined) return undefined;
+      const before = last.get(connection);
+      if (before === undefined && !failedLogins.isExhausted(sourceOf(remoteAddress))) return undefined;
+      let end: () => void = () => {};
+      const ended = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      last.set(connection, ended);
+      void ended.then(() => {
+        if (last.get(connection) === ended) last.delete(connection);
+      });
+      return {
+        begin: turnComes(before, call.signal).catch((error: unknown) => {
+          // Who comes next has not come nearer.
+          void before?.then(end);
+          throw error;
+        }),
+        end(afterMs) {
+          if (afterMs === 0) end();
+          else scheduler.schedule(afterMs, end);
+        },
+      };
+    },
+  };
+}
+
+async function turnComes(before: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  if (before === undefined) return;
+  let abort: () => void = () => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason);
+  });
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    signal.throwIfAborted();
+    await Promise.race([before, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
 /** Requests that prove nothing go on as `system:anonymous`, for authorization to decide. Throws ApiError 401. */
-async function authenticate(
-  request: ApiRequest,
+function authenticate(
+  { request, behind }: Call,
   { authenticator }: Pick<WithAuthenticationDeps, "authenticator">,
-): Promise<Authentication> {
+): Awaitable<Authentication> {
   const token = presentedToken(request);
-  const authentication = await authenticator.authenticate(request);
-  if (authentication !== undefined) return authentication;
-  // A token that nobody knows is a mistake worth telling, on every path.
-  if (token !== undefined) throw unauthorizedError();
-  return { user: anonymousUser };
+  return whenDone(authenticator.authenticate(request, behind), (authentication) => {
+    if (authentication !== undefined) return authentication;
+    // A token that nobody knows is a mistake worth telling, on every path.
+    if (token !== undefined) throw unauthorizedError();
+    return { user: anonymousUser };
+  });
 }
 
 function withGroups(user: UserInfo): UserInfo {
@@ -121,8 +220,5 @@ function withoutTokenProtocol(request: ApiRequest): ApiRequest {
   if (request.upgrade === undefined || request.headers["sec-websocket-protocol"] === undefined) return request;
   const { "sec-websocket-protocol": _, ...headers } = request.headers;
   const protocols = webSocketProtocols(request).join(", ");
-  return {
-    ...request,
-    headers: protocols === "" ? headers : { ...headers, "sec-websocket-protocol": protocols },
-  };
+  return request.with({ headers: protocols === "" ? headers : { ...headers, "sec-websocket-protocol": protocols } });
 }

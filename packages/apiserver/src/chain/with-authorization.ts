@@ -4,9 +4,12 @@
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import { authorizeAsLongAsOpen } from "../authorization/open-requests.ts";
 import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import { authorizationAttributesOf, forbiddenErrorFor } from "./authorization-attributes.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
 
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";
@@ -15,7 +18,7 @@ export const AUDIT_REASON = "authorization.k8s.io/reason";
 export type AuthorizationQuestion = { readonly attributes: AuthorizationAttributes; readonly authorizer: Authorizer };
 
 /** Throws ApiErrors for requests that ask for nothing there is. */
-export type QuestionOf = (context: RequestContext) => AuthorizationQuestion;
+export type QuestionOf = (call: Call) => AuthorizationQuestion;
 
 export type WithAuthorizationDeps = {
   readonly authorizer: Authorizer;
@@ -23,6 +26,8 @@ export type WithAuthorizationDeps = {
   readonly questionOf?: QuestionOf | undefined;
   readonly metrics: ServerMetrics;
   readonly clock: Clock;
+  /** Absent: nobody collects traces. */
+  readonly tracing?: Tracing | undefined;
 };
 
 const RESULTS: { readonly [verdict in AuthorizationDecision["verdict"]]: AuthorizationResult } = {
@@ -31,28 +36,45 @@ const RESULTS: { readonly [verdict in AuthorizationDecision["verdict"]]: Authori
   "no-opinion": "no-opinion",
 };
 
-export function withAuthorization(next: Handler, deps: WithAuthorizationDeps): Handler {
-  const { metrics, clock } = deps;
-  const byPath: QuestionOf = (context) => ({
-    attributes: authorizationAttributesOf(context),
-    authorizer: deps.authorizer,
-  });
-  const { questionOf = byPath } = deps;
-  return async (context) => {
-    const { attributes, authorizer } = questionOf(context);
-    const startedAt = clock.elapsed();
-    let result: AuthorizationResult = "error";
-    let decision: AuthorizationDecision;
-    try {
-      decision = await authorizeAsLongAsOpen(authorizer, attributes, context.open);
-      result = RESULTS[decision.verdict];
-    } finally {
-      metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);
-    }
-    const allowed = decision.verdict === "allow";
-    context.audit.annotate(AUDIT_DECISION, allowed ? "allow" : "forbid");
-    context.audit.annotate(AUDIT_REASON, decision.reason);
-    if (!allowed) throw forbiddenErrorFor(attributes, decision.reason);
-    return next(context);
+export function withAuthorization(deps: WithAuthorizationDeps): Filter {
+  const { authorizer: ofChain, questionOf, metrics, clock, tracing } = deps;
+  const byPath: QuestionOf = (call) => ({ attributes: authorizationAttributesOf(call), authorizer: ofChain });
+  const ask = questionOf ?? byPath;
+  return {
+    enter(call) {
+      const { attributes, authorizer } = ask(call);
+      const startedAt = clock.elapsed();
+      const measured = (result: AuthorizationResult) =>
+        metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);
+      const onFault = (error: unknown): never => {
+        measured("error");
+        throw error;
+      };
+      const onDecision = ({ verdict, reason }: AuthorizationDecision): undefined => {
+        measured(RESULTS[verdict]);
+        call.audit.annotate(AUDIT_DECISION, verdict === "allow" ? "allow" : "forbid");
+        call.audit.annotate(AUDIT_REASON, reason);
+        if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+      };
+      let decision: Awaitable<AuthorizationDecision>;
+      try {
+        const decide = () => authorizeAsLongAsOpen(authorizer, attributes, call.open);
+        decision = tracing === undefined ? decide() : tracedDecision(tracing, decide);
+      } catch (error) {
+        return onFault(error);
+      }
+      return decision instanceof Promise ? decision.catch(onFault).then(onDecision) : onDecision(decision);
+    },
   };
 }
+
+/** The reason is not told: it names people and roles. */
+const tracedDecision = (
+  tracing: Tracing,
+  decide: () => Awaitable<AuthorizationDecision>,
+): Promise<AuthorizationDecision> =>
+  inSpan(tracing, { name: "authorize", kind: "internal" }, async (span) => {
+    const decision = await decide();
+    span.set({ "k8s.authorization.decision": decision.verdict });
+    return decision;
+  });

@@ -4,18 +4,11 @@ import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import { type Redact, redactedTexts } from "../request/redaction.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import type { Filter } from "./filter.ts";
+import type { RequestContext } from "./handler.ts";
 import { toApiError } from "./to-api-error.ts";
 
-export function withErrors(next: Handler): Handler {
-  return async (context) => {
-    try {
-      return await next(context);
-    } catch (error) {
-      return refusal(error, context);
-    }
-  };
-}
+export const withErrors = (): Filter => ({ fail: refusal });
 
 /** Throws `error` again when it is not a refusal. */
 export function refusal(error: unknown, { audit, request, signal, redact }: RequestContext): ApiResponse {

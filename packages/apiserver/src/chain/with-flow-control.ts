@@ -5,22 +5,20 @@ import { Readable } from "node:stream";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { requestLabelsOf } from "../metrics/request-labels.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { LongRunningCheck } from "../request/long-running.ts";
-import type { RequestInfo } from "../request/request-info.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
 import { contentLengthOf } from "../transport/exchange.ts";
+import type { Call } from "./call.ts";
 import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } from "./fair-shares.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import type { Filter } from "./filter.ts";
 
 export type WithFlowControlDeps = {
   readonly shares: FairShares;
   /** Requests that have places of their own. Absent: none. */
-  readonly isUrgent?: ((context: RequestContext) => boolean) | undefined;
+  readonly isUrgent?: ((call: Call) => boolean) | undefined;
   /** Bytes of a body that is read before the request takes a place. A longer one that says so is left to its handler to read. */
   readonly bodyBytes: number;
-  readonly isLongRunning: LongRunningCheck;
-  readonly isServed: (info: RequestInfo) => boolean;
   readonly metrics: ServerMetrics;
 };
 
@@ -28,50 +26,69 @@ const READ_VERBS: readonly string[] = ["get", "list", "watch", "head"];
 /** A server under load must not be taken for one that is ill. */
 const HEALTH_PATH = /^\/(healthz|livez|readyz)(\/|$)/;
 
-export function withFlowControl(next: Handler, deps: WithFlowControlDeps): Handler {
-  const { shares, isUrgent = () => false, isLongRunning, isServed, metrics } = deps;
-  const laneOf = (context: RequestContext, isRead: boolean): Lane => {
-    if (isUrgent(context)) return "urgent";
-    return isRead ? "readOnly" : "mutating";
-  };
+export function withFlowControl(deps: WithFlowControlDeps): Filter {
+  const { shares, isUrgent = () => false, metrics } = deps;
   metrics.followFairShares(shares);
 
-  const serve: Handler = async (context) => {
-    const { info, signal } = context;
-    const isRead = READ_VERBS.includes(info.verb);
-    const lane = laneOf(context, isRead);
-    const claimant = claimantOf(context);
-    using body = isRead ? undefined : await readBody(context.request, claimant, deps);
-    const taken = shares.take(lane, claimant, signal);
-    const place = taken instanceof Promise ? await taken : taken;
-    try {
-      const response = await next(body === undefined ? context : { ...context, request: body.request });
-      if (response.body.type === "stream") {
-        return paced(response, place, () => shares.takeAgain(lane, claimant, signal));
-      }
-      place[Symbol.dispose]();
-      return response;
-    } catch (error) {
-      place[Symbol.dispose]();
-      throw error;
-    }
+  const laneOf = (call: Call): Lane => {
+    if (isUrgent(call)) return "urgent";
+    return isRead(call) ? "readOnly" : "mutating";
   };
-  return async (context) => {
-    const { request, info } = context;
-    if (isLongRunning(request, info) || (!info.isResourceRequest && HEALTH_PATH.test(info.path))) return next(context);
-    try {
-      return await serve(context);
-    } catch (error) {
-      const refusal = error instanceof NoPlaceError ? error : undefined;
-      if (refusal === undefined) throw error;
-      metrics.requests.rejected(requestLabelsOf(request, info, isServed(info)), refusal.reason);
-      return textResponse(429, "Too many requests, please try again later.\n", { "retry-after": "1" });
+  const take = (call: Call): Awaitable<undefined> => {
+    const taken = shares.take(laneOf(call), claimantOf(call), call);
+    return whenDone(taken, (place) => {
+      call.place = place;
+      return undefined;
+    });
+  };
+  const takeWithBody = async (call: Call): Promise<undefined> => {
+    const body = await readBody(call.request, claimantOf(call), deps);
+    if (body !== undefined) {
+      call.body = body;
+      call.request = body.request;
     }
+    await take(call);
+  };
+  const refused = (error: unknown, call: Call): ApiResponse => {
+    release(call);
+    if (!(error instanceof NoPlaceError)) throw error;
+    const { request, info } = call;
+    metrics.requests.rejected(requestLabelsOf(request, info, call.isServed(info)), error.reason);
+    return textResponse(429, "Too many requests, please try again later.\n", { "retry-after": "1" });
+  };
+  return {
+    enter(call) {
+      const { info, isLongRunning } = call;
+      if (isLongRunning || (!info.isResourceRequest && HEALTH_PATH.test(info.path))) return undefined;
+      try {
+        const entered = isRead(call) ? take(call) : takeWithBody(call);
+        return entered instanceof Promise ? entered.catch((error) => refused(error, call)) : entered;
+      } catch (error) {
+        return refused(error, call);
+      }
+    },
+    leave(response, call) {
+      const { place } = call;
+      if (place !== undefined && response.body.type === "stream") {
+        call.body?.[Symbol.dispose]();
+        return paced(response, place, () => shares.takeAgain(laneOf(call), claimantOf(call), call));
+      }
+      release(call);
+      return response;
+    },
+    fail: refused,
   };
 }
 
+const isRead = ({ info }: Call): boolean => READ_VERBS.includes(info.verb);
+
+function release({ body, place }: Call): void {
+  body?.[Symbol.dispose]();
+  place?.[Symbol.dispose]();
+}
+
 /** Requests without a credential are told apart by where they come from. */
-function claimantOf({ request, user, caller = user, credential }: RequestContext): Claimant {
+function claimantOf({ request, caller, credential }: Call): Claimant {
   if (credential === undefined) return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress };
   // Service accounts of different clusters have the same names.
   return { user: caller.uid === undefined ? caller.name : `${caller.name} ${caller.uid}`, key: credential.id };
@@ -103,14 +120,13 @@ async function readBody(
 
 /** As if nobody had read it yet. */
 function withBody(request: ApiRequest, bytes: Uint8Array): ApiRequest {
-  return {
-    ...request,
+  return request.with({
     async body(limitBytes) {
       if (bytes.length > limitBytes) throw requestEntityTooLargeError(`limit is ${limitBytes}`);
       return bytes;
     },
     bodyStream: () => Readable.from(bytes.length === 0 ? [] : [bytes]),
-  };
+  });
 }
 
 /** The same response, written by somebody who gives the place back with each part, and waits for the client without one. */

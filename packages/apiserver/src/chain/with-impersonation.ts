@@ -13,10 +13,13 @@ import {
 import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
 import { isMaster } from "../authorization/masters-authorizer.ts";
 import { authorizeAsLongAsOpen, type OpenRequest } from "../authorization/open-requests.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
-import { textResponse } from "../transport/api-response.ts";
+import { type ApiResponse, textResponse } from "../transport/api-response.ts";
 import { forbiddenErrorFor } from "./authorization-attributes.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
+import type { RequestContext } from "./handler.ts";
 import {
   formatImpersonationRequest,
   type ImpersonationRequest,
@@ -27,28 +30,39 @@ import {
 export type ImpersonationOptions = {
   readonly authorizer: Authorizer;
   /** Requests of which somebody further on decides who may act as whom; they go on as they came. Absent: none. */
-  readonly leavesImpersonation?: ((context: RequestContext) => boolean) | undefined;
+  readonly leavesImpersonation?: ((call: Call) => boolean) | undefined;
 };
 
-export function withImpersonation(
-  next: Handler,
-  { authorizer, leavesImpersonation = () => false }: ImpersonationOptions,
-): Handler {
-  const impersonate: Handler = async (context) => {
-    const { headers } = context.request;
-    const request = withoutImpersonationHeaders(context.request);
-    const asked = impersonationRequestOf(headers);
-    if (asked === undefined) return next({ ...context, request });
-    if (asked.user === "") return refuseWithoutUser(context.info.path, asked);
-    for (const attributes of attributesOf(context, asked)) await mustBeAllowed(attributes, authorizer, context.open);
-    const user = impersonatedUser(asked);
-    context.audit.setImpersonatedUser(user);
-    return next({ ...context, request, user });
-  };
-  return (context) =>
-    hasImpersonationHeader(context.request.headers) && !leavesImpersonation(context)
-      ? impersonate(context)
-      : next(context);
+export const withImpersonation = ({ authorizer, leavesImpersonation = () => false }: ImpersonationOptions): Filter => ({
+  enter(call) {
+    if (leavesImpersonation(call)) return undefined;
+    return whenDone(impersonation(call, authorizer), (found) => {
+      if (found !== undefined && "status" in found) return found;
+      if (found !== undefined) Object.assign(call, found);
+      return undefined;
+    });
+  },
+});
+
+/** The request without what asks for it, and whom it acts as. */
+export type Impersonation = { readonly request: ApiRequest; readonly user: UserInfo };
+
+/** Undefined where nobody asks for it; a response where it is asked for in no way that can be followed. Throws ApiError 403. */
+export const impersonation = (
+  context: RequestContext,
+  authorizer: Authorizer,
+): Awaitable<Impersonation | ApiResponse | undefined> =>
+  hasImpersonationHeader(context.request.headers) ? impersonate(context, authorizer) : undefined;
+
+async function impersonate(context: RequestContext, authorizer: Authorizer): Promise<Impersonation | ApiResponse> {
+  const asked = impersonationRequestOf(context.request.headers);
+  const request = withoutImpersonationHeaders(context.request);
+  if (asked === undefined) return { request, user: context.user };
+  if (asked.user === "") return refuseWithoutUser(context.info.path, asked);
+  for (const attributes of attributesOf(context, asked)) await mustBeAllowed(attributes, authorizer, context.open);
+  const user = impersonatedUser(asked);
+  context.audit.setImpersonatedUser(user);
+  return { request, user };
 }
 
 function hasImpersonationHeader(headers: RequestHeaders): boolean {
@@ -57,10 +71,10 @@ function hasImpersonationHeader(headers: RequestHeaders): boolean {
 }
 
 /** So that nobody further on, least of all a proxied server, acts on them again. */
-const withoutImpersonationHeaders = (request: ApiRequest): ApiRequest => ({
-  ...request,
-  headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isImpersonationHeader(name))),
-});
+const withoutImpersonationHeaders = (request: ApiRequest): ApiRequest =>
+  request.with({
+    headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !isImpersonationHeader(name))),
+  });
 
 const refuseWithoutUser = (path: string, asked: ImpersonationRequest) =>
   textResponse(

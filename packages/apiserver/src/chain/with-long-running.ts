@@ -4,21 +4,16 @@ import { serviceUnavailableError, unauthorizedError } from "@postern/apimachiner
 import type { OpenRequests } from "../authorization/open-requests.ts";
 import { requestLabelsOf } from "../metrics/request-labels.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { LongRunningCheck } from "../request/long-running.ts";
-import type { RequestInfo } from "../request/request-info.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import { afterResponse } from "./after-response.ts";
-import type { Handler } from "./handler.ts";
+import type { Filter } from "./filter.ts";
 
 export type WithLongRunningDeps = {
-  readonly isLongRunning: LongRunningCheck;
-  readonly isServed: (info: RequestInfo) => boolean;
   readonly metrics: ServerMetrics;
   readonly openRequests: OpenRequests;
 };
 
-export function withLongRunning(next: Handler, deps: WithLongRunningDeps): Handler {
-  const { isLongRunning, isServed, metrics, openRequests } = deps;
+export function withLongRunning({ metrics, openRequests }: WithLongRunningDeps): Filter {
   // One listener per server: a signal with thousands of them is slow to add to.
   const requestsOfServers = new WeakMap<AbortSignal, Set<ApiRequest>>();
   const track = (request: ApiRequest): Disposable => {
@@ -35,26 +30,32 @@ export function withLongRunning(next: Handler, deps: WithLongRunningDeps): Handl
     return { [Symbol.dispose]: () => void requests.delete(request) };
   };
 
-  const guard: Handler = async (context) => {
-    const { request, info, credential } = context;
-    const open = openRequests.begin((reason) => request.abort?.(reason));
-    const handles = [
-      open,
-      track(request),
-      metrics.requests.longRunning(requestLabelsOf(request, info, isServed(info))),
-      credential?.onRevoked?.(() => request.abort?.(unauthorizedError())),
-    ];
-    const release = (): void => {
-      for (const handle of handles) handle?.[Symbol.dispose]();
-    };
-    try {
-      return afterResponse(await next({ ...context, open }), release);
-    } catch (error) {
-      release();
+  return {
+    enter(call) {
+      if (!call.isLongRunning) return undefined;
+      const { request, info, credential } = call;
+      const open = openRequests.begin((reason) => request.abort?.(reason));
+      const handles = [
+        open,
+        track(request),
+        metrics.requests.longRunning(requestLabelsOf(request, info, call.isServed(info))),
+        credential?.onRevoked?.(() => request.abort?.(unauthorizedError())),
+      ];
+      call.open = {
+        ...open,
+        [Symbol.dispose]() {
+          for (const handle of handles) handle?.[Symbol.dispose]();
+        },
+      };
+      return undefined;
+    },
+    leave: (response, { open }) =>
+      open === undefined ? response : afterResponse(response, () => open[Symbol.dispose]()),
+    fail(error, { open }) {
+      open?.[Symbol.dispose]();
       throw error;
-    }
+    },
   };
-  return (context) => (isLongRunning(context.request, context.info) ? guard(context) : next(context));
 }
 
 function abortAllOn(serverStopping: AbortSignal, open: ReadonlySet<ApiRequest>): void {

@@ -1,7 +1,9 @@
 // Slows down whoever sends too much: by source address before anybody is asked for a credential, and by credential afterwards.
 
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
-import type { Handler, RequestContext } from "./handler.ts";
+import { sourceOf } from "../transport/source-of.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 
 /** Either may be absent: then it does not limit. */
@@ -11,25 +13,20 @@ export type RateLimits = { readonly perSource?: RateLimiter; readonly perCredent
 const HEALTH_PATH = /^\/(healthz|livez|readyz)(\/|$)/;
 
 /** Guesses cost their sender, never the owner of what is guessed: the peer's address counts, no header does. */
-export function withSourceRateLimit(next: Handler, { rateLimits }: { readonly rateLimits: RateLimits }): Handler {
-  const { perSource } = rateLimits;
-  return perSource === undefined ? next : limited(next, perSource, ({ request }) => request.remoteAddress);
-}
+export const withSourceRateLimit = ({ rateLimits: { perSource } }: { readonly rateLimits: RateLimits }): Filter =>
+  perSource === undefined ? {} : limited(perSource, ({ request }) => sourceOf(request.remoteAddress));
 
-export function withCredentialRateLimit(next: Handler, { rateLimits }: { readonly rateLimits: RateLimits }): Handler {
-  const { perCredential } = rateLimits;
-  return perCredential === undefined ? next : limited(next, perCredential, ({ credential }) => credential?.id);
-}
+export const withCredentialRateLimit = ({
+  rateLimits: { perCredential },
+}: {
+  readonly rateLimits: RateLimits;
+}): Filter => (perCredential === undefined ? {} : limited(perCredential, ({ credential }) => credential?.id));
 
-function limited(
-  next: Handler,
-  limiter: RateLimiter,
-  subjectOf: (context: RequestContext) => string | undefined,
-): Handler {
-  return async (context) => {
-    const subject = HEALTH_PATH.test(context.info.path) ? undefined : subjectOf(context);
+const limited = (limiter: RateLimiter, subjectOf: (call: Call) => string | undefined): Filter => ({
+  enter(call) {
+    const subject = HEALTH_PATH.test(call.info.path) ? undefined : subjectOf(call);
     const delay = subject === undefined ? undefined : limiter.delayOf(subject);
     if (delay !== undefined) throw tooManyRequestsError("too many requests, please try again later", delay);
-    return await next(context);
-  };
-}
+    return undefined;
+  },
+});

@@ -3,48 +3,59 @@
 
 import { badRequestError, timeoutError } from "@postern/apimachinery/meta/api-error";
 import { GoDurationError, parseGoDuration } from "@postern/apimachinery/time/go-duration";
-import type { LongRunningCheck } from "../request/long-running.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { discardResponse } from "../transport/discard-response.ts";
 import { afterResponse } from "./after-response.ts";
-import type { Handler } from "./handler.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
 
 export type WithRequestDeadlineDeps = {
   /** Clients may ask for less with `?timeout=`, never for more. */
   readonly requestTimeoutMs: number;
   readonly scheduler: Scheduler;
-  readonly isLongRunning: LongRunningCheck;
 };
 
-export function withRequestDeadline(next: Handler, deps: WithRequestDeadlineDeps): Handler {
-  const { requestTimeoutMs, scheduler, isLongRunning } = deps;
-  return async (context) => {
-    const { request, info } = context;
-    if (isLongRunning(request, info)) return next(context);
-    const timeoutMs = timeoutOf(request, requestTimeoutMs);
-    return new Promise<ApiResponse>((resolve, reject) => {
-      let expired = false;
-      const timer = scheduler.schedule(timeoutMs, () => {
-        expired = true;
-        const error = timeoutError("request did not complete within the allotted timeout");
-        request.abort?.(error);
-        reject(error);
-      });
-      const stop = (): void => timer[Symbol.dispose]();
-      const onError = (error: unknown): void => {
-        stop();
-        reject(error);
-      };
-      next(context).then((response) => {
-        // Whoever made it may hold something until it is over.
-        if (expired) void discardResponse(response.body);
-        else resolve(afterResponse(response, stop));
-      }, onError);
+export const withRequestDeadline = ({ requestTimeoutMs, scheduler }: WithRequestDeadlineDeps): Filter => ({
+  around(call, next) {
+    if (call.isLongRunning) return next(call);
+    const timeoutMs = timeoutOf(call.request, requestTimeoutMs);
+    const response = next(call);
+    // Of what is answered at once nothing is left to bound.
+    if (!(response instanceof Promise) && response.body.type === "bytes") return response;
+    return bounded(response, call, timeoutMs, scheduler);
+  },
+});
+
+const bounded = (
+  given: Awaitable<ApiResponse>,
+  { request }: Call,
+  timeoutMs: number,
+  scheduler: Scheduler,
+): Promise<ApiResponse> =>
+  new Promise((resolve, reject) => {
+    let expired = false;
+    const timer = scheduler.schedule(timeoutMs, () => {
+      expired = true;
+      const error = timeoutError("request did not complete within the allotted timeout");
+      request.abort?.(error);
+      reject(error);
     });
-  };
-}
+    const stop = (): void => timer[Symbol.dispose]();
+    const onResponse = (response: ApiResponse): void => {
+      // Whoever made it may hold something until it is over.
+      if (expired) void discardResponse(response.body);
+      else resolve(afterResponse(response, stop));
+    };
+    const onError = (error: unknown): void => {
+      stop();
+      reject(error);
+    };
+    if (given instanceof Promise) given.then(onResponse, onError);
+    else onResponse(given);
+  });
 
 /** Throws ApiError 400 for a text that is not a duration. */
 function timeoutOf(request: ApiRequest, maximumMs: number): number {

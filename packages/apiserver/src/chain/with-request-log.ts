@@ -4,32 +4,31 @@ import type { Logger } from "../logging/logger.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { headerOf } from "../transport/api-request.ts";
 import { afterResponse } from "./after-response.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
 
 const READ_VERBS: readonly string[] = ["get", "list", "watch", "head", "options"];
 
 export type WithRequestLogDeps = { readonly logger: Logger; readonly clock: Clock };
 
-export function withRequestLog(next: Handler, { logger, clock }: WithRequestLogDeps): Handler {
-  return async (context) => {
-    const startedAt = clock.elapsed();
-    const response = await next(context);
-    const level = levelOf(context, response.status);
+export const withRequestLog = ({ logger, clock }: WithRequestLogDeps): Filter => ({
+  leave(response, call) {
+    const level = levelOf(call, response.status);
     if (!logger.isLevelEnabled(level)) return response;
     return afterResponse(response, () => {
-      const durationMs = clock.elapsed() - startedAt;
-      logger[level]({ ...fieldsOf(context, response.status), durationMs }, "request");
+      const durationMs = clock.elapsed() - call.startedAt;
+      logger[level]({ ...fieldsOf(call, response.status), durationMs }, "request");
     });
-  };
-}
+  },
+});
 
-function levelOf({ info }: RequestContext, status: number): "debug" | "info" | "warn" {
+function levelOf({ info }: Call, status: number): "debug" | "info" | "warn" {
   if (status >= 500) return "warn";
   return READ_VERBS.includes(info.verb) ? "debug" : "info";
 }
 
 /** Who it was is in the audit log, under the same identifier. */
-const fieldsOf = ({ request, info, audit }: RequestContext, status: number) => ({
+const fieldsOf = ({ request, info, audit }: Call, status: number) => ({
   auditId: audit.auditId,
   method: request.method,
   uri: request.requestUri,

@@ -1,58 +1,71 @@
-// Puts each request into the caller's trace. Which traces are kept, and where, is for the operator's SDK.
+// Puts each request into a span, which belongs to the trace of its caller.
+// Source of the names: https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 
-import {
-  propagation,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  type Context as TraceContext,
-  trace,
-  context as traceContext,
-} from "@opentelemetry/api";
-import type { ApiRequest } from "../transport/api-request.ts";
-import type { ApiResponse } from "../transport/api-response.ts";
+import { textBefore } from "@postern/apimachinery/text/without-trailing";
+import type { Redact } from "../request/redaction.ts";
+import type { RequestInfo } from "../request/request-info.ts";
+import type { SpanAttributes, TraceHeaders, Tracing } from "../tracing/tracing.ts";
+import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import { afterResponse } from "./after-response.ts";
-import type { Handler, RequestContext } from "./handler.ts";
+import type { Call } from "./call.ts";
+import type { Filter } from "./filter.ts";
 
-const NAME = "postern-apiserver";
+export type WithTracingDeps = {
+  /** Absent: nobody collects traces, and requests pass without a look. */
+  readonly tracing?: Tracing | undefined;
+};
 
-export function withTracing(next: Handler): Handler {
-  const tracer = trace.getTracer(NAME);
-  const traced = async (context: RequestContext, span: Span, parent: TraceContext): Promise<ApiResponse> => {
-    span.setAttributes(attributesOf(context));
-    try {
-      const response = await traceContext.with(trace.setSpan(parent, span), () => next(context));
-      span.setAttribute("http.response.status_code", response.status);
-      if (response.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-      return afterResponse(response, () => span.end());
-    } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR });
-      span.end();
-      throw error;
-    }
-  };
-  return (context) => {
-    const { request, info } = context;
-    const parent = propagation.extract(traceContext.active(), request.headers, HEADERS);
-    const span = tracer.startSpan(`${info.verb} ${info.resource || "nonresource"}`, { kind: SpanKind.SERVER }, parent);
-    // The usual case: nobody collects traces.
-    return span.isRecording() ? traced(context, span, parent) : next(context);
+export function withTracing({ tracing }: WithTracingDeps): Filter {
+  if (tracing === undefined) return {};
+  return {
+    async around(call, next) {
+      const { request, info, redact = (text: string) => text } = call;
+      const isKnown = info.isResourceRequest && call.isServed(info);
+      const span = tracing.start({
+        name: isKnown ? `${info.verb} ${info.resource}` : request.method,
+        kind: "server",
+        attributes: { ...attributesOf(call, redact), ...(isKnown ? resourceAttributes(info, redact) : {}) },
+        parent: parentOf(request, redact),
+      });
+      try {
+        const response = await span.within(() => next(call));
+        span.set({ "http.response.status_code": response.status });
+        if (response.status >= 500) span.fail(String(response.status));
+        return afterResponse(response, () => span.end());
+      } catch (error) {
+        span.fail("panic");
+        span.end();
+        throw error;
+      }
+    },
   };
 }
 
-const HEADERS = {
-  keys: (headers: ApiRequest["headers"]) => Object.keys(headers),
-  get(headers: ApiRequest["headers"], name: string): string | string[] | undefined {
-    const value = headers[name];
-    return typeof value === "string" || value === undefined ? value : [...value];
-  },
-};
+/** Headers are the client's, and what is in them goes to whoever collects traces: it stays out where it is a credential. */
+function parentOf(request: ApiRequest, redact: Redact): TraceHeaders {
+  const isSafe = (text: string): boolean => redact(text) === text;
+  const [traceparent, tracestate] = [headerOf(request, "traceparent"), headerOf(request, "tracestate")];
+  // A chosen value may be of hexadecimal digits alone, and no dash ends one.
+  if (traceparent === "" || ![traceparent, ...traceparent.split("-")].every(isSafe)) return {};
+  return tracestate !== "" && isSafe(tracestate) ? { traceparent, tracestate } : { traceparent };
+}
 
-const attributesOf = ({ request, info, audit }: RequestContext) => ({
+/** Without the query, which clients put secrets into, and without who asks: the audit log says that, to fewer. */
+const attributesOf = ({ request, audit }: Call, redact: Redact): SpanAttributes => ({
   "http.request.method": request.method,
-  "url.path": request.requestUri,
+  "url.scheme": "https",
+  // It has no credential in it any more.
+  "url.path": textBefore(request.requestUri, "?"),
+  "network.protocol.version": request.httpVersion === "2.0" ? "2" : request.httpVersion,
+  "client.address": request.remoteAddress,
+  "user_agent.original": headerOf(request, "user-agent"),
+  "k8s.audit_id": redact(audit.auditId),
+});
+
+const resourceAttributes = (info: RequestInfo, redact: Redact): SpanAttributes => ({
   "k8s.verb": info.verb,
+  "k8s.api_group": info.apiGroup,
   "k8s.resource": info.resource,
-  "k8s.namespace": info.namespace,
-  "audit.id": audit.auditId,
+  ...(info.subresource === "" ? {} : { "k8s.subresource": redact(info.subresource) }),
+  ...(info.namespace === "" ? {} : { "k8s.namespace.name": redact(info.namespace) }),
 });

@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createTestCluster, type TestCluster } from "../builtin/testing/test-cluster.ts";
-import { createEventRecorder, type EventRecorderOptions, type ObjectEvent } from "./event-recorder.ts";
+import { manualTime } from "../runtime/testing/manual-time.ts";
+import { deleteControlled } from "./controlled-objects.ts";
+import {
+  COMBINED_EVERY_MS,
+  createEventRecorder,
+  type EventRecorderOptions,
+  type ObjectEvent,
+  SINGLE_EVENTS,
+} from "./event-recorder.ts";
 
 let cluster: TestCluster;
 
@@ -59,4 +67,46 @@ it("tells of one that is refused, and goes on", async () => {
   record(about({}));
   await expect.poll(() => cluster.port.errors).toEqual([expect.objectContaining({ code: 404 })]);
   await expect.poll(() => cluster.names("events")).toHaveLength(1);
+});
+
+it("tells of what happens very often in one Event that says how often, and of other things as ever", async () => {
+  const time = manualTime();
+  const record = recorder({ runtime: { ...cluster.port.runtime, ...time } });
+  const stored = () => cluster.names("events").map((name) => cluster.get("events", { namespace: "default", name }));
+  const combined = () =>
+    stored().filter((event) => String(event?.["message"]).startsWith("(combined from similar events)"));
+  let told = 0;
+  const happen = (times: number): void => {
+    for (let count = 0; count < times; count++) record(about({ name: `k${told++}` }));
+  };
+  happen(SINGLE_EVENTS);
+  await expect.poll(() => stored().length).toBe(SINGLE_EVENTS);
+
+  happen(5_000);
+  record({ ...about({}), reason: "Found" });
+  await expect.poll(() => stored().length).toBe(SINGLE_EVENTS + 1);
+  time.advance(COMBINED_EVERY_MS);
+  await expect.poll(() => combined()).toHaveLength(1);
+  expect(combined()[0]).toMatchObject({
+    count: 5_000,
+    reason: "Looked",
+    message: expect.stringMatching(/: Somebody looked$/),
+  });
+
+  happen(3);
+  time.advance(COMBINED_EVERY_MS);
+  await expect.poll(() => combined()[0]?.["count"]).toBe(5_003);
+  expect(combined()[0]?.["lastTimestamp"]).not.toBe(combined()[0]?.["firstTimestamp"]);
+
+  // Somebody deletes it, or its hour is over: the next one begins anew.
+  await deleteControlled(cluster.port, cluster.resource("events"), combined()[0]!, new AbortController().signal);
+  happen(2);
+  time.advance(COMBINED_EVERY_MS);
+  await expect.poll(() => combined()[0]?.["count"]).toBe(2);
+
+  // An hour later there is room for single ones again.
+  time.advance(3_600_000);
+  happen(1);
+  await expect.poll(() => cluster.names("events").some((name) => name.startsWith(`k${told - 1}.`))).toBe(true);
+  expect(cluster.port.errors).toEqual([]);
 });

@@ -1,11 +1,13 @@
-// Writes what happens to objects as v1 Events, without ever making anybody wait for it or fail.
-// Source: k8s.io/client-go/tools/record/event.go
+// Writes what happens to objects as v1 Events, without ever making anybody wait for it or fail, and without ever filling the store: of what
+// happens very often, one Event says how often. See docs/adr/0051.
+// Source: k8s.io/client-go/tools/record/event.go, events_cache.go
 
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { randomSuffix } from "@postern/apimachinery/names/generate-name";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Runtime } from "../runtime/clock.ts";
-import { createControlled } from "./controlled-objects.ts";
+import { createControlled, updateControlled } from "./controlled-objects.ts";
 import type { ControlledResource, ControllerPort } from "./controller-port.ts";
 
 export type ObjectEvent = {
@@ -27,7 +29,7 @@ export type ObjectEvent = {
 export type EventRecorder = (event: ObjectEvent) => void;
 
 export type EventRecorderOptions = {
-  readonly runtime: Pick<Runtime, "clock" | "random">;
+  readonly runtime: Pick<Runtime, "clock" | "random" | "scheduler">;
   /** The installed `events`; undefined where there are none. */
   readonly events: () => ControlledResource | undefined;
   /** Who tells of it, such as `postern`. */
@@ -42,28 +44,142 @@ const DEFAULT_NAMESPACE = "default";
 const SUFFIX_LENGTH = 10;
 /** More are dropped: events are kept as well as possible, everything else comes first. */
 const MAX_WAITING = 1_000;
+/** Of one sort (kind, namespace, type, reason) so many objects have an Event each, and one more after each REFILL_MS: 200 in an hour. */
+export const SINGLE_EVENTS = 100;
+const REFILL_MS = 36_000;
+/** How often the Event that stands for all others of its sort is written. */
+export const COMBINED_EVERY_MS = 10_000;
+/** Sorts that are remembered before those with nothing to remember are forgotten. */
+const MAX_SORTS = 1_000;
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  const { runtime, events, component, onError, signal } = options;
+  const { events, onError, signal } = options;
+  const sorts = new Map<string, EventSort>();
   let waiting = 0;
-  return (event) => {
+  const write = (event: ObjectEvent): void => {
     const resource = events();
-    if (resource === undefined || signal.aborted || waiting >= MAX_WAITING) return;
+    if (resource === undefined || waiting >= MAX_WAITING) return;
     waiting++;
-    const object = eventObject(event, component, runtime);
-    createControlled({ runtime }, resource, object, signal)
+    createEvent(options, resource, namedEvent(event, options), signal)
       .catch((error: unknown) => onError(error, event.involvedObject.name))
       .finally(() => waiting--);
   };
+  return (event) => {
+    if (signal.aborted) return;
+    const { apiVersion, kind, namespace = "" } = event.involvedObject;
+    const id = JSON.stringify([apiVersion, kind, namespace, event.type, event.reason]);
+    let sort = sorts.get(id);
+    if (sort === undefined) {
+      if (sorts.size >= MAX_SORTS) for (const [other, { isForgotten }] of sorts) if (isForgotten) sorts.delete(other);
+      sort = new EventSort(options);
+      sorts.set(id, sort);
+    }
+    if (sort.takeSingle()) write(event);
+    else sort.combine(event);
+  };
+}
+
+/** Events that differ in the object alone. */
+class EventSort {
+  readonly #options: EventRecorderOptions;
+  #singles = SINGLE_EVENTS;
+  #refilledAt: number;
+  /** Not written yet. */
+  #pending = 0;
+  /** What stands for all that had no Event of their own. */
+  #combined: { readonly object: KubeObject; count: number } | undefined;
+  #isPlanned = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#refilledAt = options.runtime.clock.elapsed();
+  }
+
+  get isForgotten(): boolean {
+    this.#refill();
+    return this.#singles === SINGLE_EVENTS && this.#pending === 0 && !this.#isPlanned;
+  }
+
+  takeSingle(): boolean {
+    this.#refill();
+    if (this.#singles === 0) return false;
+    this.#singles--;
+    return true;
+  }
+
+  combine(event: ObjectEvent): void {
+    this.#pending++;
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#options.runtime.scheduler.schedule(COMBINED_EVERY_MS, () => {
+      this.#write(event)
+        .catch((error: unknown) => this.#options.onError(error, event.involvedObject.name))
+        .finally(() => {
+          this.#isPlanned = false;
+          // What happened while it was written.
+          const late = this.#pending - 1;
+          if (late < 0) return;
+          this.#pending = late;
+          this.combine(event);
+        });
+    });
+  }
+
+  #refill(): void {
+    const refills = Math.floor((this.#options.runtime.clock.elapsed() - this.#refilledAt) / REFILL_MS);
+    this.#refilledAt += refills * REFILL_MS;
+    this.#singles = Math.min(this.#singles + refills, SINGLE_EVENTS);
+  }
+
+  async #write(event: ObjectEvent): Promise<void> {
+    const { events, signal, runtime } = this.#options;
+    const resource = events();
+    if (resource === undefined || signal.aborted) return;
+    const pending = this.#pending;
+    this.#pending = 0;
+    const known = this.#combined;
+    if (known !== undefined) {
+      known.count += pending;
+      const { count } = known;
+      const lastTimestamp = formatTimestamp(runtime.clock.now());
+      const transform = (current: KubeObject): KubeObject => ({ ...current, count, lastTimestamp });
+      try {
+        return await updateControlled(this.#options, resource, known.object, { transform }, signal);
+      } catch (error) {
+        // Its time was over, or somebody has deleted it.
+        if (!isApiError(error, "NotFound")) throw error;
+      }
+    }
+    const message = `(combined from similar events): ${event.message}`;
+    const named = namedEvent({ ...event, message }, this.#options);
+    const object = { ...eventObject(named, runtime), count: pending };
+    await createControlled(this.#options, resource, object, signal);
+    this.#combined = { object, count: pending };
+  }
+}
+
+export type NamedEvent = {
+  readonly event: ObjectEvent;
+  /** Of the Event itself. */
+  readonly name: string;
+  readonly component: string;
+};
+
+/** For what has to be told once: resolves when it is written, and rejects with ApiErrors, AlreadyExists where one of this name is there. */
+export async function createEvent(
+  port: { readonly runtime: Pick<Runtime, "clock"> },
+  events: ControlledResource,
+  named: NamedEvent,
+  signal: AbortSignal,
+): Promise<void> {
+  await createControlled(port, events, eventObject(named, port.runtime), signal);
 }
 
 function eventObject(
-  { involvedObject, type, reason, message }: ObjectEvent,
-  component: string,
-  { clock, random }: EventRecorderOptions["runtime"],
+  { event: { involvedObject, type, reason, message }, name, component }: NamedEvent,
+  { clock }: Pick<Runtime, "clock">,
 ) {
   const time = formatTimestamp(clock.now());
-  const name = `${involvedObject.name}.${randomSuffix(SUFFIX_LENGTH, random)}`;
   return {
     apiVersion: "v1",
     kind: "Event",
@@ -79,3 +195,9 @@ function eventObject(
     count: 1,
   } satisfies KubeObject;
 }
+
+const namedEvent = (event: ObjectEvent, { runtime, component }: EventRecorderOptions): NamedEvent => ({
+  event,
+  name: `${event.involvedObject.name}.${randomSuffix(SUFFIX_LENGTH, runtime.random)}`,
+  component,
+});

@@ -53,6 +53,49 @@ describe("WorkQueue", () => {
     expect(done).toEqual(["a", "b", "a"]);
   });
 
+  it("works a hundred times a second on a key that comes back by itself, and goes on with the others", async () => {
+    let elapsed = 0;
+    const scheduler = manualScheduler();
+    const done: string[] = [];
+    const port = portWith(scheduler, { runtime: { clock: { now: () => 0, elapsed: () => elapsed }, scheduler } });
+    const queue: WorkQueue = new WorkQueue(port, {
+      name: "test",
+      process: async (key) => {
+        done.push(key);
+        if (key === "circle") queue.add(key);
+      },
+    });
+    queue.add("circle");
+    await queue.idle();
+    expect([done.length, scheduler.delays]).toEqual([100, [1000]]);
+    queue.add("circle");
+    queue.add("other");
+    await queue.idle();
+    expect([done.length, done.at(-1), scheduler.delays]).toEqual([101, "other", [1000]]);
+    elapsed = 1000;
+    scheduler.runAll();
+    await queue.idle();
+    expect([done.length, scheduler.delays]).toEqual([201, [1000]]);
+  });
+
+  it("lets everything else have its turn between keys that wait for nothing", async () => {
+    let turns = 0;
+    let turnsAtEnd = 0;
+    const queue = new WorkQueue(portWith(systemRuntime.scheduler), {
+      name: "test",
+      process: async () => {
+        const begun = performance.now();
+        while (performance.now() - begun < 5);
+        turnsAtEnd = turns;
+      },
+    });
+    const counting = setInterval(() => turns++, 0);
+    for (let key = 0; key < 50; key++) queue.add(String(key));
+    await queue.idle();
+    clearInterval(counting);
+    expect(turnsAtEnd).toBeGreaterThan(3);
+  });
+
   it("never works on more keys at once than it may", async () => {
     let running = 0;
     let most = 0;
@@ -123,7 +166,10 @@ describe("WorkQueue", () => {
 
   it("counts what it does, and what it is at, as work queues of Kubernetes do", async () => {
     const registry = new Registry();
-    const scheduler = manualScheduler();
+    const manual = manualScheduler();
+    const scheduler: Scheduler = {
+      schedule: (delayMs, task) => (delayMs === 0 ? systemRuntime.scheduler : manual).schedule(delayMs, task),
+    };
     let now = 0;
     const clock = { now: () => now, elapsed: () => now };
     const started: string[] = [];

@@ -26,6 +26,11 @@ export type WorkQueueOptions = {
   readonly maxDelayMs?: number;
 };
 
+/** Writers that undo each other's work would take turns for ever: so often in a second a key is worked on, and not more. */
+const RUNS_PER_SECOND = 100;
+/** For so long a queue works before everything else has its turn. */
+const TURN_MS = 20;
+
 const DEFAULT_CONCURRENCY = 4;
 const DEFAULT_BASE_DELAY_MS = 50;
 const DEFAULT_MAX_DELAY_MS = 5 * 60_000;
@@ -41,6 +46,9 @@ export class WorkQueue implements Disposable {
   readonly #delayed = new Map<string, Disposable>();
   readonly #failures = new Map<string, number>();
   readonly #stop = new AbortController();
+  /** How often each key was worked on in the second that began then. */
+  #counted = { since: 0, runs: new Map<string, number>() };
+  #turnBegan = 0;
   #idlers: (() => void)[] = [];
   #pumping = false;
 
@@ -67,8 +75,13 @@ export class WorkQueue implements Disposable {
   /** Never runs the work within the call. A key that is being worked on is worked on once more afterwards. */
   add(key: string): void {
     if (this.#stop.signal.aborted) return;
-    this.#cancelDelay(key);
     if (this.#waiting.has(key)) return;
+    const delayMs = this.#delayOfTooMany(key);
+    if (delayMs > 0) {
+      if (!this.#delayed.has(key)) this.addAfter(key, delayMs);
+      return;
+    }
+    this.#cancelDelay(key);
     this.#waiting.set(key, this.#clock.elapsed());
     this.#metrics?.added();
     this.#pumpSoon();
@@ -104,6 +117,34 @@ export class WorkQueue implements Disposable {
     this.#pumping = true;
     queueMicrotask(() => {
       this.#pumping = false;
+      if (this.#running.size === 0) this.#turnBegan = this.#clock.elapsed();
+      this.#pump();
+    });
+  }
+
+  /** Milliseconds until the key may be worked on again. */
+  #delayOfTooMany(key: string): number {
+    const { since, runs } = this.#counted;
+    if ((runs.get(key) ?? 0) < RUNS_PER_SECOND) return 0;
+    return Math.max(0, since + 1000 - this.#clock.elapsed());
+  }
+
+  #countRun(key: string, now: number): void {
+    if (now - this.#counted.since >= 1000) this.#counted = { since: now, runs: new Map() };
+    this.#counted.runs.set(key, (this.#counted.runs.get(key) ?? 0) + 1);
+  }
+
+  /** What is not waited for by anything else runs on within this moment, and holds up all requests. */
+  #pumpInTurn(): void {
+    if (this.#waiting.size === 0 || this.#clock.elapsed() - this.#turnBegan < TURN_MS) {
+      this.#pump();
+      return;
+    }
+    if (this.#pumping) return;
+    this.#pumping = true;
+    this.#port.runtime.scheduler.schedule(0, () => {
+      this.#pumping = false;
+      this.#turnBegan = this.#clock.elapsed();
       this.#pump();
     });
   }
@@ -115,6 +156,7 @@ export class WorkQueue implements Disposable {
       this.#waiting.delete(key);
       this.#metrics?.waited(this.#secondsSince(since));
       const startedAt = this.#clock.elapsed();
+      this.#countRun(key, startedAt);
       this.#running.set(key, startedAt);
       void this.#run(key, startedAt);
     }
@@ -133,7 +175,7 @@ export class WorkQueue implements Disposable {
     }
     this.#running.delete(key);
     this.#metrics?.worked(this.#secondsSince(startedAt));
-    this.#pump();
+    this.#pumpInTurn();
   }
 
   #retryLater(key: string): void {

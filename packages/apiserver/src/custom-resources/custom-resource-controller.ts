@@ -107,7 +107,9 @@ export function createCustomResourceController(
       return;
     }
     const installed = isTerminating ? taken.definitions.map(withoutCreation) : taken.definitions;
-    for (const each of installed) registry.install(each);
+    // Whoever watches hears of the objects that are removed with their definition.
+    const keepWatches = before?.compiled.text === taken.text;
+    for (const each of installed) registry.install(each, { keepWatches });
     for (const each of before?.installed ?? []) {
       if (!installed.some(({ version }) => version === each.version)) registry.uninstall(each);
     }

@@ -3,6 +3,7 @@
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { RequestContext } from "../chain/handler.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { BacklogScope } from "../transport/watch-backlog.ts";
@@ -38,4 +39,4 @@ export type VerbHandler = (
   context: RequestContext,
   resource: InstalledResource,
   endpoint: EndpointContext,
-) => Promise<ApiResponse>;
+) => Awaitable<ApiResponse>;

@@ -42,7 +42,7 @@ const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
 
 /** Answers every request for a resource. Throws 404 and 405 as Kubernetes words them. */
 export function createResourceRouter(registry: ResourceRegistry, endpoint: EndpointContext): Handler {
-  return async (context) => {
+  return (context) => {
     const { apiGroup, apiVersion, resource: plural, subresource } = context.info;
     const resource = registry.find(apiGroup, apiVersion, plural);
     if (resource === undefined) throw resourceNotFoundError();
@@ -50,8 +50,8 @@ export function createResourceRouter(registry: ResourceRegistry, endpoint: Endpo
     checkScope(resource.definition, context);
     const { deprecationWarning } = resource.definition;
     if (deprecationWarning !== undefined) context.warnings.add(deprecationWarning);
-    if (subresource !== "") return await routeSubresource(context, resource, subresource, endpoint);
-    return await routeVerb(context, resource, endpoint);
+    if (subresource !== "") return routeSubresource(context, resource, subresource, endpoint);
+    return routeVerb(context, resource, endpoint);
   };
 }
 
@@ -80,13 +80,13 @@ function checkScope({ namespaced }: ResourceDefinition, { info }: RequestContext
 
 const nameInPath = ({ parts }: RequestContext["info"]): string => parts[1] ?? "";
 
-async function routeVerb(context: RequestContext, resource: InstalledResource, endpoint: EndpointContext) {
+function routeVerb(context: RequestContext, resource: InstalledResource, endpoint: EndpointContext) {
   const { definition } = resource;
   const { verb, name } = context.info;
   if (verb === "create" && name !== "") throw methodNotAllowedError();
   if ((verb === "update" || verb === "patch") && name === "") throw badRequestError("name must be provided");
   if (!isResourceVerb(verb) || !isServed(definition, verb)) throw unservedVerbError(definition, verb);
-  return await HANDLERS[verb](context, resource, endpoint);
+  return HANDLERS[verb](context, resource, endpoint);
 }
 
 const isServed = ({ verbs, submit }: ResourceDefinition, verb: ResourceVerb): boolean =>

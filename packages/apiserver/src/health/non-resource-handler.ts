@@ -4,6 +4,7 @@ import type { RequestContext } from "../chain/handler.ts";
 import type { Logger } from "../logging/logger.ts";
 import { createMetricsHandler } from "../metrics/metrics-handler.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { createVersionHandler, type VersionInfo } from "../version/version-info.ts";
 import { createHealthHandler, type HealthChecks } from "./health-handler.ts";
@@ -16,7 +17,7 @@ export type NonResourceOptions = {
 };
 
 /** Answers a request, or gives undefined where its path is none of these. May throw ApiErrors. */
-export type NonResourceHandler = (context: RequestContext) => Promise<ApiResponse> | undefined;
+export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiResponse> | undefined;
 
 export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceOptions): NonResourceHandler {
   const answerHealth = createHealthHandler(health, logger);
@@ -24,7 +25,7 @@ export function createNonResourceHandler({ health, version, metrics, logger }: N
   const answerMetrics = createMetricsHandler(metrics.registry);
   return ({ request, info: { path, isResourceRequest } }) => {
     if (isResourceRequest) return undefined;
-    if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
+    if (path === "/version" || path === "/version/") return answerVersion(request.method);
     if (path === "/metrics") return answerMetrics();
     return answerHealth({ path, query: request.query });
   };

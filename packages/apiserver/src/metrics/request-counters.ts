@@ -86,6 +86,8 @@ const OTHER = "other";
 /** What is counted of requests by all of their labels and the code of the answer; bounded, since clients choose some of these. */
 class RequestSeries {
   readonly #byKey = new Map<string, Series>();
+  /** Requests of the same kind often come one after another. */
+  #last: { readonly labels: RequestLabels; readonly code: number; readonly series: Series } | undefined;
   // Codes share these.
   readonly #durationOf: (key: string, labels: RequestLabels) => HistogramSeries;
   readonly #sizeOf: (key: string, labels: RequestLabels) => HistogramSeries;
@@ -121,13 +123,21 @@ class RequestSeries {
   }
 
   of(labels: RequestLabels, code: number): Series {
+    const last = this.#last;
+    if (last !== undefined && last.code === code && areSame(last.labels, labels)) return last.series;
+    const series = this.#of(labels, code);
+    this.#last = { labels, code, series };
+    return series;
+  }
+
+  #of(labels: RequestLabels, code: number): Series {
     const { verb, dry_run, group, version, resource, subresource, scope } = labels;
     const where = `${group} ${version} ${resource} ${subresource} ${scope}`;
     const key = `${code} ${verb} ${dry_run} ${where}`;
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     // An entry for the overflow itself must fit as well.
-    if (this.#byKey.size >= MAX_SERIES && resource !== OTHER) return this.of(inOther(labels), code);
+    if (this.#byKey.size >= MAX_SERIES && resource !== OTHER) return this.#of(inOther(labels), code);
     const series = {
       labels: { ...labels, code: String(code) },
       count: 0,
@@ -137,6 +147,11 @@ class RequestSeries {
     this.#byKey.set(key, series);
     return series;
   }
+}
+
+function areSame(one: RequestLabels, other: RequestLabels): boolean {
+  for (const label of REQUEST_LABELS) if (one[label] !== other[label]) return false;
+  return true;
 }
 
 /** The value of a key, made from the labels it is first asked for with. */

@@ -171,7 +171,12 @@ function observeAttempts<Result extends string>(
 }
 
 function countAudit(registers: Registers): Pick<ServerMetrics, "auditEvent" | "auditError"> {
-  const events = new Counter({ name: "apiserver_audit_event_total", help: "Audit events made", registers });
+  const events = createSeriesCounter({
+    name: "apiserver_audit_event_total",
+    help: "Audit events made",
+    labelNames: [],
+    registers,
+  }).series({});
   const levels = createSeriesCounter({
     name: "apiserver_audit_level_total",
     help: "Audit events made, by level",

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createStallWatch, type RequestUnderWay } from "./stall-watch.ts";
 
 const request = (auditId: string, resource = "configmaps"): RequestUnderWay => ({
-  info: { verb: "create", apiGroup: "", resource },
+  info: { verb: "create", apiGroup: "", apiVersion: "v1", resource, subresource: "" },
   isServed: () => resource !== "<text>",
   audit: { auditId },
 });

@@ -8,7 +8,7 @@ import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { SeriesHistogram } from "./series-histogram.ts";
 
 export type RequestUnderWay = {
-  readonly info: Pick<RequestInfo, "verb" | "apiGroup" | "resource">;
+  readonly info: Pick<RequestInfo, "verb" | "apiGroup" | "apiVersion" | "resource" | "subresource">;
   readonly audit: { readonly auditId: string };
   /** Whether there is such a resource. Any other text of a path may hold a secret, and is not logged. */
   readonly isServed: (info: RequestUnderWay["info"]) => boolean;

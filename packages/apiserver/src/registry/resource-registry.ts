@@ -16,6 +16,7 @@ import type { ContinueTokens } from "./store/continue-token.ts";
 import { codecOf, presentView } from "./store/object-codec.ts";
 import { onlyValid } from "./store/only-valid.ts";
 import type { StoreContext } from "./store/store-context.ts";
+import { createWriteTurns } from "./store/write-turns.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
@@ -28,6 +29,8 @@ export type InstalledResource = {
   readonly fieldManager: FieldManager;
   /** The deprecated fields of the resource's schema or of a subresource's, found once. */
   deprecationsOf(schema: StructuralSchema): readonly Deprecation[];
+  /** Aborted when the resource is no longer served in this form: its watches end, so that clients list again. */
+  readonly retired: AbortSignal;
 };
 
 export type ResourceRegistryOptions = {
@@ -42,7 +45,11 @@ export type ResourceRegistryOptions = {
 };
 
 export type ResourceRegistry = {
-  install(definition: ResourceDefinition): InstalledResource;
+  /**
+   * Takes the place of what was installed under the same group, version and plural. The watches of that end, unless `keepWatches` says that
+   * objects still look the same.
+   */
+  install(definition: ResourceDefinition, options?: { readonly keepWatches?: boolean }): InstalledResource;
   uninstall(definition: ResourceDefinition): void;
   /** Undefined when nothing of that name is served. */
   find(group: string, version: string, plural: string): InstalledResource | undefined;
@@ -55,6 +62,7 @@ export type ResourceRegistry = {
 
 export function createResourceRegistry(options: ResourceRegistryOptions): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
+  const retirements = new Map<string, AbortController>();
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let revision = 0;
@@ -66,14 +74,23 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
   };
 
   return {
-    install(definition) {
-      const resource = installResource(definition, options);
-      installed.set(resourceId(definition.group, definition.version, definition.plural), resource);
+    install(definition, { keepWatches = false } = {}) {
+      const id = resourceId(definition.group, definition.version, definition.plural);
+      const before = retirements.get(id);
+      const retirement = keepWatches && before !== undefined ? before : new AbortController();
+      const resource = installResource(definition, options, retirement.signal);
+      installed.set(id, resource);
+      retirements.set(id, retirement);
       refresh();
+      if (before !== retirement) before?.abort();
       return resource;
     },
     uninstall({ group, version, plural }) {
-      if (installed.delete(resourceId(group, version, plural))) refresh();
+      const id = resourceId(group, version, plural);
+      if (!installed.delete(id)) return;
+      refresh();
+      retirements.get(id)?.abort();
+      retirements.delete(id);
     },
     find: (group, version, plural) => installed.get(resourceId(group, version, plural)),
     findKind: (group, kind) =>
@@ -92,7 +109,11 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
 
 const resourceId = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
 
-function installResource(definition: ResourceDefinition, options: ResourceRegistryOptions): InstalledResource {
+function installResource(
+  definition: ResourceDefinition,
+  options: ResourceRegistryOptions,
+  retired: AbortSignal,
+): InstalledResource {
   const { composition, storage, cache, admission, continueTokens, runtime, onHookError } = options;
   const { group, plural } = definition.storedAs ?? definition;
   const keys = createResourceKeys(composition, { group, resource: plural, namespaced: definition.namespaced });
@@ -111,6 +132,7 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     codec,
     admission,
     continueTokens,
+    writeTurns: createWriteTurns(),
     runtime,
     onHookError,
   };
@@ -123,5 +145,6 @@ function installResource(definition: ResourceDefinition, options: ResourceRegist
     view,
     deprecationsOf,
     fieldManager,
+    retired,
   };
 }

@@ -6,6 +6,7 @@ import type { ParsedFieldSelector } from "@postern/apimachinery/selectors/field-
 import type { ParsedLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../chain/handler.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 
 /** Bounds on how fresh the answer must be; see the resourceVersion table of the Kubernetes API concepts. */
 export type GetOptions = { readonly resourceVersion: string };
@@ -82,7 +83,7 @@ export type DeleteOutcome = { readonly removed: boolean; readonly object: Cached
 
 /** An absent method means that the verb is not served. All throw ApiErrors. */
 export type ResourceStorage = {
-  get?(context: RequestContext, namespace: string, name: string, options: GetOptions): Promise<CachedObject>;
+  get?(context: RequestContext, namespace: string, name: string, options: GetOptions): Awaitable<CachedObject>;
   list?(context: RequestContext, query: ListQuery): Promise<ListPage>;
   watch?(context: RequestContext, query: WatchQuery, observer: WatchEventObserver): Promise<Disposable>;
   create?(context: RequestContext, namespace: string, object: KubeObject, options: WriteOptions): Promise<CachedObject>;

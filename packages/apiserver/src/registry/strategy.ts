@@ -29,6 +29,12 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   validateUpdate?(object: T, old: T, context: RequestContext): readonly FieldError[] | Promise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, context: RequestContext): readonly string[];
 
+  /**
+   * Takes what one object alone may have, such as a value, right before a valid object is written; never for a dry run. Throws an ApiError to
+   * refuse the write. Called again, for the same object, where a write is tried again.
+   */
+  reserve?(object: T, context: RequestContext): Promise<Reservation | undefined>;
+
   /** Throws an ApiError to refuse a deletion, or returns the object as it looks while it is being deleted. */
   prepareForDelete?(object: T, context: RequestContext): T | Promise<T>;
   /** True while something besides metadata.finalizers keeps a deleted object, such as spec.finalizers of a namespace. */
@@ -39,6 +45,14 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   afterUpdate?(object: T, old: T, context: RequestContext): void | Promise<void>;
   afterDelete?(object: T, context: RequestContext): void | Promise<void>;
 }
+
+/** Told what has become of the write that something was reserved for. Neither is called where nobody knows: the store went away meanwhile. */
+export type Reservation = {
+  /** The object is written. */
+  keep(): Promise<void>;
+  /** It is not. */
+  release(): Promise<void>;
+};
 
 /** Fields that are accepted but never served: what of them must be kept lives beside the object. */
 export interface SealedFields<T extends KubeObject = KubeObject> {

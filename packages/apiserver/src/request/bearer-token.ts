@@ -26,7 +26,17 @@ const BASE64URL = /^[\w-]+$/;
 export const EXTRA_SPACE_WARNING =
   "the provided Authorization header contains extra space before the bearer token, and is ignored";
 
+/** What was read last: several stages ask about one request. */
+let last: { readonly authorization: string; readonly bearer: BearerToken } = { authorization: "", bearer: NONE };
+
 export function bearerTokenOf(request: Pick<ApiRequest, "headers" | "upgrade">): BearerToken {
+  const { authorization } = request.headers;
+  if (typeof authorization !== "string" || request.upgrade !== undefined) return readBearerToken(request);
+  if (last.authorization !== authorization) last = { authorization, bearer: readBearerToken(request) };
+  return last.bearer;
+}
+
+function readBearerToken(request: Pick<ApiRequest, "headers" | "upgrade">): BearerToken {
   const { authorization } = request.headers;
   const protocols = bearerProtocols(request);
   if (protocols.length > 0)

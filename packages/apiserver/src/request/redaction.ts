@@ -10,6 +10,13 @@ export type Redact = (text: string) => string;
 /** Whether a text is a credential of somebody, whatever its form. Costs little: it is asked for most texts of most requests. */
 export type IsCredential = (text: string) => boolean;
 
+/** The credentials that have no form of their own. */
+export type ChosenCredentials = {
+  readonly isCredential: IsCredential;
+  /** False where there is none, so that nothing has to be looked for. */
+  readonly isAny: () => boolean;
+};
+
 const REDACTED = "<redacted>";
 /** Shorter tokens open nothing, and stand anywhere by chance. */
 const MIN_TOKEN_LENGTH = 16;
@@ -23,23 +30,23 @@ const MAX_CANDIDATES = 1024;
 /** A chosen value has fewer separators in it than so many. */
 const MAX_PARTS = 10;
 
-const nobody: IsCredential = () => false;
+const NONE: ChosenCredentials = { isCredential: () => false, isAny: () => false };
 
 export function redactionOf(
   request: Pick<ApiRequest, "headers" | "upgrade">,
-  isCredential: IsCredential = nobody,
+  { isCredential, isAny }: ChosenCredentials = NONE,
 ): Redact {
   const bearer = bearerTokenOf(request);
   const token = bearer.type === "token" && bearer.token.length >= MIN_TOKEN_LENGTH ? bearer.token : undefined;
   return (text) => {
     if (text.length < MIN_TOKEN_LENGTH) return text;
     const safe = token !== undefined && text.includes(token) ? text.replaceAll(token, REDACTED) : text;
-    return withoutChosen(redactCredentials(safe), isCredential);
+    const known = redactCredentials(safe);
+    return known.length >= MIN_CHOSEN_LENGTH && isAny() ? withoutChosen(known, isCredential) : known;
   };
 }
 
 function withoutChosen(text: string, isCredential: IsCredential): string {
-  if (text.length < MIN_CHOSEN_LENGTH || isCredential === nobody) return text;
   let safe = text;
   for (const candidate of new Set(candidatesIn(text.slice(0, MAX_LOOKED_AT)))) {
     if (isCredential(candidate)) safe = safe.replaceAll(candidate, REDACTED);
@@ -81,7 +88,20 @@ const SEPARATORS: ReadonlySet<string> = new Set("\"'`,;<>()[]{}=:/?&#@|.\\");
 /** Every text in a value, which stays the same object where there is nothing to take out. */
 export function redactedTexts<T>(value: T, redact: Redact): T {
   // What is made of a value by changing its texts is of its type.
-  return redacted(value, redact) as T;
+  return isSafe(value, redact) ? value : (redacted(value, redact) as T);
+}
+
+/** The usual case, which makes nothing. */
+function isSafe(value: unknown, redact: Redact): boolean {
+  if (typeof value === "string") return redact(value) === value;
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (!isSafe(item, redact)) return false;
+    return true;
+  }
+  const members = value as { readonly [name: string]: unknown };
+  for (const name in members) if (redact(name) !== name || !isSafe(members[name], redact)) return false;
+  return true;
 }
 
 function redacted(value: unknown, redact: Redact): unknown {

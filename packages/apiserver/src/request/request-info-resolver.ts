@@ -27,14 +27,15 @@ const NAMESPACE_SUBRESOURCES: readonly string[] = ["status", "finalize"];
 /** `path` is percent-encoded, below the base path. Throws ApiError 400 for a path that can be read in more than one way. */
 export function resolveRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
   const canonical = canonicalPath(path);
-  const outside = nonResourceInfo(method, canonical);
   // Slashes doubled at either end are nothing that the resource tree serves.
-  if (canonical.startsWith("//") || canonical.endsWith("//")) return checkedNonResource(outside);
+  if (canonical.startsWith("//") || canonical.endsWith("//"))
+    return checkedNonResource(nonResourceInfo(method, canonical));
   const segments = splitPath(canonical);
-  const [prefix = ""] = segments;
-  if (prefix === "api" && segments.length >= 3) return resourceInfo(outside, method, segments, 1, query);
-  if (prefix === "apis" && segments.length >= 4) return resourceInfo(outside, method, segments, 2, query);
+  const prefix = segments[0] ?? "";
+  if (prefix === "api" && segments.length >= 3) return resourceInfo(canonical, method, segments, 1, query);
+  if (prefix === "apis" && segments.length >= 4) return resourceInfo(canonical, method, segments, 2, query);
   const named = segments.length >= 3 && prefix === "apis";
+  const outside = nonResourceInfo(method, canonical);
   return checkedNonResource(named ? { ...outside, apiPrefix: prefix } : outside);
 }
 
@@ -62,7 +63,7 @@ function checkedNonResource(info: RequestInfo): RequestInfo {
 
 /** `versionAt` is where the version stands: behind the prefix, or behind the group. */
 function resourceInfo(
-  outside: RequestInfo,
+  path: string,
   method: string,
   segments: readonly string[],
   versionAt: number,
@@ -81,13 +82,13 @@ function resourceInfo(
     if (segments.length > at + 2 && !NAMESPACE_SUBRESOURCES.includes(segments[at + 2] ?? "")) at += 2;
   }
   const parts = segments.slice(at);
-  if (outside.path.includes("/.")) refuseDotSegments([...segments.slice(0, at), parts[0] ?? "", ...parts.slice(2)]);
+  if (path.includes("/.")) refuseDotSegments([...segments.slice(0, at), parts[0] ?? "", ...parts.slice(2)]);
 
   const [resource = "", name = "", third = ""] = parts;
   const verb = verbInPath ? pathVerb : (VERBS.get(method) ?? "");
   const info: RequestInfo = {
-    ...outside,
     isResourceRequest: true,
+    path,
     verb,
     apiPrefix: segments[0] ?? "",
     apiGroup: versionAt === 1 ? "" : (segments[1] ?? ""),
@@ -97,6 +98,8 @@ function resourceInfo(
     subresource: verb === "proxy" ? "" : third,
     name,
     parts,
+    fieldSelector: "",
+    labelSelector: "",
   };
   if (verbInPath || name !== "" || (verb !== "get" && verb !== "delete")) return info;
   return collectionInfo(info, query);

@@ -35,6 +35,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 const DECODINGS = 2;
+const MAX_WHOLE = 1024;
 
 /** Each part also as it reads once it is decoded. */
 function redactedParts(text: string, redact: Redact): string {
@@ -63,6 +64,8 @@ const decodeOctets = (text: string): string =>
  */
 export function safeRequestUri(uri: string, redact: Redact = redactCredentials): string {
   const at = uri.indexOf("?");
+  // The usual case. What is in a part of a text that has no encoding in it is found in the whole as well, unless that is very long.
+  if (at < 0 && uri.length < MAX_WHOLE && !uri.includes("%") && redact(uri) === uri) return uri;
   if (at < 0) return redactedParts(uri, redact);
   const parameters = uri.slice(at + 1).split("&");
   return redactedParts(`${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`, redact);

@@ -17,6 +17,7 @@ import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";
 import type { RequestInfo } from "../request/request-info.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
@@ -34,7 +35,7 @@ export type ApiSurfaceOptions = {
   /** Checks that look at other resources are made once those are there. */
   readonly admission?: (registry: ResourceRegistry) => readonly AdmissionPlugin[];
   /** Paths beside the API, such as `/healthz`: undefined where it is not one of them. */
-  readonly nonResource?: (context: RequestContext) => Promise<ApiResponse> | undefined;
+  readonly nonResource?: (context: RequestContext) => Awaitable<ApiResponse> | undefined;
   /** The paths that `nonResource` answers, for the list at `/`. */
   readonly nonResourcePaths?: readonly string[];
   /** What OpenAPI documents call this API. */
@@ -50,7 +51,7 @@ export type ApiSurface = {
   /** Answers an authorized request. */
   readonly route: Handler;
   /** Whether a request names a resource, or a subresource, that there is. */
-  serves(info: RequestInfo): boolean;
+  serves(info: Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">): boolean;
 };
 
 export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
@@ -92,10 +93,9 @@ export function createApiSurface(options: ApiSurfaceOptions): ApiSurface {
 
   return {
     registry,
-    async route(context) {
-      const { isResourceRequest } = context.info;
-      if (isResourceRequest && knowsGroup(context)) return await resources(context);
-      return (await (nonResource?.(context) ?? discovery(context))) ?? pageNotFound();
+    route(context) {
+      if (context.info.isResourceRequest && knowsGroup(context)) return resources(context);
+      return whenDone(nonResource?.(context) ?? discovery(context), (response) => response ?? pageNotFound());
     },
     serves({ apiGroup, apiVersion, resource, subresource }) {
       const definition = registry.find(apiGroup, apiVersion, resource)?.definition;

@@ -2,11 +2,11 @@
 
 import { Readable } from "node:stream";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "../authentication/user-info.ts";
-import type { RequestContext } from "../chain/handler.ts";
+import { RequestContext } from "../chain/handler.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import { nonResourceInfo } from "../request/request-info-resolver.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { ApiRequest } from "../transport/api-request.ts";
+import { type ApiRequest, requestOf } from "../transport/api-request.ts";
 
 /** Who the server is when it acts for itself. It never comes in from outside: no credential gives this name. */
 export const systemUser: UserInfo = { name: "system:apiserver", groups: [GROUP_MASTERS, GROUP_AUTHENTICATED] };
@@ -20,15 +20,14 @@ export function createSystemContext(
   call: SystemCall,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): RequestContext {
-  return {
+  return new RequestContext({
     request: systemRequest(signal),
     info: { ...NO_REQUEST, ...call, isResourceRequest: true },
     user: systemUser,
     warnings: { texts: [], add: () => {} },
     audit: SILENT_AUDIT,
-    signal,
     receivedAt: clock.now(),
-  };
+  });
 }
 
 const NO_REQUEST = nonResourceInfo("", "");
@@ -42,18 +41,19 @@ const SILENT_AUDIT: RequestContext["audit"] = {
   setRequestObject: () => {},
 };
 
-const systemRequest = (signal: AbortSignal): ApiRequest => ({
-  method: "",
-  path: "",
-  basePath: "",
-  query: new URLSearchParams(),
-  requestUri: "",
-  headers: {},
-  httpVersion: "1.1",
-  remoteAddress: "",
-  host: "",
-  peerCertificate: () => undefined,
-  body: () => Promise.resolve(new Uint8Array()),
-  bodyStream: () => Readable.from([]),
-  signal,
-});
+const systemRequest = (signal: AbortSignal): ApiRequest =>
+  requestOf({
+    method: "",
+    path: "",
+    basePath: "",
+    query: new URLSearchParams(),
+    requestUri: "",
+    headers: {},
+    httpVersion: "1.1",
+    remoteAddress: "",
+    host: "",
+    peerCertificate: () => undefined,
+    body: () => Promise.resolve(new Uint8Array()),
+    bodyStream: () => Readable.from([]),
+    signal,
+  });

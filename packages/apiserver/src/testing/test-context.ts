@@ -2,9 +2,9 @@
 
 import { Readable } from "node:stream";
 import type { UserInfo } from "../authentication/user-info.ts";
-import type { RequestContext } from "../chain/handler.ts";
+import { RequestContext } from "../chain/handler.ts";
 import { resolveRequestInfo } from "../request/request-info-resolver.ts";
-import type { ApiRequest } from "../transport/api-request.ts";
+import { type ApiRequest, requestOf } from "../transport/api-request.ts";
 
 export type TestRequest = {
   readonly method?: string;
@@ -30,7 +30,7 @@ export function createTestContext({
 }: TestRequest): RequestContext {
   const { pathname, searchParams } = new URL(url, "https://test.invalid");
   const texts: string[] = [];
-  return {
+  return new RequestContext({
     request: createTestRequest({ method, url, pathname, searchParams, headers, body, signal }),
     info: resolveRequestInfo(method, pathname, searchParams),
     user,
@@ -48,9 +48,8 @@ export function createTestContext({
       setObjectRef: () => {},
       setRequestObject: () => {},
     },
-    signal,
     receivedAt: 0,
-  };
+  });
 }
 
 function createTestRequest(parts: {
@@ -65,7 +64,7 @@ function createTestRequest(parts: {
   const { method, url, pathname, searchParams, headers, body, signal } = parts;
   const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
   const bytes = Buffer.from(text);
-  return {
+  return requestOf({
     method,
     path: pathname,
     basePath: "",
@@ -79,5 +78,5 @@ function createTestRequest(parts: {
     body: async () => bytes,
     bodyStream: () => Readable.from([bytes]),
     signal,
-  };
+  });
 }

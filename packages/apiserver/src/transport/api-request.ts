@@ -7,44 +7,68 @@ import type { ConnectionBacklog } from "./watch-backlog.ts";
 /** Header names in lower case; repeated headers joined as Node joins them, `set-cookie`-like ones as lists. */
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined };
 
-export type ApiRequest = {
+/**
+ * A class, so that the compiler refuses copies by spread, which would leave its methods and accessors behind: `with` makes them. And it
+ * refuses methods that are called without their request.
+ */
+export abstract class ApiRequest {
   /** Upper case. */
-  readonly method: string;
+  abstract readonly method: string;
   /** Percent-encoded path as sent, below the base path of the server that handles it, without the query. */
-  readonly path: string;
+  abstract readonly path: string;
   /** The path prefix that was taken off on the way here, such as `/kubernetes/management`; "" at the root. */
-  readonly basePath: string;
-  readonly query: URLSearchParams;
+  abstract readonly basePath: string;
+  abstract readonly query: URLSearchParams;
   /** Path and query for audit and logs alone: as the client sent them, and without credentials once the chain of filters has begun. */
-  readonly requestUri: string;
-  readonly headers: RequestHeaders;
-  readonly httpVersion: "1.1" | "2.0";
+  abstract readonly requestUri: string;
+  abstract readonly headers: RequestHeaders;
+  abstract readonly httpVersion: "1.1" | "2.0";
   /** Peer address without port. */
-  readonly remoteAddress: string;
+  abstract readonly remoteAddress: string;
   /** Host name and port the client used (`:authority` or Host). */
-  readonly host: string;
+  abstract readonly host: string;
+  /** Stands for the connection: the same object with every request on it. */
+  abstract readonly connection?: object;
   /** Counts what waits for the watches of the connection. */
-  readonly backlog?: ConnectionBacklog;
+  abstract readonly backlog?: ConnectionBacklog;
   /** Tells the connection that somebody has shown a valid credential on it. */
-  know?(user: string): void;
+  abstract know?(this: Pick<ApiRequest, "know">, user: string): void;
   /** The client's certificate, not verified: authenticators check the chain against the CA they trust. */
-  peerCertificate(): X509Certificate | undefined;
+  abstract peerCertificate(this: Pick<ApiRequest, "peerCertificate">): X509Certificate | undefined;
   /**
    * The whole body, read once. Rejects with ApiError 413 past `limitBytes`, 408-like errors when the client stalls, and with what
    * `onBytes` throws, which is called with the length of each part.
    */
-  body(limitBytes: number, onBytes?: (count: number) => void): Promise<Uint8Array>;
+  abstract body(
+    this: Pick<ApiRequest, "body">,
+    limitBytes: number,
+    onBytes?: (count: number) => void,
+  ): Promise<Uint8Array>;
   /** The body as it arrives, for proxying; undefined after `body` was called. */
-  bodyStream(): NodeJS.ReadableStream;
+  abstract bodyStream(this: Pick<ApiRequest, "bodyStream">): NodeJS.ReadableStream;
   /** Present when the client asked to leave HTTP on this connection (WebSocket, SPDY). */
-  readonly upgrade?: UpgradeRequest | undefined;
+  abstract readonly upgrade?: UpgradeRequest | undefined;
   /** Aborted when the client went away, the deadline passed or the server stops. */
-  readonly signal: AbortSignal;
+  abstract readonly signal: AbortSignal;
   /** Aborts `signal`: for the deadline and for a credential that is revoked. */
-  abort?(reason: unknown): void;
+  abstract abort?(this: Pick<ApiRequest, "abort">, reason: unknown): void;
   /** Aborted when the server begins to stop, while requests that do not last may still be finished. */
-  readonly serverStopping?: AbortSignal;
-};
+  abstract readonly serverStopping?: AbortSignal;
+
+  /** The same request with other members. It shares body and cancellation with this one. */
+  with(this: ApiRequest, changes: RequestChanges): ApiRequest {
+    return Object.assign(Object.create(Object.getPrototypeOf(this)), this, changes);
+  }
+}
+
+export type RequestChanges = Partial<
+  Pick<ApiRequest, "path" | "basePath" | "requestUri" | "headers" | "peerCertificate" | "body" | "bodyStream">
+>;
+
+export type RequestParts = Omit<ApiRequest, "with">;
+
+/** A request that came by no connection. */
+export const requestOf = (parts: RequestParts): ApiRequest => Object.assign(Object.create(ApiRequest.prototype), parts);
 
 export type UpgradeRequest = {
   /** The value of the Upgrade header, such as `websocket` or `SPDY/3.1`. */

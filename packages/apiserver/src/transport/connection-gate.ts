@@ -1,9 +1,10 @@
 // Who may keep a connection when there are too many: those who showed a valid credential before those who did not, and of each kind
-// whoever has most gives way first.
+// whoever has most gives way first; among many who have few it is the oldest.
 
 import type { Http2SecureServer } from "node:http2";
 import type { Socket } from "node:net";
 import type { Scheduler } from "../runtime/clock.ts";
+import { sourceOf } from "./source-of.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** Why a connection was ended: another one needed its place, or it was silent for too long. */
@@ -112,10 +113,17 @@ export function installConnectionGate(
   };
 }
 
+/**
+ * An owner stands out with more than this part of all. Whoever attacks from many addresses has as few at each as anybody else, and fewer than a
+ * network behind one address: then age alone decides, since a client that goes on is through its handshake before it is the oldest.
+ */
+const OUTSTANDING = 1 / 32;
+
 /** Members by whose they are, the oldest first. Holds no more than its limits say once whoever `add` names has left. */
 class Room<Member> {
   readonly #max: number;
   readonly #maxPerOwner: number;
+  readonly #outstanding: number;
   readonly #isBusy: (member: Member) => boolean;
   readonly #owners = new Map<Member, string>();
   readonly #members = new Map<string, Set<Member>>();
@@ -123,16 +131,19 @@ class Room<Member> {
   constructor(max: number, share: number, isBusy: (member: Member) => boolean) {
     this.#max = max;
     this.#maxPerOwner = Math.max(1, Math.ceil(max * share));
+    this.#outstanding = max * OUTSTANDING;
     this.#isBusy = isBusy;
   }
 
-  /** Whoever has to go for it: the longest idle of the same owner, or of the one who has most. */
+  /** Whoever has to go for it: the longest idle of the same owner, of the one who has most, or of all where nobody has many. */
   add(member: Member, owner: string): Member | undefined {
     this.#owners.set(member, owner);
     const own = this.#members.get(owner) ?? new Set();
     this.#members.set(owner, own.add(member));
     if (own.size > this.#maxPerOwner) return this.#firstIdle(own);
-    return this.#owners.size > this.#max ? this.#firstIdle(this.#largest(own)) : undefined;
+    if (this.#owners.size <= this.#max) return undefined;
+    const largest = this.#largest(own);
+    return this.#firstIdle(largest.size > this.#outstanding ? largest : this.#owners.keys());
   }
 
   has(member: Member): boolean {
@@ -158,9 +169,12 @@ class Room<Member> {
     return largest;
   }
 
-  #firstIdle(members: ReadonlySet<Member>): Member | undefined {
-    for (const member of members) if (!this.#isBusy(member)) return member;
-    const [oldest] = members;
+  #firstIdle(members: Iterable<Member>): Member | undefined {
+    let oldest: Member | undefined;
+    for (const member of members) {
+      if (!this.#isBusy(member)) return member;
+      oldest ??= member;
+    }
     return oldest;
   }
 }
@@ -168,17 +182,3 @@ class Room<Member> {
 type Peer = { readonly remoteAddress?: string | undefined; readonly remotePort?: number | undefined };
 
 const peerOf = ({ remoteAddress = "", remotePort = 0 }: Peer): string => `${remoteAddress} ${remotePort}`;
-
-const GROUPS_OF_NETWORK = 4;
-
-/** An address, and of IPv6 the network: whoever has one address of a /64 has all of them. */
-function sourceOf(address = ""): string {
-  if (!address.includes(":") || address.includes(".")) return address;
-  const [before = "", after] = address.split("::");
-  const groups = before.split(":");
-  if (after !== undefined) {
-    const missing = 8 - groups.length - after.split(":").length;
-    groups.push(...Array.from({ length: missing }, () => "0"));
-  }
-  return groups.slice(0, GROUPS_OF_NETWORK).join(":");
-}

@@ -1,12 +1,15 @@
 // Makes the ApiRequest of an exchange.
 
+import type { X509Certificate } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
-import type { ApiRequest } from "./api-request.ts";
+import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
+import { Cancellation } from "./cancellation.ts";
 import { contentLengthOf, type Exchange } from "./exchange.ts";
 import { readBody } from "./read-body.ts";
 import type { RequestTarget } from "./request-target.ts";
 import type { TransportLimits } from "./transport-limits.ts";
+import type { ConnectionBacklog } from "./watch-backlog.ts";
 
 export type ApiRequestOptions = {
   readonly limits: TransportLimits;
@@ -14,52 +17,96 @@ export type ApiRequestOptions = {
   readonly serverStopping: AbortSignal;
 };
 
-/** Plain data and functions, so that a copy by spread is whole. Accessors would give every request a hidden class of its own. */
-export function createApiRequest(
+export const createApiRequest = (
   exchange: Exchange,
-  { path, query }: RequestTarget,
-  { limits, scheduler, serverStopping }: ApiRequestOptions,
-): ApiRequest & { abort(reason: unknown): void } {
-  const controller = new AbortController();
-  let bodyTaken = false;
-  const takeBody = (): void => {
-    if (bodyTaken) throw new Error("the request body was taken before");
-    bodyTaken = true;
-  };
-  return {
-    method: exchange.method,
-    path,
-    basePath: "",
-    query: new URLSearchParams(query),
-    requestUri: query === "" ? path : `${path}?${query}`,
-    headers: exchange.headers,
-    httpVersion: exchange.httpVersion,
-    remoteAddress: exchange.connection.remoteAddress,
-    host: exchange.host,
-    know: exchange.connection.know,
-    backlog: exchange.connection.backlog,
-    peerCertificate: () => exchange.connection.peerCertificate,
-    async body(limitBytes, onBytes) {
-      takeBody();
-      if (exchange.body === undefined) return new Uint8Array(0);
-      const contentLength = contentLengthOf(exchange);
-      return readBody(exchange.body, {
-        limitBytes,
-        contentLength,
-        stallTimeoutMs: limits.bodyStallTimeoutMs,
-        scheduler,
-        ...(onBytes === undefined ? {} : { onBytes }),
-      });
-    },
-    bodyStream() {
-      takeBody();
-      return exchange.body ?? emptyStream();
-    },
-    upgrade: exchange.upgrade,
-    signal: controller.signal,
-    serverStopping,
-    abort: (reason) => controller.abort(reason),
-  };
+  target: RequestTarget,
+  options: ApiRequestOptions,
+): ApiRequest & { abort(reason: unknown): void } => new ExchangeRequest(exchange, target, options);
+
+class ExchangeRequest extends ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly basePath = "";
+  readonly query: URLSearchParams;
+  readonly requestUri: string;
+  readonly headers: RequestHeaders;
+  readonly httpVersion: "1.1" | "2.0";
+  readonly remoteAddress: string;
+  readonly host: string;
+  readonly upgrade: UpgradeRequest | undefined;
+  readonly exchange: Exchange;
+  readonly options: ApiRequestOptions;
+  /** Copies share what follows with this one. */
+  readonly cancellation = new Cancellation();
+  readonly taken = { body: false };
+
+  constructor(exchange: Exchange, { path, query }: RequestTarget, options: ApiRequestOptions) {
+    super();
+    this.method = exchange.method;
+    this.path = path;
+    this.query = new URLSearchParams(query);
+    this.requestUri = query === "" ? path : `${path}?${query}`;
+    this.headers = exchange.headers;
+    this.httpVersion = exchange.httpVersion;
+    this.remoteAddress = exchange.connection.remoteAddress;
+    this.host = exchange.host;
+    this.upgrade = exchange.upgrade;
+    this.exchange = exchange;
+    this.options = options;
+  }
+
+  get connection(): object {
+    return this.exchange.connection;
+  }
+
+  get backlog(): ConnectionBacklog {
+    return this.exchange.connection.backlog;
+  }
+
+  know(user: string): void {
+    this.exchange.connection.know(user);
+  }
+
+  peerCertificate(): X509Certificate | undefined {
+    return this.exchange.connection.peerCertificate;
+  }
+
+  async body(limitBytes: number, onBytes?: (count: number) => void): Promise<Uint8Array> {
+    this.takeBody();
+    const { exchange, options } = this;
+    const stream = unreadBody(exchange);
+    if (stream === undefined) return new Uint8Array(0);
+    return readBody(stream, {
+      limitBytes,
+      contentLength: contentLengthOf(exchange),
+      stallTimeoutMs: options.limits.bodyStallTimeoutMs,
+      scheduler: options.scheduler,
+      ...(onBytes === undefined ? {} : { onBytes }),
+    });
+  }
+
+  bodyStream(): NodeJS.ReadableStream {
+    this.takeBody();
+    return unreadBody(this.exchange) ?? Readable.from([]);
+  }
+
+  takeBody(): void {
+    if (this.taken.body) throw new Error("the request body was taken before");
+    this.taken.body = true;
+  }
+
+  get signal(): AbortSignal {
+    return this.cancellation.signal;
+  }
+
+  get serverStopping(): AbortSignal {
+    return this.options.serverStopping;
+  }
+
+  abort(reason: unknown): void {
+    this.cancellation.abort(reason);
+  }
 }
 
-const emptyStream = (): Readable => Readable.from([]);
+/** Undefined also where it was empty, and its end came before anybody looked for it. */
+const unreadBody = ({ body }: Exchange): Readable | undefined => (body?.readableEnded === true ? undefined : body);

@@ -12,6 +12,21 @@ import { createTestCertificate } from "./testing/test-certificates.ts";
 import { http1, http2, openHttp2, openTls, readAll } from "./testing/test-clients.ts";
 
 describe("requests", () => {
+  it("sees that a body is empty whose end comes before anybody reads it", async () => {
+    const { port } = await serveHandler(async (request) => {
+      for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+      return request.path === "/stream"
+        ? jsonResponse(200, await readAll(request.bodyStream()))
+        : jsonResponse(200, Buffer.from(await request.body(10)).toString());
+    });
+    const session = openHttp2(port);
+    onTestFinished(() => session.destroy());
+    for (const path of ["/whole", "/stream"]) {
+      const { status, body } = await http2(session, { ":path": path, ":method": "POST" }, "");
+      expect([status, body]).toEqual([200, ""]);
+    }
+  });
+
   it("serves HTTP/1.1 and HTTP/2 on one port", async () => {
     const { port } = await serveHandler(echo);
     const one = await http1({ port, method: "POST", path: "/api/v1/pods?limit=5", body: "hello" });
@@ -154,6 +169,7 @@ describe("listening", () => {
       bindAddress: "127.0.0.1",
       port,
       handler: echo,
+      clock: systemRuntime.clock,
       scheduler: systemRuntime.scheduler,
       random: systemRuntime.random,
       logger: silentLogger,

@@ -13,18 +13,20 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Logger } from "../logging/logger.ts";
-import type { Random, Scheduler } from "../runtime/clock.ts";
+import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
+import { type Arrivals, createArrivals } from "./arrivals.ts";
 import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, type DropReason, type Guest, installConnectionGate } from "./connection-gate.ts";
 import { endSession } from "./end-session.ts";
 import type { Exchange } from "./exchange.ts";
-import { http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
+import { type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
 import { asksForTunnel, http2TunnelExchange } from "./http2-tunnel.ts";
 import { describeListenError } from "./listen-error.ts";
 import { refuseMalformedRequest } from "./malformed-request.ts";
 import { createTlsServer, secureContextOf, type TlsCredentials } from "./secure-server.ts";
 import { type ApiHandler, type ServeOptions, serveExchange } from "./serve-exchange.ts";
+import { sourceOf } from "./source-of.ts";
 import { DEFAULT_TRANSPORT_LIMITS, type TransportLimits } from "./transport-limits.ts";
 import { unknownMethodRequest } from "./unknown-method-request.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
@@ -38,6 +40,7 @@ export type HttpTransportOptions = {
   /** Must not reject; if it does, the client gets a bare 500. */
   readonly handler: ApiHandler;
   readonly logger: Logger;
+  readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   readonly random: Random;
   readonly limits?: Partial<TransportLimits>;
@@ -51,9 +54,17 @@ export type ListenAddress = { readonly address: string; readonly port: number };
 /** Connections that wait to be accepted. The kernel makes clients that find no place among them wait for a second, or three. */
 const BACKLOG = 4_096;
 
+/**
+ * Requests that one HTTP/1.1 connection may send without waiting for answers. Each is begun when its client's turn comes, so that nothing
+ * else bounds them; no client of Kubernetes sends two.
+ */
+const MAX_PIPELINED = 100;
+
 /** `active` counts the requests under way. */
 type SocketState = Guest & {
   readonly socket: TLSSocket;
+  /** Whose turn it is to have a request begun: the user who was last known on it, until then where it comes from. */
+  client: string;
   readonly connection: Connection;
   active: number;
   session: ServerHttp2Session | undefined;
@@ -66,19 +77,33 @@ export class HttpTransport {
   readonly #gate: ConnectionGate;
   readonly #backlog: WatchBacklog;
   readonly #serve: ServeOptions;
+  readonly #http1: Http1Options;
   readonly #stopping = new AbortController();
   readonly #sockets = new Map<Duplex, SocketState>();
   readonly #sessions = new Map<Http2Session, SocketState>();
   /** A session does not give its own socket away: what both know is the other end. */
   readonly #byPeer = new Map<string, SocketState>();
   readonly #exchanges = new Set<Exchange>();
+  readonly #arrivals: Arrivals;
   #closed: Promise<void> | undefined;
 
   constructor(options: HttpTransportOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
-    const { handler, logger, scheduler, onConnectionDropped: onDrop } = options;
-    this.#serve = { handler, logger, scheduler, limits: this.#limits, serverStopping: this.#stopping.signal };
+    const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
+    this.#arrivals = createArrivals(clock);
+    this.#serve = {
+      handler,
+      logger,
+      scheduler,
+      limits: this.#limits,
+      serverStopping: this.#stopping.signal,
+      onPending: (exchange) => {
+        this.#exchanges.add(exchange);
+        exchange.onClose(() => this.#exchanges.delete(exchange));
+      },
+    };
+    this.#http1 = { limits: this.#limits, scheduler, isClosing: () => this.#stopping.signal.aborted };
     this.#server = createTlsServer(options.tls, this.#limits);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#gate = installConnectionGate(this.#server, { limits: this.#limits, scheduler, onDrop });
@@ -167,9 +192,13 @@ export class HttpTransport {
 
   #addSocket(socket: TLSSocket): void {
     const { scheduler } = this.#options;
-    const know = (user: string): void => this.#gate.know(state, user);
+    const know = (user: string): void => {
+      state.client = `user ${user}`;
+      this.#gate.know(state, user);
+    };
     const state: SocketState = {
       socket,
+      client: sourceOf(socket.remoteAddress),
       connection: describeConnection(socket, { know, backlog: this.#backlog.connection() }),
       active: 0,
       session: undefined,
@@ -219,11 +248,21 @@ export class HttpTransport {
       state.active -= 1;
     });
     const { random } = this.#options;
-    this.#run(
-      asksForTunnel(headers)
-        ? http2TunnelExchange(stream, headers, rawHeaders, connection, random)
-        : http2Exchange(stream, headers, rawHeaders, connection),
-    );
+    const exchange = asksForTunnel(headers)
+      ? http2TunnelExchange(stream, headers, rawHeaders, connection, random)
+      : http2Exchange(stream, headers, rawHeaders, connection);
+    // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
+    this.#arrivals.add(state.client, () => this.#begin(exchange));
+  }
+
+  #begin(exchange: Exchange): void {
+    if (exchange.isClosed()) exchange.cut();
+    else serveExchange(exchange, this.#serve);
+  }
+
+  /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
+  #beginAtOnce(exchange: Exchange, { client }: SocketState): void {
+    this.#arrivals.addAtOnce(client, () => this.#begin(exchange));
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -234,14 +273,16 @@ export class HttpTransport {
       return;
     }
     state.active += 1;
+    if (state.active > MAX_PIPELINED) {
+      socket.destroy();
+      return;
+    }
     response.once("close", () => {
       state.active -= 1;
       // An idle connection would hold up the shutdown.
       if (this.#stopping.signal.aborted && state.active === 0) socket.end();
     });
-    const { scheduler } = this.#options;
-    const isClosing = (): boolean => this.#stopping.signal.aborted;
-    this.#run(http1Exchange(request, response, state.connection, { limits: this.#limits, scheduler, isClosing }));
+    this.#beginAtOnce(http1Exchange(request, response, state.connection, this.#http1), state);
   }
 
   #onClientError(error: Error, socket: Duplex): void {
@@ -258,7 +299,7 @@ export class HttpTransport {
     }
     state.active += 1;
     const { upgrade: _, ...exchange } = http1UpgradeExchange(request, socket, new Uint8Array(0), state.connection);
-    this.#run(exchange);
+    this.#beginAtOnce(exchange, state);
   }
 
   #onUpgrade(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
@@ -270,13 +311,7 @@ export class HttpTransport {
       return;
     }
     state.active += 1;
-    this.#run(http1UpgradeExchange(request, socket, head, state.connection));
-  }
-
-  #run(exchange: Exchange): void {
-    this.#exchanges.add(exchange);
-    exchange.onClose(() => this.#exchanges.delete(exchange));
-    void serveExchange(exchange, this.#serve);
+    this.#beginAtOnce(http1UpgradeExchange(request, socket, head, state.connection), state);
   }
 }
 

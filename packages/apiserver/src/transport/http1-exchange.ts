@@ -3,7 +3,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
-import type { UpgradeRequest } from "./api-request.ts";
+import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import type { ResponseHeaders } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
 import { type Exchange, isBodiless } from "./exchange.ts";
@@ -18,49 +18,89 @@ export type Http1Options = {
   readonly isClosing: () => boolean;
 };
 
-export function http1Exchange(
+export const http1Exchange = (
   request: IncomingMessage,
   response: ServerResponse,
   connection: Connection,
-  { limits, scheduler, isClosing }: Http1Options,
-): Exchange {
-  const { headers } = request;
-  const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
-  // The rest of an unread body would otherwise be taken for the next request's wait, however long it is.
-  const isLast = (): boolean => isClosing() || (hasBody && !request.complete);
-  const headersFor = (extra: ResponseHeaders): ResponseHeaders =>
-    isLast() ? { ...extra, connection: "close" } : extra;
-  return {
-    method: request.method ?? "",
-    target: request.url ?? "",
-    headers: withRepeatedHeaders(headers, request.rawHeaders),
-    httpVersion: "1.1",
-    host: headers.host ?? "",
-    connection,
-    body: hasBody ? request : undefined,
-    isClosed: () => response.destroyed || response.closed,
-    send(status, given, bytes) {
-      const unread = hasBody && !request.complete;
-      response.writeHead(status, mutableHeaders(headersFor(withLength(status, given, bytes))));
-      if (!unread) {
-        response.end(asBytes(bytes));
-        return;
-      }
-      // Closing with data unread makes the operating system reset the connection, which can take the response with it.
-      if (bytes !== undefined) response.write(asBytes(bytes));
-      const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler };
-      void discardBody(request, limits.maxUnreadBodyBytes, options).then(() => response.end());
-    },
-    begin(status, given) {
-      response.writeHead(status, mutableHeaders(headersFor(given)));
-      response.flushHeaders();
-      return response;
-    },
-    cut: () => void request.socket.destroy(),
-    onClose(listener) {
-      response.on("close", () => listener(response.writableFinished));
-    },
-  };
+  options: Http1Options,
+): Exchange => new Http1Exchange(request, response, connection, options);
+
+class Http1Exchange implements Exchange {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RequestHeaders;
+  readonly httpVersion = "1.1";
+  readonly host: string;
+  readonly connection: Connection;
+  readonly body: IncomingMessage | undefined;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #options: Http1Options;
+
+  constructor(request: IncomingMessage, response: ServerResponse, connection: Connection, options: Http1Options) {
+    const { headers } = request;
+    const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+    this.method = request.method ?? "";
+    this.target = request.url ?? "";
+    this.headers = withRepeatedHeaders(headers, request.rawHeaders);
+    this.host = headers.host ?? "";
+    this.connection = connection;
+    this.body = hasBody ? request : undefined;
+    this.#request = request;
+    this.#response = response;
+    this.#options = options;
+  }
+
+  isClosed(): boolean {
+    return this.#response.destroyed || this.#response.closed;
+  }
+
+  send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void {
+    const response = this.#response;
+    const isUnread = this.#isUnread();
+    response.writeHead(status, this.#head(status, headers, bytes));
+    if (!isUnread) {
+      endWith(response, bytes);
+      return;
+    }
+    // Closing with data unread makes the operating system reset the connection, which can take the response with it.
+    if (bytes !== undefined) response.write(asBytes(bytes));
+    const { limits, scheduler } = this.#options;
+    const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler };
+    void discardBody(this.#request, limits.maxUnreadBodyBytes, options).then(() => response.end());
+  }
+
+  begin(status: number, headers: ResponseHeaders): ServerResponse {
+    this.#response.writeHead(status, this.#head(status, headers, undefined));
+    this.#response.flushHeaders();
+    return this.#response;
+  }
+
+  cut(): void {
+    this.#request.socket.destroy();
+  }
+
+  onClose(listener: (complete: boolean) => void): void {
+    this.#response.on("close", () => listener(this.#response.writableFinished));
+  }
+
+  #isUnread(): boolean {
+    return this.body !== undefined && !this.#request.complete;
+  }
+
+  /** Names and values in turns, which Node writes as they are. */
+  #head(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): string[] {
+    const head: string[] = [];
+    for (const name in headers) {
+      const value = headers[name];
+      if (typeof value === "string") head.push(name, value);
+      else for (const each of value ?? []) head.push(name, each);
+    }
+    if (bytes !== undefined && !isBodiless(status)) head.push("content-length", String(lengthOf(bytes)));
+    // The rest of an unread body would otherwise be taken for the next request's wait, however long it is.
+    if (this.#options.isClosing() || this.#isUnread()) head.push("connection", "close");
+    return head;
+  }
 }
 
 /** `head` is what came behind the headers. Refusals are answered in HTTP, and the connection ends with them. */
@@ -118,7 +158,20 @@ export function http1UpgradeExchange(
 
 function withLength(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): ResponseHeaders {
   if (bytes === undefined || isBodiless(status)) return headers;
-  return { ...headers, "content-length": String(typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length) };
+  return { ...headers, "content-length": String(lengthOf(bytes)) };
+}
+
+const lengthOf = (bytes: Uint8Array | string): number =>
+  typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
+
+/** Longer bodies are not worth a copy. */
+const MAX_COPIED = 16 * 1024;
+
+/** Head and body in one write, where that is short: each character of this text is a byte, as those of the headers are. */
+function endWith(response: ServerResponse, bytes: Uint8Array | string | undefined): void {
+  const body = asBytes(bytes);
+  if (body === undefined || body.length > MAX_COPIED) response.end(body);
+  else response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
 }
 
 /** Before a text, Node would write the headers in the encoding of the text, which spoils those that hold UTF-8 already. */

@@ -15,52 +15,78 @@ export const CONNECTION_HEADERS: readonly string[] = [
   "transfer-encoding",
   "upgrade",
 ];
+const FORBIDDEN: ReadonlySet<string> = new Set(CONNECTION_HEADERS);
 const WITH_CONTENT = { endStream: false };
 const WITHOUT_CONTENT = { endStream: true };
 
-export function http2Exchange(
+export const http2Exchange = (
   stream: ServerHttp2Stream,
   received: IncomingHttpHeaders,
   rawHeaders: readonly string[],
   connection: Connection,
-): Exchange {
-  const { ":method": method = "", ":path": target = "", ":authority": authority } = received;
-  const hasBody = !stream.endAfterHeaders;
-  return {
-    method,
-    target,
-    headers: withRepeatedHeaders(withoutPseudoHeaders(received), rawHeaders),
-    httpVersion: "2.0",
-    host: authority ?? received.host ?? "",
-    connection,
-    body: hasBody ? stream : undefined,
-    isClosed: () => stream.destroyed || stream.closed || stream.aborted,
-    send(status, headers, bytes) {
-      if (bytes === undefined || isBodiless(status)) {
-        stream.respond(http2Headers(status, headers), WITHOUT_CONTENT);
-      } else {
-        const head = http2Headers(status, headers);
-        head["content-length"] = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
-        stream.respond(head, WITH_CONTENT);
-        stream.end(bytes);
-      }
-      if (hasBody && !stream.readableEnded) askToStopSending(stream);
-    },
-    begin(status, headers) {
-      stream.respond(http2Headers(status, headers), WITH_CONTENT);
-      return stream;
-    },
-    cut: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-    onClose(listener) {
-      let open = true;
-      const onEnd = (): void => {
-        if (open) listener(!stream.aborted && stream.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
-        open = false;
-      };
-      // A stream that the client resets stays half open here until somebody has read its end.
-      stream.on("aborted", onEnd).on("close", onEnd);
-    },
-  };
+): Exchange => new Http2Exchange(stream, received, rawHeaders, connection);
+
+export class Http2Exchange implements Exchange {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RequestHeaders;
+  readonly httpVersion = "2.0";
+  readonly host: string;
+  readonly connection: Connection;
+  readonly body: ServerHttp2Stream | undefined;
+  protected readonly stream: ServerHttp2Stream;
+
+  constructor(
+    stream: ServerHttp2Stream,
+    received: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    connection: Connection,
+  ) {
+    this.method = received[":method"] ?? "";
+    this.target = received[":path"] ?? "";
+    this.headers = withRepeatedHeaders(withoutPseudoHeaders(received), rawHeaders);
+    this.host = received[":authority"] ?? received.host ?? "";
+    this.connection = connection;
+    this.body = stream.endAfterHeaders ? undefined : stream;
+    this.stream = stream;
+  }
+
+  isClosed(): boolean {
+    return this.stream.destroyed || this.stream.closed || this.stream.aborted;
+  }
+
+  send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void {
+    const { stream } = this;
+    const head = http2Headers(status, headers);
+    if (bytes === undefined || isBodiless(status)) {
+      stream.respond(head, WITHOUT_CONTENT);
+    } else {
+      head["content-length"] = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
+      stream.respond(head, WITH_CONTENT);
+      stream.end(bytes);
+    }
+    if (this.body !== undefined && !stream.readableEnded) askToStopSending(stream);
+  }
+
+  begin(status: number, headers: ResponseHeaders): ServerHttp2Stream {
+    this.stream.respond(http2Headers(status, headers), WITH_CONTENT);
+    return this.stream;
+  }
+
+  cut(): void {
+    this.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+
+  onClose(listener: (complete: boolean) => void): void {
+    const { stream } = this;
+    let open = true;
+    const onEnd = (): void => {
+      if (open) listener(!stream.aborted && stream.writableEnded && stream.rstCode === constants.NGHTTP2_NO_ERROR);
+      open = false;
+    };
+    // A stream that the client resets stays half open here until somebody has read its end.
+    stream.on("aborted", onEnd).on("close", onEnd);
+  }
 }
 
 /** RFC 9113, section 8.1: after a whole response the rest of the request is not wanted. */
@@ -72,13 +98,13 @@ function http2Headers(status: number, headers: ResponseHeaders): OutgoingHttpHea
   const head: OutgoingHttpHeaders = { ":status": status };
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || CONNECTION_HEADERS.includes(name.toLowerCase())) continue;
+    if (value === undefined || FORBIDDEN.has(name) || FORBIDDEN.has(name.toLowerCase())) continue;
     head[name] = typeof value === "string" ? value : [...value];
   }
   return head;
 }
 
-function withoutPseudoHeaders(received: IncomingHttpHeaders): RequestHeaders {
+export function withoutPseudoHeaders(received: IncomingHttpHeaders): RequestHeaders {
   const headers: { [name: string]: string | readonly string[] | undefined } = Object.create(null);
   for (const name in received) {
     if (!name.startsWith(":")) headers[name] = received[name];

@@ -3,10 +3,11 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Duplex } from "node:stream";
 import type { Random } from "../runtime/clock.ts";
-import type { RequestHeaders } from "./api-request.ts";
+import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
-import { CONNECTION_HEADERS, http2Exchange } from "./http2-exchange.ts";
+import { CONNECTION_HEADERS, Http2Exchange, withoutPseudoHeaders } from "./http2-exchange.ts";
+import { withRepeatedHeaders } from "./request-headers.ts";
 
 const WEB_SOCKET = "websocket";
 const KEY_BYTES = 16;
@@ -25,36 +26,51 @@ export const asksForTunnel = (headers: IncomingHttpHeaders): boolean =>
 /**
  * The handshake is that of HTTP/1.1, with a key of our own, since HTTP/2 has none: handlers and the servers behind a proxy need it.
  */
-export function http2TunnelExchange(
+export const http2TunnelExchange = (
   stream: ServerHttp2Stream,
   received: IncomingHttpHeaders,
   rawHeaders: readonly string[],
   connection: Connection,
   random: Random,
-): Exchange {
-  const exchange = http2Exchange(stream, received, rawHeaders, connection);
-  let accepted = false;
-  const headers: RequestHeaders = {
-    ...exchange.headers,
-    connection: "Upgrade",
-    upgrade: WEB_SOCKET,
-    "sec-websocket-key": Buffer.from(random.bytes(KEY_BYTES)).toString("base64"),
-  };
-  return {
-    ...exchange,
-    method: "GET",
-    headers,
-    body: undefined,
-    upgrade: {
+): Exchange => new TunnelExchange(stream, received, rawHeaders, connection, random);
+
+class TunnelExchange extends Http2Exchange {
+  override readonly method = "GET";
+  override readonly headers: RequestHeaders;
+  override readonly body = undefined;
+  readonly upgrade: UpgradeRequest;
+  #accepted = false;
+
+  constructor(
+    stream: ServerHttp2Stream,
+    received: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    connection: Connection,
+    random: Random,
+  ) {
+    super(stream, received, rawHeaders, connection);
+    this.headers = {
+      ...withRepeatedHeaders(withoutPseudoHeaders(received), rawHeaders),
+      connection: "Upgrade",
+      upgrade: WEB_SOCKET,
+      "sec-websocket-key": Buffer.from(random.bytes(KEY_BYTES)).toString("base64"),
+    };
+    this.upgrade = {
       protocol: WEB_SOCKET,
-      accept() {
-        accepted = true;
+      accept: () => {
+        this.#accepted = true;
         return { socket: new Http2Tunnel(stream), head: new Uint8Array(0) };
       },
-    },
-    isClosed: () => accepted || exchange.isClosed(),
-    cut: () => stream.close(constants.NGHTTP2_CANCEL),
-  };
+    };
+  }
+
+  override isClosed(): boolean {
+    return this.#accepted || super.isClosed();
+  }
+
+  override cut(): void {
+    this.stream.close(constants.NGHTTP2_CANCEL);
+  }
 }
 
 /** Takes the head of an HTTP/1.1 response, and sends it as that of an HTTP/2 one; what comes behind it goes out as it is. */

@@ -1,23 +1,24 @@
 import { describe, expect, it } from "vitest";
-import type { ApiRequest } from "./api-request.ts";
+import { type ApiRequest, requestOf } from "./api-request.ts";
 import { mountRequest } from "./mount-request.ts";
 import { parseRequestTarget } from "./request-target.ts";
 
-const requestFor = (path: string): ApiRequest => ({
-  method: "GET",
-  path,
-  basePath: "",
-  query: new URLSearchParams("a=b"),
-  requestUri: `${path}?a=b`,
-  headers: {},
-  httpVersion: "2.0",
-  remoteAddress: "",
-  host: "",
-  peerCertificate: () => undefined,
-  body: async () => new Uint8Array(0),
-  bodyStream: () => expect.unreachable(),
-  signal: new AbortController().signal,
-});
+const requestFor = (path: string): ApiRequest =>
+  requestOf({
+    method: "GET",
+    path,
+    basePath: "",
+    query: new URLSearchParams("a=b"),
+    requestUri: `${path}?a=b`,
+    headers: {},
+    httpVersion: "2.0",
+    remoteAddress: "",
+    host: "",
+    peerCertificate: () => undefined,
+    body: async () => new Uint8Array(0),
+    bodyStream: () => expect.unreachable(),
+    signal: new AbortController().signal,
+  });
 
 describe("mountRequest", () => {
   it.each([

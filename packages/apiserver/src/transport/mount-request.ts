@@ -8,5 +8,5 @@ export function mountRequest(request: ApiRequest, basePath: string): ApiRequest 
   if (!path.startsWith(basePath)) return undefined;
   const rest = path.slice(basePath.length);
   if (rest !== "" && !rest.startsWith("/")) return undefined;
-  return { ...request, path: rest === "" ? "/" : rest, basePath: request.basePath + basePath };
+  return request.with({ path: rest === "" ? "/" : rest, basePath: request.basePath + basePath });
 }

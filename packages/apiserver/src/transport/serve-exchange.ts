@@ -2,6 +2,7 @@
 
 import type { Logger } from "../logging/logger.ts";
 import { safeRequestUri } from "../request/safe-request-uri.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { type ApiResponse, textResponse } from "./api-response.ts";
@@ -12,30 +13,66 @@ import type { Exchange } from "./exchange.ts";
 import { parseRequestTarget } from "./request-target.ts";
 import { createStreamSink } from "./stream-sink.ts";
 
-export type ApiHandler = (request: ApiRequest) => Promise<ApiResponse>;
+export type ApiHandler = (request: ApiRequest) => Awaitable<ApiResponse>;
 
-export type ServeOptions = ApiRequestOptions & { readonly handler: ApiHandler; readonly logger: Logger };
+export type ServeOptions = ApiRequestOptions & {
+  readonly handler: ApiHandler;
+  readonly logger: Logger;
+  /** Told of an exchange that goes on after this turn of the event loop. */
+  readonly onPending: (exchange: Exchange) => void;
+};
 
-/** Never rejects. */
-export async function serveExchange(exchange: Exchange, options: ServeOptions): Promise<void> {
+/** Never throws. */
+export function serveExchange(exchange: Exchange, options: ServeOptions): void {
   const target = parseRequestTarget(exchange.target);
   if (target === undefined || exchange.method === "CONNECT") {
-    return respond(exchange, undefined, textResponse(400, "400 Bad Request"), options);
+    void respond(exchange, undefined, textResponse(400, "400 Bad Request"), options);
+    return;
   }
   const request = createApiRequest(exchange, target, options);
+  const response = answer(request, options);
+  if (!(response instanceof Promise) && response.body.type === "bytes" && !exchange.isClosed()) {
+    // Of what is answered at once nobody has to be told how it ends.
+    send(exchange, response, response.body.bytes, options);
+    return;
+  }
+  options.onPending(exchange);
   exchange.onClose((complete) => {
     if (!complete) request.abort(clientGoneError());
   });
-  await respond(exchange, request, await answer(request, options), options);
+  if (response instanceof Promise) void response.then((given) => respond(exchange, request, given, options));
+  else void respond(exchange, request, response, options);
 }
 
-async function answer(request: ApiRequest, { handler, logger }: ServeOptions): Promise<ApiResponse> {
-  try {
-    return await handler(request);
-  } catch (error) {
+function answer(request: ApiRequest, { handler, logger }: ServeOptions): Awaitable<ApiResponse> {
+  const onFault = (error: unknown): ApiResponse => {
     logger.error({ error, method: request.method, uri: safeRequestUri(request.requestUri) }, "request handler failed");
     return textResponse(500, "500 Internal Server Error");
+  };
+  try {
+    const response = handler(request);
+    return response instanceof Promise ? response.catch(onFault) : response;
+  } catch (error) {
+    return onFault(error);
   }
+}
+
+function send(
+  exchange: Exchange,
+  { status, headers }: ApiResponse,
+  bytes: Uint8Array | string,
+  { logger }: Pick<ServeOptions, "logger">,
+): void {
+  try {
+    exchange.send(status, headers, exchange.method === "HEAD" ? undefined : bytes);
+  } catch (error) {
+    cutShort(exchange, status, error, logger);
+  }
+}
+
+function cutShort(exchange: Exchange, status: number, error: unknown, logger: Logger): void {
+  if (!exchange.isClosed()) logger.warn({ error, method: exchange.method, status }, "response cut short");
+  exchange.cut();
 }
 
 async function respond(
@@ -63,8 +100,7 @@ async function respond(
       writable.end();
     }
   } catch (error) {
-    if (!exchange.isClosed()) logger.warn({ error, method: exchange.method, status }, "response cut short");
-    exchange.cut();
+    cutShort(exchange, status, error, logger);
   }
 }
 

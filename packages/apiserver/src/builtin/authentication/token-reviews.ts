@@ -43,12 +43,28 @@ export type TokenReviewOptions = {
   readonly audiences: readonly string[];
   /** Whether whoever asks may be told; a token that it may not be told of is answered like one that is not good. Default: always. */
   readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;
+  /** Asks about a token, or throws ApiError 429 where the asker has asked about too many that were not good. Default: asks. */
+  readonly limited?: LimitedQuestion;
 };
+
+/** Answers undefined for a token that is not good. */
+type LimitedQuestion = <T>(
+  asker: RequestContext,
+  token: string,
+  question: () => Promise<T | undefined>,
+) => Promise<T | undefined>;
+
+const unlimited: LimitedQuestion = (_asker, _token, question) => question();
 
 /** The same words for every token that is not good, so that nothing is told about why. */
 const REFUSED = { user: {}, error: "invalid bearer token" };
 
-export const tokenReviews = ({ tokens, audiences, accepts }: TokenReviewOptions): ResourceDefinition =>
+export const tokenReviews = ({
+  tokens,
+  audiences,
+  accepts = () => true,
+  limited = unlimited,
+}: TokenReviewOptions): ResourceDefinition =>
   defineBuiltin({
     group: AUTHENTICATION_GROUP,
     version: "v1",
@@ -62,10 +78,11 @@ export const tokenReviews = ({ tokens, audiences, accepts }: TokenReviewOptions)
       const { token = "", audiences: asked = [] } = (body as TokenReview).spec ?? {};
       if (token === "") throw badRequestError("token is required for TokenReview in authentication");
       const wanted = asked.length === 0 ? audiences : asked;
-      const authentication = await authenticateToken(tokens, token, wanted);
-      if (authentication === undefined || accepts?.(authentication, context) === false) {
-        return answeredReview(body, REFUSED);
-      }
+      const authentication = await limited(context, token, async () => {
+        const known = await authenticateToken(tokens, token, wanted);
+        return known !== undefined && accepts(known, context) ? known : undefined;
+      });
+      if (authentication === undefined) return answeredReview(body, REFUSED);
       const { audiences: named } = authentication;
       if (named?.length === 0 && asked.length > 0) return answeredReview(body, REFUSED);
       // A token that names no audience is good for any, and the answer has only those that are this server's own. kube-apiserver as a client

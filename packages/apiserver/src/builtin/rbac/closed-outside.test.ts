@@ -17,14 +17,18 @@ async function closed(
       reason: "",
     }),
   };
-  const pieces = await rulesClosedOutside({ outerAuthorizer, user }, namespace, readPolicyRules([...rules] as never));
+  const pieces = await rulesClosedOutside(
+    { outerAuthorizer, user, credential: undefined },
+    namespace,
+    readPolicyRules([...rules] as never),
+  );
   return pieces.map(({ verbs, resources, nonResourceURLs, resourceNames }) =>
     [...verbs, ...resources, ...nonResourceURLs, ...resourceNames].join(" "),
   );
 }
 
 it("lets everything be given where the surface was reached directly", async () => {
-  expect(await rulesClosedOutside({ user }, "ns1", readPolicyRules([read("pods")]))).toEqual([]);
+  expect(await rulesClosedOutside({ user, credential: undefined }, "ns1", readPolicyRules([read("pods")]))).toEqual([]);
 });
 
 it("asks about each piece, as the caller and with its credential", async () => {

@@ -50,4 +50,39 @@ describe("role aggregation", () => {
     expect(await rulesOf("inner")).toEqual([rule("pods")]);
     expect(await rulesOf("outer")).toEqual([rule("pods")]);
   });
+
+  it("comes to rest where roles select each other, and keeps no rule that is gone", async () => {
+    const everyone = (name: string, rules: object[], labels: { [key: string]: string } = {}) =>
+      cluster.create("clusterroles", {
+        metadata: { name, labels },
+        rules: rules as never,
+        aggregationRule: { clusterRoleSelectors: [{}] },
+      });
+    await everyone("one", [rule("written"), rule("by-hand")]);
+    await everyone("two", [rule("by-hand"), rule("written"), rule("too")]);
+    await everyone("three", [rule("too")]);
+    await role("leaf", {}, [rule("pods"), rule("secrets")]);
+    for (const name of ["one", "two", "three"]) expect(await rulesOf(name)).toEqual([rule("pods"), rule("secrets")]);
+    await cluster.update("clusterroles", { name: "leaf" }, (leaf) => ({ ...leaf, rules: [rule("jobs")] }));
+    for (const name of ["one", "two", "three"]) expect(await rulesOf(name)).toEqual([rule("jobs")]);
+  });
+
+  it("comes to rest on circles of every length, whatever the roles had before", async () => {
+    for (const length of [2, 3, 7]) {
+      for (let at = 0; at < length; at++) {
+        const labels = { [`to-${length}-${at}`]: "true" };
+        await role(`circle-${length}-${at}`, labels, [rule(`old-${at}`)], `to-${length}-${(at + 1) % length}`);
+      }
+      await role(`leaf-${length}`, { [`to-${length}-0`]: "true" }, [rule("pods")]);
+      for (let at = 0; at < length; at++) expect(await rulesOf(`circle-${length}-${at}`)).toEqual([rule("pods")]);
+    }
+  });
+
+  it("follows a label that is taken away", async () => {
+    await role("all", {}, [], "to-all");
+    await role("a", { "to-all": "true" }, [rule("pods")]);
+    expect(await rulesOf("all")).toEqual([rule("pods")]);
+    await cluster.update("clusterroles", { name: "a" }, (a) => ({ ...a, metadata: { ...a.metadata, labels: {} } }));
+    expect(await rulesOf("all")).toEqual([]);
+  });
 });

@@ -3,16 +3,17 @@
 
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import { groupResourceOf } from "../../registry/resource-definition.ts";
+import { whenDone } from "../../runtime/awaitable.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
 
-export const handleGet: VerbHandler = async (context, { definition, storage }) => {
+export const handleGet: VerbHandler = (context, { definition, storage }) => {
   if (storage.get === undefined) {
     throw verbNotSupportedError(groupResourceOf(definition), "get");
   }
   const output = negotiateOutput(context.request);
   const resourceVersion = context.request.query.get("resourceVersion") ?? "";
-  const object = await storage.get(context, context.info.namespace, context.info.name, { resourceVersion });
-  return await objectResponse(context, 200, object, definition, output);
+  const object = storage.get(context, context.info.namespace, context.info.name, { resourceVersion });
+  return whenDone(object, (found) => objectResponse(context, 200, found, definition, output));
 };

@@ -161,8 +161,12 @@ class WatchStream implements WatchEventObserver {
   async run(sink: ByteSink, signal: AbortSignal, timeoutMs: number): Promise<void> {
     const { scheduler } = this.#endpoint.runtime;
     const stop = () => this.#end();
+    const retire = () => this.#endAfterwards();
+    const { retired } = this.#resource;
     signal.addEventListener("abort", stop, { once: true });
+    retired.addEventListener("abort", retire, { once: true });
     if (signal.aborted || timeoutMs < 0) stop();
+    else if (retired.aborted) retire();
     this.#sink = sink;
     using _deadline = scheduler.schedule(Math.max(0, timeoutMs), stop);
     using _bookmarks = this.#query.allowWatchBookmarks ? this.#scheduleBookmarks(timeoutMs) : undefined;
@@ -170,6 +174,7 @@ class WatchStream implements WatchEventObserver {
     void this.#write(sink);
     await this.#finished;
     signal.removeEventListener("abort", stop);
+    retired.removeEventListener("abort", retire);
     if (this.#isCut) throw new Error("the client of a watch read nothing any more");
   }
 
@@ -246,6 +251,12 @@ class WatchStream implements WatchEventObserver {
   #endWith(error: ApiError): void {
     if (this.#isEnding) return;
     this.#send(this.#encoder.error(error));
+    this.#endAfterwards();
+  }
+
+  /** Ends when the client has read what waits for it. */
+  #endAfterwards(): void {
+    if (this.#isEnding) return;
     this.#isEnding = true;
     this.#subscription?.[Symbol.dispose]();
     if (this.#sink === undefined) return;

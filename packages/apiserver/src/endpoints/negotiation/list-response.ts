@@ -19,6 +19,8 @@ import { partialMetadataOfListError, partialObjectMetadata } from "./partial-obj
 
 /** How much of a list is read or written in one turn of the event loop. */
 const PART_BYTES = 256 * 1024;
+/** The same where objects are parsed and written anew, which takes many times as long. */
+const CONVERTED_PART_BYTES = 32 * 1024;
 
 type ListOutput = {
   readonly head: JsonObject;
@@ -43,7 +45,12 @@ export async function listResponse(
   const parts =
     segments !== undefined && isKeptText
       ? joinedParts(page.items, encoding, segments)
-      : encodeParts(page.items, element, encoding);
+      : encodeParts(
+          page.items,
+          element,
+          encoding,
+          output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES,
+        );
   const headers = contentTypeOf(output);
   const { request } = context;
   if (request.method === "HEAD" || sizeOf(page.items) <= PART_BYTES) {
@@ -101,11 +108,12 @@ function* joinedParts(
 
 type Piece = Buffer | KeptObject;
 
-/** Each part is made when it is asked for, from about PART_BYTES of kept objects. */
+/** Each part is made when it is asked for, from about `partBytes` of kept objects. */
 function* encodeParts(
   items: readonly CachedObject[],
   element: (object: CachedObject) => ObjectValue,
   encoding: ListEncoding,
+  partBytes: number,
 ): Generator<Buffer> {
   const separator = Buffer.from(encoding.separator);
   let pieces: Piece[] = [Buffer.from(items.length === 0 ? encoding.empty : encoding.open)];
@@ -114,7 +122,7 @@ function* encodeParts(
     const encoded = encoding.element(element(object));
     const piece = typeof encoded === "string" ? Buffer.from(encoded) : encoded;
     const cost = Math.max(piece.byteLength, object.byteLength) + separator.length;
-    if (read > 0 && read + cost > PART_BYTES) {
+    if (read > 0 && read + cost > partBytes) {
       yield join(pieces);
       pieces = [];
       read = 0;

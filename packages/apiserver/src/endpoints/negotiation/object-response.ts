@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 
 import type { Status } from "@postern/apimachinery/meta/status";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
 import type { ResourceColumns } from "../table/table-cells.ts";
 import { type ConversionContext, convertObject } from "./convert-object.ts";
@@ -15,24 +16,24 @@ import type { ObjectValue } from "./object-value.ts";
  * client that takes nothing we write is refused before anything has happened.
  * @throws ApiError 500 or 400 when the client asks for a form that does not exist
  */
-export async function objectResponse(
+export function objectResponse(
   context: ConversionContext,
   code: number,
   value: ObjectValue,
   resource: ResourceColumns,
   output: OutputMedia = negotiateOutput(context.request),
-): Promise<ApiResponse> {
+): Awaitable<ApiResponse> {
   const converted = convertObject(context, value, output, resource);
   return encodedResponse(context, code, encodeObject(converted, output), contentTypeOf(output));
 }
 
 /** The response for a Status, which `as=` never converts. */
-export async function statusResponse(
+export function statusResponse(
   context: Pick<ConversionContext, "request">,
   code: number,
   status: Status,
   output: OutputMedia,
-): Promise<ApiResponse> {
+): Awaitable<ApiResponse> {
   return encodedResponse(context, code, encodeObject(status, output), contentTypeOf(output));
 }
 
@@ -41,13 +42,13 @@ export const contentTypeOf = ({ format }: OutputMedia): ResponseHeaders =>
   format === "yaml" ? { "content-type": "application/yaml" } : {};
 
 /** A finished body, compressed when that is worth it, left out for HEAD. */
-export async function encodedResponse(
+export function encodedResponse(
   { request }: Pick<ConversionContext, "request">,
   status: number,
   body: Uint8Array | string,
   headers: ResponseHeaders,
-): Promise<ApiResponse> {
+): Awaitable<ApiResponse> {
   if (request.method === "HEAD") return jsonResponse(status, "", headers);
   if (body.length <= GZIP_THRESHOLD_BYTES || !acceptsGzip(request)) return jsonResponse(status, body, headers);
-  return jsonResponse(status, await gzipBytes(body), { ...headers, ...GZIP_HEADERS });
+  return gzipBytes(body).then((zipped) => jsonResponse(status, zipped, { ...headers, ...GZIP_HEADERS }));
 }

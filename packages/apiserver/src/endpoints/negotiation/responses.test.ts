@@ -79,7 +79,9 @@ describe("an object", () => {
   });
 
   it("is not a list, which is a 500 without a reason", async () => {
-    await expect(objectResponse(asking(partial("PartialObjectMetadataList")), 200, l0, keys)).rejects.toMatchObject({
+    await expect(
+      (async () => objectResponse(asking(partial("PartialObjectMetadataList")), 200, l0, keys))(),
+    ).rejects.toMatchObject({
       code: 500,
       reason: "",
       message: "content is not a list",

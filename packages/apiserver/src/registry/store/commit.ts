@@ -3,8 +3,14 @@
 import { withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../chain/handler.ts";
 import type { StoredEntry } from "../../storage/storage.ts";
-import { ValueTooLargeError } from "../../storage/storage-errors.ts";
+import {
+  KeyExistsError,
+  RevisionConflictError,
+  StorageFullError,
+  ValueTooLargeError,
+} from "../../storage/storage-errors.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The object of an entry that was just written, once memory shows it, so that whoever wrote it reads it from then on. */
@@ -28,6 +34,29 @@ export const writeWithoutOwnersAtNeed = (
     if (!(error instanceof ValueTooLargeError)) throw error;
     return write(withoutManagedFields(object));
   });
+
+/** Writes an object with what its strategy reserves for it. */
+export async function writeReserved(
+  store: StoreContext,
+  context: RequestContext,
+  object: KubeObject,
+  write: () => Promise<CachedObject>,
+): Promise<CachedObject> {
+  const reservation = await store.strategy.reserve?.(object, context);
+  if (reservation === undefined) return await write();
+  let written: CachedObject;
+  try {
+    written = await write();
+  } catch (error) {
+    // Of any other failure nobody knows whether the store has written the object.
+    if (NOT_WRITTEN.some((refused) => error instanceof refused)) await runHook(store, () => reservation.release());
+    throw error;
+  }
+  await runHook(store, () => reservation.keep());
+  return written;
+}
+
+const NOT_WRITTEN = [KeyExistsError, RevisionConflictError, ValueTooLargeError, StorageFullError] as const;
 
 /** What fails after a write cannot fail the request any more. */
 export async function runHook(

@@ -10,7 +10,7 @@ import type { RequestContext } from "../../chain/handler.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
-import { committedObject, runHook, writeWithoutOwnersAtNeed } from "./commit.ts";
+import { committedObject, runHook, writeReserved, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { withoutStatus } from "./merge-subresource.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
@@ -125,7 +125,9 @@ async function insert(
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     return CachedObject.fromObject(key, object);
   }
-  const stored = await writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed));
+  const stored = await writeReserved(store, context, prepared, () =>
+    writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed)),
+  );
   await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
   const reveal = store.definition.sealed?.reveal;
   return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));

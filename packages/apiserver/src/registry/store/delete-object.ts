@@ -12,6 +12,7 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
 import { committedObject, runHook } from "./commit.ts";
+import { keyOfRequest } from "./key-of-request.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
@@ -23,7 +24,7 @@ export async function deleteObject(
   name: string,
   options: DeleteOptions,
 ): Promise<DeleteOutcome> {
-  const key = store.keys.of(namespace, name);
+  const key = keyOfRequest(store, namespace, name);
   let current = store.view.get(key);
   for (;;) {
     if (current === undefined) {

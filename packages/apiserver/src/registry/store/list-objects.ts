@@ -2,13 +2,16 @@
 // Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (GetList), pkg/storage/cacher/delegator.go
 
 import { badRequestError, expiredError, tooLargeResourceVersionError } from "@postern/apimachinery/meta/api-error";
+import type { LabelOperator } from "@postern/apimachinery/selectors/label-requirement";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import type { LabelledObjects } from "../../cache/label-index.ts";
+import type { CacheView } from "../../cache/watch-cache.ts";
 import type { RequestContext } from "../../chain/handler.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ListPage, ListQuery } from "../resource-storage.ts";
 import { type ContinuePosition, INCONSISTENT } from "./continue-token.ts";
-import { awaitFreshness, parseListResourceVersion } from "./resource-version.ts";
+import { awaitFreshness, isFreshNow, parseListResourceVersion } from "./resource-version.ts";
 import { compileSelection, isSelective, type ObjectPredicate } from "./selection.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -38,7 +41,7 @@ export async function listObjects(store: StoreContext, context: RequestContext, 
   const prefix = store.keys.inNamespace(query.namespace);
   const only = selectedKey(query, store);
   const limit = only !== undefined || ignoresLimit(query) ? 0 : Math.max(query.limit, 0);
-  const page = await readPage(store, context, query, { prefix, limit, matches, exists: query.visible, only });
+  const page = await readPage(store, context, query, { prefix, limit, matches, exists: query.visible, only, query });
   return {
     items: page.items,
     resourceVersion: String(page.revision),
@@ -78,6 +81,7 @@ type Range = {
   /** Whether an object is there at all for who lists. Undefined when all are. */
   readonly exists: ObjectPredicate | undefined;
   readonly only: string | undefined;
+  readonly query: Pick<ListQuery, "labelSelector">;
 };
 
 async function readPage(store: StoreContext, context: RequestContext, query: ListQuery, range: Range): Promise<Page> {
@@ -93,7 +97,7 @@ async function readPage(store: StoreContext, context: RequestContext, query: Lis
   const bound = resourceVersion === "" ? "" : readBound(resourceVersion, isFromHistory);
   const isExact =
     resourceVersionMatch === "Exact" || (resourceVersionMatch === "" && range.limit > 0 && bound !== "" && bound !== 0);
-  await awaitFreshness(store.cache, bound, context.signal);
+  if (!isFreshNow(store.cache, bound)) await awaitFreshness(store.cache, bound, context.signal);
   if (!isExact || bound === "") return readCached(store, range, "");
   if (isCurrent(store, bound)) return readCached(store, range, "", bound);
   return await readSnapshot(store, range, bound, "", context).catch(throwStorageFailure);
@@ -151,8 +155,33 @@ function readCached(
     return { items, revision, remaining, lastKey: remaining === 0 ? undefined : last };
   }
   const items: CachedObject[] = [];
-  const isFull = select(view.list(prefix, after), range, items);
+  const labelled = labelledObjects(view, range);
+  const isFull =
+    labelled === undefined
+      ? select(view.list(prefix, after), range, items)
+      : select(labelled.list(prefix, after), range, items) || isFollowed(view, range, items);
   return { items, revision, remaining: 0, lastKey: isFull ? items.at(-1)?.key : undefined };
+}
+
+/** The fewest of those that one of the requirements selects. All of them may be there for nothing: they are looked at as any. */
+function labelledObjects(view: CacheView, { query: { labelSelector } }: Range): LabelledObjects | undefined {
+  let fewest: LabelledObjects | undefined;
+  for (const { key, operator, values } of labelSelector?.requirements ?? []) {
+    const [value, second] = values;
+    if (value === undefined || second !== undefined || !EQUALITY.includes(operator)) continue;
+    const found = view.labelled?.(key, value);
+    if (found !== undefined && (fewest === undefined || found.size < fewest.size)) fewest = found;
+  }
+  return fewest;
+}
+
+const EQUALITY: readonly LabelOperator[] = ["=", "==", "in"];
+
+/** Whether a page is full and any object comes behind it, as `select` tells of all objects. */
+function isFollowed(view: CacheView, { prefix, limit, exists }: Range, items: readonly CachedObject[]): boolean {
+  const last = items.at(-1)?.key;
+  if (limit === 0 || items.length < limit || last === undefined) return false;
+  return exists === undefined ? view.count(prefix, last) > 0 : view.list(prefix, { startAfter: last }).some(exists);
 }
 
 /**

@@ -29,6 +29,10 @@ export function parseListResourceVersion(text: string): Revision {
   }
 }
 
+/** Whether there is nothing to wait for. */
+export const isFreshNow = (cache: WatchCache, resourceVersion: Revision | ""): boolean =>
+  resourceVersion === "" ? cache.isNewest() : resourceVersion <= cache.revision;
+
 /**
  * Waits until the cache may answer a read bounded by `resourceVersion`: "" means the newest acknowledged state, "0" whatever is
  * there, and N anything not older than N. Rejects with 504 when N is not reached in time.

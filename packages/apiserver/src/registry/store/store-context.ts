@@ -11,6 +11,7 @@ import type { ResourceKeys } from "../resource-keys.ts";
 import type { Strategy } from "../strategy.ts";
 import type { ContinueTokens } from "./continue-token.ts";
 import type { ObjectCodec } from "./object-codec.ts";
+import type { WriteTurns } from "./write-turns.ts";
 
 export type StoreContext = {
   readonly definition: ResourceDefinition;
@@ -23,6 +24,7 @@ export type StoreContext = {
   readonly codec: ObjectCodec;
   readonly admission: Required<AdmissionPlugin>;
   readonly continueTokens: ContinueTokens;
+  readonly writeTurns: WriteTurns;
   readonly runtime: Runtime;
   /** Takes faults of hooks that run after a write, which cannot fail the request any more. */
   readonly onHookError: (error: unknown) => void;

@@ -13,9 +13,10 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { checkedVersion } from "./checked-version.ts";
-import { committedObject, runHook, writeWithoutOwnersAtNeed } from "./commit.ts";
+import { committedObject, runHook, writeReserved, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
+import { keyOfRequest } from "./key-of-request.ts";
 import { mergeSubresource } from "./merge-subresource.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
@@ -25,6 +26,8 @@ import { validateChangedObject } from "./validate-object.ts";
 
 type Target = { readonly namespace: string; readonly name: string; readonly key: string };
 type Outcome = { readonly object: CachedObject; readonly created: boolean };
+/** Runs when others may change the object again: it may do so itself. */
+type Written = Outcome & { readonly hook?: () => void | Promise<void> | undefined };
 
 export async function updateObject(
   store: StoreContext,
@@ -34,18 +37,43 @@ export async function updateObject(
   request: UpdateRequest,
   options: WriteOptions,
 ): Promise<Outcome> {
-  const target = { namespace, name, key: store.keys.of(namespace, name) };
+  const target = { namespace, name, key: keyOfRequest(store, namespace, name) };
+  const turn = { isTaken: false };
+  const { object, created, hook } = await writeUpdate(store, context, target, request, options, turn).finally(() =>
+    endTurn(store, target, turn),
+  );
+  if (hook !== undefined) await runHook(store, hook);
+  return { object, created };
+}
+
+async function writeUpdate(
+  store: StoreContext,
+  context: RequestContext,
+  target: Target,
+  request: UpdateRequest,
+  options: WriteOptions,
+  turn: { isTaken: boolean },
+): Promise<Written> {
   let current = store.view.get(target.key);
   // The cache may be behind the store: whatever is decided on it and turns out badly is decided again on the newest state.
   let isNewest = false;
   for (;;) {
     try {
-      if (current === undefined && isNewest) return await createAbsent(store, context, target, request, options);
+      if (current === undefined && isNewest) {
+        // What is done after a creation may change the object again.
+        endTurn(store, target, turn);
+        return await createAbsent(store, context, target, request, options);
+      }
       if (current !== undefined) return await replace(store, context, target, current, request, options);
     } catch (error) {
       if (error instanceof RevisionConflictError) {
-        current = error.current === undefined ? undefined : store.codec.decode(error.current);
         isNewest = true;
+        const othersFirst = turn.isTaken ? undefined : store.writeTurns.take(target.key);
+        turn.isTaken = true;
+        await othersFirst;
+        context.signal.throwIfAborted();
+        if (othersFirst !== undefined) current = await readNewest(store, target.key, context);
+        else current = error.current === undefined ? undefined : store.codec.decode(error.current);
         continue;
       }
       if (isNewest || !(error instanceof ApiError)) throwStorageFailure(error);
@@ -58,6 +86,11 @@ export async function updateObject(
     current = await readNewest(store, target.key, context);
     isNewest = true;
   }
+}
+
+function endTurn({ writeTurns }: StoreContext, { key }: Target, turn: { isTaken: boolean }): void {
+  if (turn.isTaken) writeTurns.end(key);
+  turn.isTaken = false;
 }
 
 async function readNewest(
@@ -94,7 +127,7 @@ async function replace(
   current: CachedObject,
   request: UpdateRequest,
   options: WriteOptions,
-): Promise<Outcome> {
+): Promise<Written> {
   const { name } = target;
   const old = current.decode();
   const uid = old.metadata.uid ?? "";
@@ -118,14 +151,13 @@ async function replace(
   if (options.dryRun) {
     return { object: CachedObject.fromObject(target.key, withRevision(object, current.revision)), created: false };
   }
-  if (isReleased(store, object))
-    return { object: await remove(store, context, target, current, object), created: false };
+  if (isReleased(store, object)) return await remove(store, context, target, current, object);
   const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);
-  const stored = await (request.keepsManagedFields === true
-    ? writeNext(object)
-    : writeWithoutOwnersAtNeed(object, writeNext));
-  await runHook(store, () => store.strategy.afterUpdate?.(stored.decode(), old, context));
-  return { object: stored, created: false };
+  const stored = await writeReserved(store, context, next, () =>
+    request.keepsManagedFields === true ? writeNext(object) : writeWithoutOwnersAtNeed(object, writeNext),
+  );
+  const hook = () => store.strategy.afterUpdate?.(stored.decode(), old, context);
+  return { object: stored, created: false, hook };
 }
 
 async function write(
@@ -148,11 +180,11 @@ async function remove(
   { key }: Target,
   current: CachedObject,
   object: KubeObject,
-): Promise<CachedObject> {
+): Promise<Written> {
   const revision = await store.storage.delete(key, current.revision);
   await store.cache.waitFor(revision, { signal: context.signal });
-  await runHook(store, () => store.strategy.afterDelete?.(object, context));
-  return CachedObject.fromObject(key, withRevision(object, current.revision));
+  const hook = () => store.strategy.afterDelete?.(object, context);
+  return { object: CachedObject.fromObject(key, withRevision(object, current.revision)), created: false, hook };
 }
 
 const isReleased = ({ strategy }: StoreContext, object: KubeObject): boolean =>

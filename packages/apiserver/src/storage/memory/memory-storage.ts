@@ -85,6 +85,11 @@ class MemoryStorage implements Storage {
     return { [Symbol.dispose]: () => this.#watchers.remove(watcher) };
   }
 
+  knownRevision(): Revision {
+    this.#assertServing();
+    return this.#revision;
+  }
+
   async currentRevision(): Promise<Revision> {
     this.#assertServing();
     return this.#revision;

@@ -22,6 +22,7 @@ export async function serveHandler(
     port: 0,
     handler,
     limits,
+    clock: systemRuntime.clock,
     scheduler: systemRuntime.scheduler,
     random: systemRuntime.random,
     logger: silentLogger,

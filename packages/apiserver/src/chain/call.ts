@@ -1,0 +1,76 @@
+// One request on its way through the chain: made once, when it comes in. Filters write into it what they find out; handlers read it.
+
+import type { AuditContext } from "../audit/audit-context.ts";
+import type { AuditRecorder } from "../audit/audit-recorder.ts";
+import type { Credential } from "../authentication/authenticator.ts";
+import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
+import type { OpenRequest } from "../authorization/open-requests.ts";
+import type { Asked } from "../request/asked.ts";
+import type { Redact } from "../request/redaction.ts";
+import type { RequestInfo } from "../request/request-info.ts";
+import type { ApiRequest } from "../transport/api-request.ts";
+import { RequestContext, type WarningRecorder } from "./handler.ts";
+
+export type ServedInfo = Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">;
+
+export type Arrival = {
+  readonly request: ApiRequest;
+  readonly asked: Asked;
+  readonly redact: Redact;
+  readonly warnings: WarningRecorder;
+  /** Whether a resource exists where it goes. Metrics and logs name no others. */
+  readonly isServed: (info: ServedInfo) => boolean;
+  /** Under which it is logged and recorded. */
+  readonly auditId: string;
+  /** Milliseconds since the epoch. */
+  readonly receivedAt: number;
+  /** The same by the clock that nobody can set. */
+  readonly startedAt: number;
+};
+
+export class Call extends RequestContext {
+  declare request: ApiRequest;
+  declare user: UserInfo;
+  declare caller: UserInfo;
+  declare credential: Credential | undefined;
+  declare open: (OpenRequest & Disposable) | undefined;
+  declare audit: AuditContext;
+  readonly startedAt: number;
+  readonly isServed: (info: ServedInfo) => boolean;
+  /** Set where the request is recorded. */
+  recorder: AuditRecorder | undefined = undefined;
+  /** What it holds while it is worked on. */
+  place: Disposable | undefined = undefined;
+  body: Disposable | undefined = undefined;
+
+  constructor({ request, asked, redact, warnings, isServed, auditId, receivedAt, startedAt }: Arrival) {
+    super({
+      request,
+      info: asked.info,
+      user: anonymousUser,
+      redact,
+      isLongRunning: asked.isLongRunning,
+      behind: asked.behind,
+      warnings,
+      audit: new Unrecorded(auditId),
+      receivedAt,
+    });
+    this.startedAt = startedAt;
+    this.isServed = isServed;
+  }
+}
+
+/** Until the filter that records requests has put a recorder there. */
+class Unrecorded implements AuditContext {
+  readonly auditId: string;
+
+  constructor(auditId: string) {
+    this.auditId = auditId;
+  }
+
+  annotate(): void {}
+  setUser(): void {}
+  setImpersonatedUser(): void {}
+  setObjectRef(): void {}
+  setRequestObject(): void {}
+}

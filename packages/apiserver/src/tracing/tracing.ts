@@ -1,0 +1,56 @@
+// The port through which the server tells what it does for a request, as spans of a trace. Where nobody collects traces there is none, and
+// nothing is put around anything.
+
+export type SpanAttributes = { readonly [name: string]: string | number | readonly string[] | undefined };
+
+export type SpanStart = {
+  /** Of few different ones. */
+  readonly name: string;
+  readonly kind: "server" | "client" | "internal";
+  /** By OpenTelemetry's semantic conventions. Whoever fills them in answers for it that no credential is in them. */
+  readonly attributes?: SpanAttributes;
+  /** The W3C headers of the request that the span belongs to. Absent: the span that is active. */
+  readonly parent?: TraceHeaders;
+};
+
+/** See https://www.w3.org/TR/trace-context/ */
+export type TraceHeaders = { readonly traceparent?: string; readonly tracestate?: string };
+
+export type Span = {
+  /** Does work while the span is the active one, also in what that awaits. */
+  within<T>(work: () => T): T;
+  set(attributes: SpanAttributes): void;
+  /** `type` is one word, such as the status or the name of an error: its message may say too much. */
+  fail(type: string): void;
+  end(): void;
+};
+
+export type Tracing = {
+  start(options: SpanStart): Span;
+  /** Whether a span is active: work that nobody asked for is not traced. */
+  isActive(): boolean;
+  /** What tells the next server of the span that is active. */
+  headers(): TraceHeaders;
+};
+
+/** Ends the span with the work. */
+export async function inSpan<T>(
+  tracing: Tracing,
+  options: SpanStart,
+  work: (span: Span) => T | Promise<T>,
+): Promise<T> {
+  const span = tracing.start(options);
+  try {
+    return await span.within(() => work(span));
+  } catch (error) {
+    span.fail(nameOf(error));
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+const nameOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return "unknown";
+  return "reason" in error && typeof error.reason === "string" && error.reason !== "" ? error.reason : error.name;
+};
