@@ -1,5 +1,6 @@
 // The port through which the server finds access keys: by the secret that a request carries, or by handle, owner and parent.
 
+import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
 import type { KeyRefusal } from "./key-refusal.ts";
 
@@ -11,12 +12,21 @@ export type AccessKeyIndex = {
    * now. Soon after a start it may: see whenRead.
    */
   whenFound(presentedKey: string): Promise<void> | undefined;
+  /**
+   * What a value is found by. One that was found as `key` at a version, is found as that again while the version is the same and `byId`
+   * gives the same object for the handle of the key. Undefined while the keys are still being read.
+   */
+  readonly valueVersion: number | undefined;
   /** Whether a text is a value that a client chose for a key. While the keys are still being read, whether it may be. For texts that are logged. */
   isChosenValue(text: string): boolean;
+  /** False where no client has chosen a value, so that no text needs to be looked at. */
+  mayHaveChosenValues(): boolean;
   /** By public handle, as credentials carry it. */
   byId(id: string): AccessKeyState | undefined;
   byName(name: string): AccessKeyState | undefined;
   byUid(uid: string): AccessKeyState | undefined;
+  /** What is kept of the values that a key has and had. */
+  valuesOf(name: string): readonly KeptAccessKey[];
   ownedBy(owner: AccessKeyOwner): readonly AccessKeyState[];
   childrenOf(uid: string): readonly AccessKeyState[];
   /**

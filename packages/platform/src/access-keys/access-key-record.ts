@@ -8,6 +8,7 @@ import { ownerOf } from "./access-key-owner.ts";
 import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "./access-key-state.ts";
+import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import { READY_REASONS } from "./key-refusal.ts";
 import { acceptedUntil, type RetiredValue } from "./sealed-access-key.ts";
@@ -45,6 +46,7 @@ export class AccessKeyRecord implements AccessKeyState {
   /** For a retired value: milliseconds since the epoch until which it is accepted. */
   readonly acceptedUntil: number | undefined;
   readonly parentUids: readonly string[];
+  readonly grant: KeyGrant | undefined;
   readonly defaultTTL: number | undefined;
   /** That of the last change of anything but the activity. */
   readonly revision: number;
@@ -100,6 +102,7 @@ export class AccessKeyRecord implements AccessKeyState {
     this.disabled = spec.disabled === true;
     this.isTerminating = (metadata.deletionTimestamp ?? null) !== null;
     this.parentUids = sealed.parents;
+    this.grant = sealed.grant;
     this.defaultTTL = sealed.defaultTTL;
     this.digest = value?.digest ?? "";
     this.ringKey = value?.ringKey;

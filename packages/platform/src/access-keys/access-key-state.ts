@@ -2,6 +2,7 @@
 
 import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
+import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
 
 /** Whom a key speaks for. */
@@ -25,6 +26,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly expiresAt: number | undefined;
   /** uids of the keys that this one dies with, by the credential of the request that made it. */
   readonly parentUids: readonly string[];
+  /** By what a trust rule issued it; undefined: none did. */
+  readonly grant?: KeyGrant | undefined;
   /** Seconds that it got instead of a TTL of its own; undefined: it works without an end where spec.ttl is absent. */
   readonly defaultTTL?: number | undefined;
   /** True where values that rotations replaced are still remembered. */

@@ -15,6 +15,9 @@ export class AccessKeyTable {
   readonly #byOwner: ByOwner = { user: new Map(), team: new Map(), subject: new Map() };
   readonly #byParent = new Map<string, OneOrMore>();
 
+  /** Goes up when a value comes or goes that is found by its digest. */
+  digestVersion = 0;
+
   get size(): number {
     return this.#byName.size;
   }
@@ -85,12 +88,14 @@ export class AccessKeyTable {
     // Handles are unique by construction. Should one come twice, it stays with the first, and the other is found by its digest.
     const isFirst = !this.#byId.has(record.id);
     if (isFirst) this.#byId.set(record.id, record);
-    if (!isFirst || !record.structured) addTo(this.#byDigest, record.digest, record);
+    if (isFirst && record.structured) return;
+    addTo(this.#byDigest, record.digest, record);
+    this.digestVersion += 1;
   }
 
   #removeValue(record: AccessKeyRecord): void {
     deleteIf(this.#byId, record.id, record);
-    removeFrom(this.#byDigest, record.digest, record);
+    if (removeFrom(this.#byDigest, record.digest, record)) this.digestVersion += 1;
   }
 
   remove(name: string): AccessKeyRecord | undefined {
@@ -109,6 +114,7 @@ export class AccessKeyTable {
   clear(): void {
     const maps = [this.#byName, this.#byId, this.#byUid, this.#byDigest, this.#retired, this.#byParent];
     for (const map of [...maps, ...Object.values(this.#byOwner)]) map.clear();
+    this.digestVersion += 1;
   }
 }
 
@@ -130,12 +136,14 @@ function addTo(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord
   else map.set(key, new Set([known, record]));
 }
 
-function removeFrom(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord): void {
+/** Whether it was there. */
+function removeFrom(map: Map<string, OneOrMore>, key: string, record: AccessKeyRecord): boolean {
   const known = map.get(key);
-  if (known === record) map.delete(key);
-  if (!(known instanceof Set)) return;
-  known.delete(record);
+  if (known === record) return map.delete(key);
+  if (!(known instanceof Set)) return false;
+  const wasThere = known.delete(record);
   if (known.size === 0) map.delete(key);
+  return wasThere;
 }
 
 /** Another record may have taken the place meanwhile. */

@@ -12,6 +12,7 @@ import type { RestrictionNames } from "./access-key-restrictions.ts";
 import type { AccessKeySecrets } from "./access-key-secrets.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { createKeyEnds, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { createKeyRefusal, type KeyRefusal } from "./key-refusal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
@@ -29,6 +30,8 @@ export type AccessKeyIndexOptions = {
   readonly epochs: ClockEpochs;
   /** Default: nothing is known of rotations but what is written. */
   readonly rotationMarks?: RotationMarks;
+  /** Default: there are no trust rules. */
+  readonly grants?: KeyGrants;
   /** The setting accessKeys.maxTTLSeconds. */
   readonly maxTTLSeconds: number;
   readonly clock: Clock;
@@ -51,13 +54,13 @@ const MAX_PRESENTED_LENGTH = 4096;
 export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccessKeyIndex {
   const { view, prefix, directory, secrets, restrictionNames, activity, epochs, maxTTLSeconds, clock, scheduler } =
     options;
-  const { rotationMarks = createRotationMarks() } = options;
+  const { rotationMarks = createRotationMarks(), grants = NO_GRANTS } = options;
   /** Until the view is followed again nothing is known to be good, so everything is refused. */
   let isCurrent = false;
 
   const ends = createKeyEnds({ byUid: (uid) => keys.byUid(uid), activity, epochs, maxTTLSeconds });
   const keys = new LoadedAccessKeys(prefix, createAccessKeyReader(prefix, restrictionNames, ends.endWithAncestors));
-  const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs });
+  const refusalOfKnown = createKeyRefusal({ table: keys, ends, directory, rotationMarks, epochs, grants });
 
   const stateOf = (key: AccessKeyState): KeyRefusal | undefined => (isCurrent ? refusalOfKnown(key) : LOADING);
   const refusalOf = (key: AccessKeyState): string | undefined => stateOf(key)?.message;
@@ -116,6 +119,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
     if (record !== undefined) recheck(uid, [record, ...keys.retiredOf(record.name)]);
   });
   const directoryChanges = directory.onChange(() => watches.recheckAll());
+  const grantChanges = grants.onChange(() => watches.recheckAll());
 
   return {
     find: (presented) => findPresented(presented, keys, secrets),
@@ -125,13 +129,21 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       const isFound = known?.structured === true && known.parentUids.length === 0 && secrets.matches(known, presented);
       return isFound ? undefined : keys.whenRead();
     },
+    get valueVersion() {
+      return keys.isRead ? keys.digestVersion : undefined;
+    },
     isChosenValue(text) {
       if (!keys.isRead) return !/[/.]/.test(text) && /\d/.test(text);
       return keys.hasDigests && secrets.digestsOf(text).some((digest) => keys.byDigest(digest) !== undefined);
     },
+    mayHaveChosenValues: () => !keys.isRead || keys.hasDigests,
     byId: (id) => keys.byId(id),
     byName: (name) => keys.byName(name),
     byUid: (uid) => keys.byUid(uid),
+    valuesOf(name) {
+      const record = keys.byName(name);
+      return record === undefined ? [] : [record, ...keys.retiredOf(name)].map(({ kept }) => kept);
+    },
     ownedBy: (owner) => keys.ownedBy(owner),
     childrenOf: (uid) => keys.childrenOf(uid),
     refusalOf,
@@ -146,6 +158,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       isCurrent = false;
       following[Symbol.dispose]();
       directoryChanges[Symbol.dispose]();
+      grantChanges[Symbol.dispose]();
       markChanges[Symbol.dispose]();
       watches[Symbol.dispose]();
       keys[Symbol.dispose]();

@@ -1,6 +1,7 @@
 // When access keys end by themselves: by their own life, by a rotation's grace, and with the keys they were made with.
 
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { KeyGrant } from "./key-grant.ts";
 import { endOfLife } from "./key-lifetime.ts";
 import type { LastActivity } from "./last-activity.ts";
 
@@ -16,6 +17,8 @@ export type EndingKey = {
   readonly lastActivity: number | undefined;
   /** For a value that a rotation replaced. */
   readonly acceptedUntil: number | undefined;
+  /** For a key that a trust rule issued. */
+  readonly grant?: Pick<KeyGrant, "until"> | undefined;
   /** In which its times were learned. */
   readonly epoch: ClockEpoch;
 };
@@ -47,7 +50,10 @@ export function createKeyEnds({ byUid, activity, epochs, maxTTLSeconds }: KeyEnd
   };
 
   const ownEnd = (record: EndingKey): number | undefined =>
-    endFrom(record.createdAt, Math.max(record.lastActivity ?? 0, activity.of(record.uid) ?? 0), record);
+    earlier(
+      endFrom(record.createdAt, Math.max(record.lastActivity ?? 0, activity.of(record.uid) ?? 0), record),
+      record.grant?.until,
+    );
 
   const endWithAncestors = (record: EndingKey, depth = 0): number | undefined => {
     let end = earlier(ownEnd(record), record.acceptedUntil);
@@ -65,8 +71,10 @@ export function createKeyEnds({ byUid, activity, epochs, maxTTLSeconds }: KeyEnd
     endWithAncestors: (record) => endWithAncestors(record),
     /** By what is written, and by what is known here of its use; each by the clock as it was when that was learned. */
     hasEnded(record, graceMs = 0) {
+      const latest = epochs.latest(record.epoch);
+      if (record.grant !== undefined && record.grant.until + graceMs <= latest) return true;
       const written = endFrom(record.createdAt, record.lastActivity, record);
-      if (written === undefined || written + graceMs > epochs.latest(record.epoch)) return false;
+      if (written === undefined || written + graceMs > latest) return false;
       const usedAt = record.countsFromActivity ? activity.of(record.uid) : undefined;
       // Without its creation, which was told by another clock where that has been set since.
       const byUse = usedAt === undefined ? undefined : endFrom(usedAt, usedAt, record);

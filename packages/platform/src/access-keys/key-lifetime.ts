@@ -1,5 +1,7 @@
 // When an access key ends by itself.
 
+import type { AccessKeyOwner } from "./access-key-state.ts";
+
 export type Lifetime = {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -18,6 +20,19 @@ export function effectiveTTL(ttl: number, maxTTLSeconds: number): number {
   const wanted = ttl > 0 ? Math.min(ttl, MAX_TTL_SECONDS) : 0;
   if (maxTTLSeconds <= 0) return wanted;
   return wanted === 0 ? maxTTLSeconds : Math.min(wanted, maxTTLSeconds);
+}
+
+export type DefaultLives = {
+  /** The setting accessKeys.defaultTTLSeconds; 0 or less: no end. */
+  readonly defaultTTLSeconds: number;
+  /** The setting accessKeys.machineDefaultTTLSeconds. */
+  readonly machineDefaultTTLSeconds: number;
+};
+
+/** Seconds that an access key without a TTL of its own lives, by whom it speaks for; 0: no end. A user is a person, all others are machines. */
+export function defaultTTLOf(owner: AccessKeyOwner | undefined, settings: DefaultLives): number {
+  const isPerson = owner === undefined || owner.kind === "user";
+  return Math.max(0, isPerson ? settings.defaultTTLSeconds : settings.machineDefaultTTLSeconds);
 }
 
 export type Life = { readonly ttl: number; readonly countsFromActivity: boolean };

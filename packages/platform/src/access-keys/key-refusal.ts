@@ -5,6 +5,7 @@ import { sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
+import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
 import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./owner-refusal.ts";
 import type { RotationMarks } from "./rotation/rotation-marks.ts";
@@ -25,6 +26,7 @@ export const READY_REASONS = [
   "Replaced",
   "RetiredValueUsed",
   "Revoked",
+  "TrustWithdrawn",
 ] as const;
 
 export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted"> | "Unknown";
@@ -33,7 +35,7 @@ export type KeyRefusalReason = Exclude<(typeof READY_REASONS)[number], "Accepted
 export type RefusableKey = EndingKey &
   Pick<
     AccessKeyState,
-    "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom"
+    "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom" | "grant"
   > & {
     /** Deleted, and only held by finalizers: it opens nothing any more. */
     readonly isTerminating: boolean;
@@ -56,18 +58,22 @@ export type KeyRefusalOptions = {
   readonly directory: OwnerDirectory;
   readonly rotationMarks: Pick<RotationMarks, "isLocked" | "isConfirmed">;
   readonly epochs: Pick<ClockEpochs, "latest">;
+  /** What trust rules give now. Absent: nothing. */
+  readonly grants?: Pick<KeyGrants, "refusalOf">;
 };
 
 /** Undefined for a key that is good. */
 export function createKeyRefusal(
   options: KeyRefusalOptions,
 ): (key: Pick<AccessKeyState, "uid" | "id">) => KeyRefusal | undefined {
-  const { table, ends, directory, rotationMarks, epochs } = options;
+  const { table, ends, directory, rotationMarks, epochs, grants = NO_GRANTS } = options;
 
   const refusal = (record: RefusableKey, depth = 0): KeyRefusal | undefined => {
     if (record.isTerminating) return { reason: "Deleting", message: "being deleted" };
     if (isRevoked(record)) return { reason: "Revoked", message: REVOKED };
     if (ends.hasEnded(record)) return { reason: "Expired", message: "expired" };
+    const withdrawn = record.grant && grants.refusalOf(record.grant, record);
+    if (withdrawn !== undefined) return withdrawn;
     if (record.isLeaked) return { reason: "Leaked", message: LEAKED };
     if (record.disabled) return { reason: "Disabled", message: "disabled" };
     if (record.isLocked || rotationMarks.isLocked(record.uid, currentIdOf(record)))

@@ -109,6 +109,11 @@ export class LoadedAccessKeys implements Disposable {
     return this.#readAll().hasDigests;
   }
 
+  /** Goes up when a value comes or goes that is found by its digest. */
+  get digestVersion(): number {
+    return this.#table.digestVersion;
+  }
+
   byDigest(digest: Uint8Array): AccessKeyRecord | undefined {
     return this.#readAll().byDigest(digest);
   }

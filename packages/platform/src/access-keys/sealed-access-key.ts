@@ -3,6 +3,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
+import { type KeyGrant, readKeyGrant, writeKeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 
 /** A value that a rotation replaced, and that is still told from noise. */
@@ -46,6 +47,8 @@ export type SealedAccessKey = {
   readonly valueOrigins: readonly KeyOrigin[];
   /** The owner with the uid it had when it became the owner: a later one of the same name inherits nothing. */
   readonly owner: (AccessKeyOwner & { readonly uid: string | undefined }) | undefined;
+  /** Where a trust rule issued the key: by what. */
+  readonly grant: KeyGrant | undefined;
   /** uids of the keys that it dies with, as the credential of the request told that made it. No owner reference counts. */
   readonly parents: readonly string[];
   /** Seconds, where the record was created without spec.ttl and the server gave it a life. */
@@ -68,7 +71,7 @@ export const acceptedUntil = ({ until, isOver }: RetiredValue): number => (isOve
 
 export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
   const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged, leak } = sealed ?? {};
-  const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins } = sealed ?? {};
+  const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins, grant } = sealed ?? {};
   return {
     key: isJsonObject(key) ? readKept(key) : undefined,
     retired: isJsonArray(retired) ? retired.filter(isJsonObject).map(readRetired) : NO_VALUES,
@@ -81,6 +84,7 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
     origins: readOrigins(origins),
     valueOrigins: readOrigins(valueOrigins),
     owner: isJsonObject(owner) ? readOwner(owner) : undefined,
+    grant: readKeyGrant(grant),
     parents: isJsonArray(parents) ? parents.map(text) : NONE,
     defaultTTL: typeof defaultTTL === "number" ? defaultTTL : undefined,
     secrets: isJsonObject(secrets)
@@ -95,7 +99,7 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
 /** Members that say nothing are left out. */
 export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
   const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged, leak } = sealed;
-  const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins } = sealed;
+  const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins, grant } = sealed;
   return {
     ...(key === undefined ? {} : { key: { ...key } }),
     ...(retired.length === 0 ? {} : { retired: retired.map((value) => ({ ...value })) }),
@@ -110,6 +114,7 @@ export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
     ...(owner === undefined
       ? {}
       : { owner: { kind: owner.kind, name: owner.name, ...(owner.uid === undefined ? {} : { uid: owner.uid }) } }),
+    ...(grant === undefined ? {} : { grant: writeKeyGrant(grant) }),
     ...(parents.length === 0 ? {} : { parents }),
     ...(defaultTTL === undefined ? {} : { defaultTTL }),
     ...(Object.keys(secrets).length === 0 ? {} : { secrets }),

@@ -113,7 +113,7 @@ describe("security book 19: what is no key", () => {
 
   it("refuses two headers, whichever is good", async () => {
     const key = await newKey();
-    const request = { ...requestWith({}), headers: { authorization: [`Bearer ${key}`, "Bearer x"] } };
+    const request = requestWith({}).with({ headers: { authorization: [`Bearer ${key}`, "Bearer x"] } });
     expect(() => server.authenticator.authenticate(request)).toThrow(ACCESS_KEY_NOT_FOUND);
   });
 
@@ -343,6 +343,9 @@ describe("the settings", () => {
     [{ defaultTTLSeconds: 50 }, {}, 50],
     [{ defaultTTLSeconds: 50 }, { ttl: 0 }, undefined],
     [{ defaultTTLSeconds: 50, maxTTLSeconds: 100 }, {}, 50],
+    [{ defaultTTLSeconds: 50, machineDefaultTTLSeconds: 0 }, { user: undefined, subject: "robot" }, undefined],
+    [{ defaultTTLSeconds: 50, machineDefaultTTLSeconds: 20 }, { user: undefined, subject: "robot" }, 20],
+    [{ defaultTTLSeconds: 50, machineDefaultTTLSeconds: 20 }, {}, 50],
   ])("%j give %j a life of %s seconds", async (settings, spec, seconds) => {
     expect(await lifeOf(settings, spec)).toBe(seconds);
   });

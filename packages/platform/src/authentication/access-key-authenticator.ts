@@ -12,6 +12,7 @@ import type { TokenAuthenticator } from "@postern/apiserver/authentication/token
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer-token";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { DigestRenewal } from "../access-keys/digest-renewal.ts";
@@ -46,6 +47,14 @@ export type AccessKeyAuthenticator = Authenticator &
     identityOf(key: AccessKeyState): UserInfo;
   };
 
+/** The header that was shown last on a connection and was good, and what it was found as. */
+type Proven = {
+  readonly header: string;
+  readonly token: string;
+  readonly key: AccessKeyState;
+  readonly version: number;
+};
+
 type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
 
 export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
@@ -76,12 +85,31 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     return authenticationOf(key);
   };
 
-  const authenticateToken = (token: string): Authentication | undefined => {
-    const key = keys.find(token);
-    if (key === undefined) return undefined;
+  const authenticateFound = (key: AccessKeyState, token: string): Authentication => {
     const authentication = authenticateKey(key);
     renewal?.used(key, token);
     return authentication;
+  };
+
+  const authenticateToken = (token: string): Authentication | undefined => {
+    const key = keys.find(token);
+    return key === undefined ? undefined : authenticateFound(key, token);
+  };
+
+  // Spares the hash of a value that has been hashed on this connection. Everything else is asked every time: whether the key is good, and
+  // whose it is. A record that is another object, as with every rotation and change, is found anew.
+  const proven = new WeakMap<object, Proven>();
+  const provenOn = ({ connection, headers, upgrade }: ApiRequest): Proven | undefined => {
+    const known = connection === undefined || upgrade !== undefined ? undefined : proven.get(connection);
+    if (known === undefined || known.header !== headers["authorization"]) return undefined;
+    return known.version === keys.valueVersion && keys.byId(known.key.id) === known.key ? known : undefined;
+  };
+  const remember = ({ connection, headers, upgrade }: ApiRequest, token: string, key: AccessKeyState): void => {
+    const { authorization: header } = headers;
+    const version = keys.valueVersion;
+    if (connection === undefined || upgrade !== undefined || typeof header !== "string" || version === undefined)
+      return;
+    proven.set(connection, { header, token, key, version });
   };
 
   /** At once, but for the first seconds after a start. */
@@ -90,24 +118,28 @@ export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOpti
     return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
   };
 
-  const authenticateKnown = (token: string): Authentication => {
-    const authentication = authenticateToken(token);
-    if (authentication !== undefined) return authentication;
-    onRefused?.("NotFound");
-    throw keyNotFoundError("unknown", undefined);
-  };
-
   return {
     identityOf: (key) => authenticationOf(key).user,
     authenticateToken: (token) => whenFound(token, authenticateToken),
     authenticate(request) {
+      const known = provenOn(request);
+      if (known !== undefined) return authenticateFound(known.key, known.token);
       if (bearerTokenOf(request).type === "invalid") {
         onRefused?.("Malformed");
         throw keyNotFoundError("malformed", undefined);
       }
       const token = presentedToken(request);
       if (token === undefined) return undefined;
-      return whenFound(token, authenticateKnown);
+      return whenFound(token, () => {
+        const key = keys.find(token);
+        if (key === undefined) {
+          onRefused?.("NotFound");
+          throw keyNotFoundError("unknown", undefined);
+        }
+        const authentication = authenticateFound(key, token);
+        remember(request, token, key);
+        return authentication;
+      });
     },
   };
 }

@@ -28,11 +28,11 @@ const lineageOf = (serial: string, certificate: IssuedCertificate | undefined): 
 /** Throws ApiError 401, in the one text for all credentials, for a certificate that was revoked or that nobody knows. */
 export function checkedCertificate(
   { user, credential }: Authentication,
-  { peerCertificate }: Pick<ApiRequest, "peerCertificate">,
+  request: Pick<ApiRequest, "peerCertificate">,
   instanceUid: string,
   ledger: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">,
 ): Authentication {
-  const serial = peerCertificate()?.serialNumber ?? "";
+  const serial = request.peerCertificate()?.serialNumber ?? "";
   const why = ledger.refusalOf(serial, instanceUid);
   const annotations = annotationsOf(ledger.find(serial));
   if (why !== undefined) throw keyNotFoundError(why, credential?.id, annotations);

@@ -31,6 +31,7 @@ import { createPlatformNames } from "../../platform-names.ts";
 import { accessKeys } from "../../resources/access-keys/index.ts";
 import { createObjectLookup } from "../../resources/object-lookup.ts";
 import { ownedAccessKeys } from "../../resources/owned-access-keys/index.ts";
+import { createIssuedGrants } from "../../resources/owned-access-keys/issued-grants.ts";
 import { eventOfKey, type KeyEvent } from "../../resources/owned-access-keys/key-events.ts";
 import { createKeyQuota } from "../../resources/owned-access-keys/key-quota.ts";
 import { selves } from "../../resources/selves/index.ts";
@@ -39,11 +40,13 @@ import { users } from "../../resources/users/index.ts";
 import { createRequestContext, type PlatformTestRequest } from "../../testing/request-context.ts";
 import { restrictionNames } from "../access-key-restrictions.ts";
 import { createAccessKeySecrets } from "../access-key-secrets.ts";
+import { createComparisonLimits } from "../comparison-limits.ts";
 import { createAccessKeyIndex } from "../create-access-key-index.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
 import { createRotationMarks } from "../rotation/rotation-marks.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
+import { createValueClaims } from "../value-claims.ts";
 
 export const SERVER_KEY = Buffer.alloc(32, 7);
 
@@ -52,6 +55,7 @@ export type AccessKeyServerOptions = {
   readonly accessKeys?: {
     readonly maxTTLSeconds?: number;
     readonly defaultTTLSeconds?: number;
+    readonly machineDefaultTTLSeconds?: number;
     readonly maxPerOwner?: number;
   };
   /** Which another server may be on as well. Default: its own. */
@@ -152,9 +156,19 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     directory,
     authorizer,
     secrets,
+    grants: createIssuedGrants(),
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
     sealedRecords,
+    comparisons: createComparisonLimits(time.clock),
+    valueClaims: createValueClaims({
+      prefix: "/registry/test/internal/key-values/",
+      keyPrefix: keyRecords.prefix,
+      storage,
+      secrets,
+      rememberMs: settings.accessKeys.rememberValuesDays * 86_400_000,
+      clock: time.clock,
+    }),
     lookup: createObjectLookup(
       () => registry,
       names,

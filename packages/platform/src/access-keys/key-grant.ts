@@ -1,0 +1,48 @@
+// What a trust rule issued a key by. The server records it with the key, and asks at every use whether the rule still gives that much.
+
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
+import type { AccessKeyOwner } from "./access-key-state.ts";
+import type { KeyRefusal } from "./key-refusal.ts";
+
+export type KeyGrant = {
+  /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */
+  readonly rule: string;
+  readonly ruleUid: string;
+  /** Digest of all that the rule decided by. */
+  readonly terms: string;
+  /** Milliseconds since the epoch at which the key ends, whatever is written of its TTL later. */
+  readonly until: number;
+};
+
+/** What a key that was issued must not reach beyond. */
+export type GrantedKey = {
+  readonly owner: AccessKeyOwner;
+  readonly groups: readonly string[];
+  readonly restrictions: AccessKeyRestrictions | undefined;
+};
+
+/** Where it is known what rules give now. */
+export type KeyGrants = {
+  /** Why the rule does not give the key any more; undefined where it does. */
+  refusalOf(grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined;
+  /** Calls back when a rule is not what it was. */
+  onChange(listener: () => void): Disposable;
+};
+
+/** Without rules there is nothing that a key could have been issued by. */
+export const NO_GRANTS: KeyGrants = {
+  refusalOf: () => ({ reason: "Unknown", message: "its trust rule is not known" }),
+  onChange: () => ({ [Symbol.dispose]: () => {} }),
+};
+
+export function readKeyGrant(value: JsonValue | undefined): KeyGrant | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { rule, ruleUid, terms, until } = value;
+  // What does not say until when is over.
+  return { rule: text(rule), ruleUid: text(ruleUid), terms: text(terms), until: typeof until === "number" ? until : 0 };
+}
+
+export const writeKeyGrant = (grant: KeyGrant): JsonObject => ({ ...grant });
+
+const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
