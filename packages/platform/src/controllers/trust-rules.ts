@@ -1,0 +1,111 @@
+// Says in the status of every trust rule whether its issuer's keys are known, and whether it takes tokens.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { type ConditionState, withCondition } from "../resources/conditions.ts";
+import type { TrustRule } from "../resources/trust-rules/trust-rule.ts";
+import type { IssuerKeys, IssuerState } from "../trust/issuer-keys.ts";
+import type { TokenJudge } from "../trust/judge-token.ts";
+import { type TrustRuleState, trustRuleId } from "../trust/trust-rule-state.ts";
+import type { TrustRules } from "../trust/trust-rules.ts";
+
+export type TrustRuleControllerOptions = {
+  /** The installed `clustertrustrules` or `trustrules`. */
+  readonly resource: ControlledResource;
+  readonly trustRules: Pick<TrustRules, "get">;
+  readonly issuerKeys: Pick<IssuerKeys, "stateOf" | "onChange">;
+  readonly judge: Pick<TokenJudge, "faultOf">;
+};
+
+/** Of a user that is locked, and of a key that ended, nobody tells. */
+const RECHECK_MS = 60_000;
+const MAX_KEY_IDS = 20;
+
+export function createTrustRuleController(
+  port: Omit<ControllerPort, "resources">,
+  { resource, trustRules, issuerKeys, judge }: TrustRuleControllerOptions,
+): Controller {
+  const { clock, scheduler } = port.runtime;
+  const queue = new WorkQueue(port, { name: "trust_rule", process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const object = resource.view.get(key)?.decode();
+    const { namespace, name } = resource.keys.parse(key);
+    const rule = trustRules.get(trustRuleId(namespace, name));
+    if (object === undefined || rule === undefined) return;
+    const state = issuerKeys.stateOf(rule.source);
+    const before = asRule(object).status;
+    const status = statusOf(before, conditionsOf(rule, state, judge), state, clock.now());
+    // Both are JSON; only their named types hide it.
+    if (!equalJson({ ...before }, { ...status })) {
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status });
+      await passingOverRaces(() =>
+        updateControlled(port, resource, object, { subresource: "status", transform }, signal),
+      );
+    }
+    queue.addAfter(key, RECHECK_MS);
+  }
+
+  const following = [
+    followKeys(resource, scheduler, (key) => queue.add(key)),
+    issuerKeys.onChange(({ id }) => {
+      for (const { key } of resource.view.list(resource.keys.prefix)) {
+        const { namespace, name } = resource.keys.parse(key);
+        if (trustRules.get(trustRuleId(namespace, name))?.source.id === id) queue.add(key);
+      }
+    }),
+  ];
+  return createQueueController(queue, following);
+}
+
+/** The store holds no other kind under this resource. */
+const asRule = (object: KubeObject): TrustRule => object as TrustRule;
+
+function conditionsOf(
+  rule: TrustRuleState,
+  { keys, fetchedAt, fault }: IssuerState,
+  judge: Pick<TokenJudge, "faultOf">,
+): readonly ConditionState[] {
+  const isGiven = rule.source.jwks !== undefined;
+  const reached: ConditionState =
+    fault !== undefined
+      ? { type: "IssuerReachable", holds: false, reason: "FetchFailed", message: fault }
+      : fetchedAt === undefined
+        ? { type: "IssuerReachable", holds: false, reason: "NotFetchedYet", message: "its keys were not fetched yet" }
+        : isGiven
+          ? { type: "IssuerReachable", holds: true, reason: "KeysGiven", message: "its keys are in the rule" }
+          : { type: "IssuerReachable", holds: true, reason: "KeysFetched", message: "its keys were fetched" };
+  const why = judge.faultOf(rule);
+  const noKeys = keys.length === 0 ? "the keys of the issuer are not known" : undefined;
+  const ready: ConditionState =
+    (why ?? noKeys) === undefined
+      ? { type: "Ready", holds: true, reason: "Ready", message: "tokens are taken" }
+      : {
+          type: "Ready",
+          holds: false,
+          reason: why === undefined ? "NoKeys" : "NotInForce",
+          message: why ?? noKeys ?? "",
+        };
+  return [reached, ready];
+}
+
+function statusOf(
+  before: TrustRule["status"],
+  states: readonly ConditionState[],
+  { keys, fetchedAt }: IssuerState,
+  now: number,
+): NonNullable<TrustRule["status"]> {
+  const conditions = states.reduce((list, state) => withCondition(list, state, now), before?.conditions ?? []);
+  const keyIDs = keys.map(({ kid }) => kid).filter((kid) => kid !== "");
+  return {
+    conditions,
+    ...(fetchedAt === undefined ? {} : { keysFetchedTime: formatTimestamp(fetchedAt) }),
+    ...(keyIDs.length === 0 ? {} : { keyIDs: keyIDs.slice(0, MAX_KEY_IDS) }),
+  };
+}

@@ -1,0 +1,14 @@
+// ClusterTrustRules: which tokens of others are taken, and what is given for them, anywhere on the platform.
+
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { CLUSTER_TRUST_RULES } from "../../trust/trust-rule-state.ts";
+import { sharedByTrustRules, type TrustRulesDependencies } from "../trust-rules/index.ts";
+
+export const clusterTrustRules = (dependencies: TrustRulesDependencies): ResourceDefinition =>
+  defineResource({
+    ...sharedByTrustRules(dependencies),
+    kind: "ClusterTrustRule",
+    plural: CLUSTER_TRUST_RULES,
+    singular: "clustertrustrule",
+    namespaced: false,
+  });

@@ -1,0 +1,74 @@
+// TrustRules: which tokens of others are taken in a project, and what is given for them. Cluster-scoped ones are the same kind of thing.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import {
+  defineResource,
+  type PrinterColumn,
+  type ResourceDefinition,
+} from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { issuerUrlOf } from "../../trust/issuer-presets.ts";
+import { TRUST_RULES } from "../../trust/trust-rule-state.ts";
+import { type TrustRuleStrategyDependencies, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
+import { type TestDependencies, testToken } from "./subresources/test.ts";
+import { type TrustRule, trustRuleFields } from "./trust-rule.ts";
+
+export type TrustRulesDependencies = TrustRuleStrategyDependencies & TestDependencies;
+
+export const trustRules = (dependencies: TrustRulesDependencies): ResourceDefinition =>
+  defineResource({
+    ...sharedByTrustRules(dependencies),
+    kind: "TrustRule",
+    plural: TRUST_RULES,
+    singular: "trustrule",
+    namespaced: true,
+  });
+
+/** What both scopes have in common. */
+export const sharedByTrustRules = (dependencies: TrustRulesDependencies) => ({
+  group: dependencies.names.managementGroup,
+  version: "v1",
+  schema: kindSchema(trustRuleFields.schema),
+  hasStatus: true,
+  subresources: [testToken(dependencies)],
+  selectableFields: [".spec.user"],
+  columns,
+  // The registry gives a strategy only objects that its schema has checked.
+  strategy: trustRuleStrategy(dependencies) as Strategy,
+  sealed: trustRuleSealedFields(dependencies),
+});
+
+/** The store holds no other kind under these resources. */
+const specOf = (rule: KubeObject): TrustRule["spec"] => (rule as TrustRule).spec;
+
+const columns: readonly PrinterColumn[] = [
+  { name: "Issuer", type: "string", description: "Who signs the tokens.", value: (rule) => issuerOf(rule) },
+  { name: "User", type: "string", description: "For whom keys are issued.", value: ".spec.user" },
+  {
+    name: "Ready",
+    type: "string",
+    description: "Whether tokens are taken, or why not.",
+    value: readiness,
+  },
+  { name: "TTL", type: "integer", priority: 1, description: "Life of issued keys in seconds.", value: ".spec.ttl" },
+  ageColumn,
+];
+
+const issuerOf = (rule: KubeObject): string => {
+  const { issuer } = specOf(rule);
+  return issuer.preset ?? issuerUrlOf(issuer);
+};
+
+function readiness(rule: KubeObject): string {
+  const status = rule["status"];
+  const conditions = isJsonObject(status) ? status["conditions"] : undefined;
+  const ready = (isJsonArray(conditions) ? conditions : []).find(
+    (condition): condition is JsonObject => isJsonObject(condition) && condition["type"] === "Ready",
+  );
+  if (ready === undefined) return "Unknown";
+  return ready["status"] === "True" ? "True" : String(ready["reason"] ?? "False");
+}

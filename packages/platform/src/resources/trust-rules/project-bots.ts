@@ -1,0 +1,82 @@
+// Which bots the administrators of a project may hand out keys of, for work in that project alone.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
+import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { PROJECT_ADMIN } from "../../authorization/built-in-roles.ts";
+import type { MembershipCheck } from "../../authorization/membership-check.ts";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+
+export type ProjectBotsDependencies = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly ruleResolver: RuleResolver;
+  readonly checkMembership: MembershipCheck;
+};
+
+/**
+ * True for who could make the bot an administrator of the project, and may do in the project all that the bot may. People are nobody's
+ * but their own: what a job does is not to stand in the audit log under the name of somebody who knows nothing of it.
+ */
+export async function mayUseBot(
+  name: string,
+  project: string,
+  context: RequestContext,
+  dependencies: ProjectBotsDependencies,
+): Promise<boolean> {
+  const { names, directory, ruleResolver } = dependencies;
+  const bot = directory.user(name);
+  if (bot?.isBot !== true || !(await administers(project, name, context, dependencies))) return false;
+  const namespace = names.projectNamespace(project);
+  const teams = directory.teamsOf(name).map((team) => names.teamGroup(team.name));
+  const as: UserInfo = {
+    name: bot.subject,
+    groups: [...bot.groups, GROUP_AUTHENTICATED, names.authenticatedGroup, names.userGroup(name), ...teams],
+  };
+  const [theirs, own] = await Promise.all([
+    ruleResolver.rulesFor(as, namespace),
+    ruleResolver.rulesFor(context.user, namespace, context.credential),
+  ]);
+  const wanted = policyRulesOf(theirs).filter((rule) => !isElsewhere(rule, project, names));
+  return uncoveredRules(policyRulesOf(own), wanted).length === 0;
+}
+
+async function administers(
+  project: string,
+  bot: string,
+  context: RequestContext,
+  { names, checkMembership }: ProjectBotsDependencies,
+): Promise<boolean> {
+  const members = [{ kind: "User", name: bot, clusterRole: names.role(PROJECT_ADMIN) }];
+  const asMember = {
+    apiVersion: `${names.managementGroup}/v1`,
+    kind: "Project",
+    metadata: { name: project },
+    spec: { members },
+  };
+  try {
+    await checkMembership(asMember, undefined, context);
+    return true;
+  } catch (error) {
+    if (isApiError(error, "Forbidden")) return false;
+    throw error;
+  }
+}
+
+/** The bot's own user and teams, and other projects by their names: keys that are narrowed to this project open none of them. */
+function isElsewhere(
+  { apiGroups, resources, resourceNames }: PolicyRule,
+  project: string,
+  names: PlatformNames,
+): boolean {
+  if (resourceNames.length === 0 || apiGroups.length !== 1 || apiGroups[0] !== names.managementGroup) return false;
+  const kinds = new Set(resources.map((resource) => resource.split("/")[0]));
+  const isAboutPeople = [...kinds].every((kind) => kind === "users" || kind === "teams");
+  const isAboutProjects = [...kinds].every((kind) => kind === "projects") && !resourceNames.includes(project);
+  return isAboutPeople || isAboutProjects;
+}

@@ -1,0 +1,112 @@
+// What happens to a trust rule on its way into the store: nobody writes one that gives more than they may give themselves.
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
+import { restrictionNames, restrictionsOf } from "../../access-keys/access-key-restrictions.ts";
+import { isWithin } from "../../access-keys/is-within.ts";
+import { type KeyOrigin, originsOf } from "../../access-keys/key-origins.ts";
+import {
+  CLUSTER_TRUST_RULES,
+  grantedScopeOf,
+  jsonOf,
+  projectBounds,
+  readSealedTrustRule,
+  TRUST_RULES,
+  termsOf,
+  writeSealedTrustRule,
+} from "../../trust/trust-rule-state.ts";
+import { type CreatorLimitsDependencies, faultOfGiver } from "../owned-access-keys/creator-limits.ts";
+import { bindsItsChildren, keyOfRequest } from "../owned-access-keys/lineage.ts";
+import type { OwnedAccessKey } from "../owned-access-keys/owned-access-key.ts";
+import { mayUseBot, type ProjectBotsDependencies } from "./project-bots.ts";
+import { MAX_ISSUED_SECONDS, type TrustRule } from "./trust-rule.ts";
+import { validateTrustRule } from "./validation.ts";
+
+export type TrustRuleStrategyDependencies = Omit<CreatorLimitsDependencies, "keyQuota"> & ProjectBotsDependencies;
+
+const NOT_NARROWED =
+  "spec.scope: absent, and so are rules: issued keys may do all that the user may; name the projects, clusters or virtual clusters that the job needs";
+
+export function trustRuleStrategy(dependencies: TrustRuleStrategyDependencies): Strategy<TrustRule> {
+  const { names } = dependencies;
+  const projectOf = ({ metadata: { namespace = "" } }: TrustRule): string | undefined => names.projectOf(namespace);
+
+  /** Throws 403 for who gives more than it may. */
+  const checkWriter = async (rule: TrustRule, context: RequestContext): Promise<void> => {
+    const project = projectOf(rule);
+    const { namespace = "", name = "" } = rule.metadata;
+    // Validation says so.
+    if (namespace !== "" && project === undefined) return;
+    const { user, rules, ttl = MAX_ISSUED_SECONDS } = rule.spec;
+    const scope = grantedScopeOf(rule.spec, project);
+    const refuse = (why: string) =>
+      forbiddenRequestError(
+        { group: names.managementGroup, resource: namespace === "" ? CLUSTER_TRUST_RULES : TRUST_RULES },
+        name,
+        why,
+      );
+    const restrictions = restrictionsOf(jsonOf({ scope, rules }), restrictionNames(names.name));
+    if (project !== undefined && !isWithin(restrictions, projectBounds(project)))
+      throw refuse("spec.scope: a rule of a project opens nothing outside of it");
+    // What it stands for: any number of such keys.
+    const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
+    const fault = await faultOfGiver(context, given, undefined, dependencies, async () =>
+      project === undefined ? false : await mayUseBot(user, project, context, dependencies),
+    );
+    if (fault !== undefined) throw refuse(fault);
+    if (restrictions === undefined) context.warnings.add(NOT_NARROWED);
+  };
+
+  return {
+    allowUnconditionalUpdate: true,
+    async prepareForCreate(rule, context) {
+      const { status: _, ...rest } = rule;
+      await checkWriter(rule, context);
+      // The rest keeps the members that make it an object of this kind.
+      return rest as TrustRule;
+    },
+    async prepareForUpdate(rule, old, context) {
+      const isSame = termsOf(rule.spec, projectOf(rule)) === termsOf(old.spec, projectOf(old));
+      if (!isSame) await checkWriter(rule, context);
+      return rule;
+    },
+    validate: (rule) => validateTrustRule(rule, undefined, dependencies),
+    validateUpdate: (rule, old) => validateTrustRule(rule, old, dependencies),
+  };
+}
+
+/** What a rule goes back to: as a key that its writer makes would. */
+export function trustRuleSealedFields({ keys, directory, names }: TrustRuleStrategyDependencies): SealedFields {
+  return {
+    paths: [],
+    seal(object, previous, context, old) {
+      const [rule, before] = [asRule(object), old === undefined ? undefined : asRule(old)];
+      const known = readSealedTrustRule(previous);
+      const project = names.projectOf(rule.metadata.namespace ?? "");
+      if (before !== undefined && termsOf(rule.spec, project) === termsOf(before.spec, project))
+        return { object, sealed: previous };
+      const writer = keyOfRequest(context, keys);
+      const isSameUser = before !== undefined && before.spec.user === rule.spec.user;
+      return {
+        object,
+        sealed: writeSealedTrustRule({
+          // A rule that was somebody else's in part stays so: only one that is made anew goes back to its maker alone.
+          origins: merged(known.origins, originsOf(context, keys)),
+          parents: [...new Set([...known.parents, ...(writer && bindsItsChildren(writer) ? [writer.uid] : [])])],
+          userUid: isSameUser ? known.userUid : directory.user(rule.spec.user)?.uid,
+        }),
+      };
+    },
+  };
+}
+
+/** The store holds no other kind under this resource, and its schema has checked it. */
+const asRule = (object: KubeObject): TrustRule => object as TrustRule;
+
+/** Each value of a key once. */
+function merged(before: readonly KeyOrigin[], added: readonly KeyOrigin[]): readonly KeyOrigin[] {
+  const others = before.filter((made) => !added.some(({ uid, serial }) => uid === made.uid && serial === made.serial));
+  return [...others, ...added];
+}

@@ -1,0 +1,54 @@
+// POST (cluster)trustrules/{name}/test: what of a token a rule takes, and what it does not. Nothing is handed out, and the token is not kept.
+
+import { notFoundError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { PlatformNames } from "../../../platform-names.ts";
+import type { TokenJudge } from "../../../trust/judge-token.ts";
+import { decodeToken, TokenFault, type UnverifiedToken } from "../../../trust/signed-token.ts";
+import { shownClaims, trustRuleId } from "../../../trust/trust-rule-state.ts";
+import type { TrustRules } from "../../../trust/trust-rules.ts";
+import { type TrustTest, trustTestSchema } from "../trust-rule.ts";
+
+export type TestDependencies = {
+  readonly names: Pick<PlatformNames, "managementGroup">;
+  readonly trustRules: Pick<TrustRules, "get">;
+  readonly judge: Pick<TokenJudge, "checksOf">;
+};
+
+export const testToken = ({ names, trustRules, judge }: TestDependencies): Subresource => ({
+  name: "test",
+  kind: { group: names.managementGroup, version: "v1", kind: "TrustTest" },
+  schema: trustTestSchema,
+  description: "Tests a token against the rule, without handing anything out.",
+  async create({ info: { namespace, name, resource } }, body) {
+    const rule = trustRules.get(trustRuleId(namespace, name));
+    if (rule === undefined) throw notFoundError({ group: names.managementGroup, resource }, name);
+    // The schema of the kind has checked it.
+    const { spec } = body as TrustTest;
+    const answer = (status: NonNullable<TrustTest["status"]>): KubeObject => ({
+      apiVersion: body.apiVersion,
+      kind: body.kind,
+      metadata: { name, ...(namespace === "" ? {} : { namespace }) },
+      // What was sent is not sent back.
+      spec: { token: "" },
+      status,
+    });
+    let token: UnverifiedToken;
+    try {
+      token = decodeToken(spec.token.trim());
+    } catch (error) {
+      if (!(error instanceof TokenFault)) throw error;
+      return answer({
+        accepted: false,
+        checks: [{ type: "Token", field: "", status: "False", message: error.message }],
+      });
+    }
+    const checks = await judge.checksOf(token, rule);
+    return answer({
+      accepted: checks.every(({ status }) => status === "True"),
+      checks: checks.map((check) => ({ ...check })),
+      claims: shownClaims(token.claims),
+    });
+  },
+});

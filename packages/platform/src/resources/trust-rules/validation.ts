@@ -1,0 +1,165 @@
+// What has to hold of a trust rule besides the schema.
+
+import { X509Certificate } from "node:crypto";
+import {
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  notFoundFieldError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { restrictionNames } from "../../access-keys/access-key-restrictions.ts";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { faultOfCondition } from "../../trust/claim-conditions.ts";
+import { issuerUrlOf, presetOf } from "../../trust/issuer-presets.ts";
+import { faultOfKeySet } from "../../trust/key-set.ts";
+import { validateRules } from "../owned-access-keys/validate-rules.ts";
+import { validateScope, validateSize } from "../owned-access-keys/validation.ts";
+import type { TrustRule, TrustRuleSpec } from "./trust-rule.ts";
+
+export type TrustRuleValidation = {
+  readonly names: PlatformNames;
+  readonly directory: Pick<Directory, "user">;
+};
+
+type Issuer = TrustRuleSpec["issuer"];
+
+const MAX_URL = 2_048;
+const MAX_KEY_SET = 64 * 1024;
+const MAX_CERTIFICATES = 64 * 1024;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** `old` is what an update starts from. */
+export function validateTrustRule(
+  { metadata, spec }: TrustRule,
+  old: TrustRule | undefined,
+  { names, directory }: TrustRuleValidation,
+): readonly FieldError[] {
+  const { namespace = "" } = metadata;
+  const project = namespace === "" ? undefined : names.projectOf(namespace);
+  const tooMany = validateSize(spec, old?.spec);
+  // Everything below looks at each entry.
+  if (tooMany.length > 0) return tooMany;
+  return [
+    ...(namespace !== "" && project === undefined
+      ? [invalidError("metadata.namespace", namespace, "must be the namespace of a project")]
+      : []),
+    ...validateIssuer(spec.issuer),
+    ...validateAudiences(spec.audiences),
+    ...validateClaims(spec),
+    ...(spec.conditions ?? []).flatMap(({ expression }, at) => {
+      const fault = faultOfCondition(expression);
+      return fault === undefined
+        ? []
+        : [invalidError(`${indexPath("spec.conditions", at)}.expression`, expression, fault)];
+    }),
+    ...(spec.user !== old?.spec.user && directory.user(spec.user) === undefined
+      ? [notFoundFieldError("spec.user", spec.user)]
+      : []),
+    ...validateScope(spec.scope, restrictionNames(names.name)),
+    ...validateRules(spec.rules ?? [], "spec.rules"),
+    ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
+    ...(project === undefined ? [] : validateWithinProject(spec, project)),
+  ];
+}
+
+function validateIssuer(issuer: Issuer): readonly FieldError[] {
+  const { jwks, discoveryURL, certificateAuthority } = issuer;
+  const path = "spec.issuer";
+  const url = issuerUrlOf(issuer);
+  if (url === "") return [requiredError(`${path}.url`, "the preset does not say where the issuer is")];
+  const isFetchedThere = jwks === undefined && discoveryURL === undefined;
+  return [
+    ...(url.length > MAX_URL ? [invalidError(`${path}.url`, "", `must have at most ${MAX_URL} characters`)] : []),
+    ...(isFetchedThere ? validateAddress(url, `${path}.url`, false) : []),
+    ...(discoveryURL === undefined ? [] : validateAddress(discoveryURL, `${path}.discoveryURL`, true)),
+    ...(jwks === undefined ? [] : validateKeySet(jwks, `${path}.jwks`)),
+    ...(jwks !== undefined && discoveryURL !== undefined
+      ? [forbiddenError(`${path}.discoveryURL`, "the keys are given in jwks, so that nothing is fetched")]
+      : []),
+    ...(certificateAuthority === undefined
+      ? []
+      : validateCertificates(certificateAuthority, `${path}.certificateAuthority`)),
+  ];
+}
+
+function validateAddress(text: string, path: string, mayHaveQuery: boolean): readonly FieldError[] {
+  const refuse = (why: string): readonly FieldError[] => [invalidError(path, text.slice(0, MAX_URL), why)];
+  if (!URL.canParse(text) || text.length > MAX_URL) return refuse("must be a URL");
+  const { protocol, username, password, hash, search } = new URL(text);
+  if (protocol !== "https:") return refuse("must begin with https://, since the keys of the issuer are fetched there");
+  if (username !== "" || password !== "")
+    return [invalidError(path, "<hidden>", "must not have a user or a password in it")];
+  if (hash !== "" || (search !== "" && !mayHaveQuery)) return refuse("must not have a query or a fragment");
+  return [];
+}
+
+function validateKeySet(text: string, path: string): readonly FieldError[] {
+  const fault = text.length > MAX_KEY_SET ? `must have at most ${MAX_KEY_SET} characters` : faultOfKeySet(text);
+  // What is refused here may be a private key.
+  return fault === undefined ? [] : [invalidError(path, "<hidden>", fault)];
+}
+
+function validateCertificates(text: string, path: string): readonly FieldError[] {
+  const refuse = (why: string): readonly FieldError[] => [invalidError(path, "<hidden>", why)];
+  if (text.length > MAX_CERTIFICATES) return refuse(`must have at most ${MAX_CERTIFICATES} characters`);
+  const found = text.match(CERTIFICATE) ?? [];
+  if (found.length === 0) return refuse("must hold a certificate in PEM");
+  try {
+    for (const pem of found) new X509Certificate(pem);
+    return [];
+  } catch {
+    return refuse("must hold certificates in PEM alone");
+  }
+}
+
+function validateAudiences(audiences: readonly string[]): readonly FieldError[] {
+  return audiences.flatMap((audience, at) => {
+    const path = indexPath("spec.audiences", at);
+    if (audiences.indexOf(audience) !== at) return [duplicateError(path, audience)];
+    return audience.includes("*") ? [invalidError(path, audience, "is compared exactly: there are no wildcards")] : [];
+  });
+}
+
+function validateClaims({ issuer, claims = [] }: TrustRuleSpec): readonly FieldError[] {
+  const preset = presetOf(issuer);
+  if (preset === undefined) return [];
+  const pins = claims.flatMap(({ claim, values }, at) =>
+    preset.immutable.includes(claim) ? [{ values, path: `${indexPath("spec.claims", at)}.values` }] : [],
+  );
+  if (pins.length === 0) {
+    const names = preset.immutable.join(" or ");
+    return [
+      requiredError("spec.claims", `tokens of this issuer are told apart by ${names}: names can be given to others`),
+    ];
+  }
+  return pins.flatMap(({ values, path }) =>
+    values.flatMap((value, at) =>
+      preset.form.test(value) ? [] : [invalidError(indexPath(path, at), value, preset.formText)],
+    ),
+  );
+}
+
+/** What is left out opens the project. */
+function validateWithinProject({ scope = {} }: TrustRuleSpec, project: string): readonly FieldError[] {
+  const path = "spec.scope";
+  const own = `must be ${JSON.stringify(project)}: a rule of a project opens nothing outside of it`;
+  const lists = ["projects", "virtualClusters", "spaces"] as const;
+  return [
+    ...lists.flatMap((list) =>
+      (scope[list] ?? []).flatMap((entry, at) =>
+        (entry.project ?? "") === project
+          ? []
+          : [invalidError(`${indexPath(`${path}.${list}`, at)}.project`, entry.project ?? "", own)],
+      ),
+    ),
+    ...(["clusters", "roles"] as const).flatMap((list) =>
+      (scope[list] ?? []).length === 0
+        ? []
+        : [forbiddenError(`${path}.${list}`, "a rule of a project opens nothing outside of it")],
+    ),
+  ];
+}

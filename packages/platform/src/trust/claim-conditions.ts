@@ -1,0 +1,96 @@
+// What rules ask of the claims of a token: values that are compared exactly, and CEL expressions with a budget.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { unescapeSegment } from "@postern/apimachinery/patch/patch-target";
+import { CelLimitError, createCelMeter } from "@postern/apiserver/custom-resources/cel/cel-budget";
+import {
+  type CelExpression,
+  CelSyntaxError,
+  textOfSyntaxError,
+} from "@postern/apiserver/custom-resources/cel/cel-expression";
+import {
+  CelEvaluationError,
+  CelLiteralMap,
+  type CelValue,
+  listOf,
+} from "@postern/apiserver/custom-resources/cel/cel-value";
+import { checkCel } from "@postern/apiserver/custom-resources/cel/check-cel";
+import { evaluateCel } from "@postern/apiserver/custom-resources/cel/evaluate-cel";
+import { CEL_NAMES } from "@postern/apiserver/custom-resources/cel/functions/cel-library";
+import { parseCel } from "@postern/apiserver/custom-resources/cel/parse-cel";
+
+/** What the evaluation of one condition may cost, in the units of Kubernetes: about the values that are looked at. */
+const COST_PER_CONDITION = 100_000;
+/** All conditions of all rules that one token is held against: rules of one tenant must not keep another one's waiting. */
+const COST_PER_TOKEN = 1_000_000;
+
+/** What is left for one token. */
+export type ClaimBudget = { left: number };
+export const createClaimBudget = (): ClaimBudget => ({ left: COST_PER_TOKEN });
+
+const CLAIMS_TYPE = { kind: "map", key: { kind: "string" }, value: { kind: "dyn" } } as const;
+
+/** Throws CelSyntaxError for what is no expression, or none that is true or false. */
+export function compileCondition(source: string): CelExpression {
+  const expression = parseCel(source, CEL_NAMES);
+  const { type, faults } = checkCel(expression, { claims: CLAIMS_TYPE });
+  const [fault] = faults;
+  if (fault !== undefined) throw fault;
+  if (type.kind !== "bool" && type.kind !== "dyn") throw new CelSyntaxError("must evaluate to bool", 0);
+  return expression;
+}
+
+/** Why a text cannot be a condition; undefined for one that can. */
+export function faultOfCondition(source: string): string | undefined {
+  try {
+    compileCondition(source);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CelSyntaxError) return textOfSyntaxError(error, source);
+    throw error;
+  }
+}
+
+/** Whether a condition holds. Anything but true is a no, with what went wrong. */
+export function evaluateCondition(
+  expression: CelExpression,
+  claims: CelValue,
+  budget: ClaimBudget,
+): { readonly holds: boolean; readonly fault?: string } {
+  const meter = createCelMeter(Math.min(COST_PER_CONDITION, budget.left));
+  try {
+    return { holds: evaluateCel(expression, { names: { claims }, meter }) === true };
+  } catch (error) {
+    if (error instanceof CelLimitError) return { holds: false, fault: "it costs too much to evaluate" };
+    if (error instanceof CelEvaluationError) return { holds: false, fault: error.message };
+    throw error;
+  } finally {
+    budget.left = Math.max(0, budget.left - meter.spent);
+  }
+}
+
+/** JSON as expressions see it: whole numbers are int, others double. */
+export function claimValue(json: JsonValue): CelValue {
+  if (typeof json === "number") return Number.isSafeInteger(json) ? BigInt(json) : json;
+  if (isJsonArray(json)) return listOf(json.map(claimValue));
+  if (isJsonObject(json)) {
+    const members = Object.entries(json).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as const],
+    );
+    return new CelLiteralMap(members.map(([name, value]) => [name, claimValue(value)] as const));
+  }
+  return json;
+}
+
+/** By its name, or by a JSON pointer (RFC 6901) where the name begins with a slash. Undefined where there is none. */
+export function claimAt(claims: JsonObject, name: string): JsonValue | undefined {
+  if (!name.startsWith("/")) return memberOf(claims, name);
+  return name
+    .slice(1)
+    .split("/")
+    .map(unescapeSegment)
+    .reduce<JsonValue | undefined>((value, step) => (isJsonObject(value) ? memberOf(value, step) : undefined), claims);
+}
+
+const memberOf = (object: JsonObject, name: string): JsonValue | undefined =>
+  Object.hasOwn(object, name) ? object[name] : undefined;

@@ -1,0 +1,122 @@
+// Fetches an issuer's discovery document and the key set that it names: over TLS, from addresses that the rules allow, and without
+// following anybody anywhere else.
+// Source: OpenID Connect Discovery 1.0, sections 4.2 and 4.3
+
+import type { IncomingMessage } from "node:http";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { AddressRules } from "../proxy/address-rules.ts";
+import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
+import { faultOf } from "../proxy/upstream-failure.ts";
+import { FetchFault, type FetchKeySet } from "./issuer-keys.ts";
+import type { IssuerSource } from "./trust-rule-state.ts";
+
+export type FetchKeySetOptions = {
+  readonly scheduler: Scheduler;
+  /** For issuers that administrators of the platform name. */
+  readonly addresses: AddressRules;
+  /** For those that projects name. */
+  readonly tenantAddresses: AddressRules;
+  readonly userAgent: string;
+};
+
+const CONFIGURATION_PATH = "/.well-known/openid-configuration";
+const MAX_DOCUMENT_BYTES = 256 * 1024;
+const LIMITS = {
+  maxConnections: 2,
+  maxUpgrades: 0,
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 10_000,
+  idleTimeoutMs: 1_000,
+};
+const MAX_DEPTH = 20;
+
+export function createFetchKeySet(options: FetchKeySetOptions): FetchKeySet {
+  return async (source, signal) => {
+    const start = discoveryUrlOf(source);
+    const read = (what: string, url: URL): Promise<string> => {
+      // A document sends us to its own server, or to anybody whom everybody reaches.
+      const addresses = source.isTenants || url.origin !== start.origin ? options.tenantAddresses : options.addresses;
+      return readDocument(what, url, source, { ...options, addresses }, signal);
+    };
+    const document = await read("its discovery document", start);
+    const { issuer, jwks_uri: place } = parseDocument(document);
+    // Another issuer's document would lend its keys to this one's name.
+    if (issuer !== source.issuer) throw new FetchFault("its discovery document is that of another issuer");
+    if (typeof place !== "string") throw new FetchFault("its discovery document names no jwks_uri");
+    return await read("its key set", httpsUrl(place, "the jwks_uri in its discovery document"));
+  };
+}
+
+function discoveryUrlOf({ issuer, discoveryURL }: IssuerSource): URL {
+  if (discoveryURL !== undefined) return httpsUrl(discoveryURL, "its discoveryURL");
+  return httpsUrl(`${issuer.replace(/\/$/, "")}${CONFIGURATION_PATH}`, "its url");
+}
+
+function httpsUrl(text: string, what: string): URL {
+  if (!URL.canParse(text)) throw new FetchFault(`${what} is no URL`);
+  const url = new URL(text);
+  if (url.protocol !== "https:") throw new FetchFault(`${what} does not begin with https://`);
+  if (url.username !== "" || url.password !== "") throw new FetchFault(`${what} has a user or a password in it`);
+  return url;
+}
+
+function parseDocument(text: string): JsonObject {
+  try {
+    const value = parseJson(text, { maxDepth: MAX_DEPTH });
+    if (isJsonObject(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new FetchFault("its discovery document is no JSON object");
+}
+
+async function readDocument(
+  what: string,
+  { origin, pathname, search }: URL,
+  { certificateAuthorityPem }: IssuerSource,
+  { scheduler, addresses, userAgent }: Omit<FetchKeySetOptions, "tenantAddresses">,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    using connections = createUpstreamConnections(
+      { server: origin, credential: {}, ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }) },
+      { scheduler, addresses, limits: LIMITS },
+    );
+    const headers = { accept: "application/json", "user-agent": userAgent };
+    const { response } = await connections.send({ method: "GET", path: `${pathname}${search}`, headers, signal });
+    const { statusCode = 0 } = response;
+    if (statusCode !== 200) {
+      response.destroy();
+      const redirects = statusCode >= 300 && statusCode < 400;
+      throw new FetchFault(
+        `${what} is answered with code ${statusCode}${redirects ? ", and nobody is followed elsewhere" : ""}`,
+      );
+    }
+    return await textOf(response, what);
+  } catch (error) {
+    if (error instanceof FetchFault || signal.aborted) throw error;
+    if (isApiError(error))
+      throw new FetchFault(`${what} cannot be fetched: ${faultOf(error).message}`, { cause: error });
+    // It broke off in the middle, or OpenSSL does not read the certificates that the rule gives.
+    throw new FetchFault(`${what} could not be read`, { cause: error });
+  }
+}
+
+async function textOf(response: IncomingMessage, what: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    // Nobody has set an encoding: these are bytes.
+    const bytes = chunk as Buffer;
+    size += bytes.length;
+    if (size > MAX_DOCUMENT_BYTES) {
+      response.destroy();
+      throw new FetchFault(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`);
+    }
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

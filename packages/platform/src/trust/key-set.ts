@@ -1,0 +1,94 @@
+// The public keys of an issuer, as far as they are fit to verify tokens with.
+// Source: RFC 7517, RFC 7518, RFC 8725 (JSON Web Token Best Current Practices)
+
+import { createPublicKey, type KeyObject } from "node:crypto";
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+
+export type VerificationKey = {
+  /** "" where the key has none. */
+  readonly kid: string;
+  /** What it may verify: a key is for one kind of signature, whatever a token says. */
+  readonly algorithms: readonly string[];
+  readonly key: KeyObject;
+};
+
+export type KeySet = readonly VerificationKey[];
+
+/** Signatures alone: `none` and the HMACs, whose key would be the public one, are not among them. */
+const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
+const CURVES: { readonly [curve: string]: readonly string[] } = {
+  "P-256": ["ES256"],
+  "P-384": ["ES384"],
+  "P-521": ["ES512"],
+  Ed25519: ["EdDSA", "Ed25519"],
+};
+export const SIGNATURE_ALGORITHMS: readonly string[] = [...RSA, ...Object.values(CURVES).flat()];
+
+const MIN_RSA_BITS = 2048;
+const MAX_RSA_BITS = 8192;
+/** More in one set are not looked at. */
+const MAX_KEYS = 100;
+const MAX_KID = 256;
+/** Members of a private or secret key. */
+const SECRET_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+
+/** Why a text is no key set that can be used; undefined for one that is. */
+export function faultOfKeySet(text: string): string | undefined {
+  const keys = keysIn(text);
+  if (keys === undefined) return "must be the JSON of a JWK set: an object with a list of keys";
+  if (keys.some(isSecret)) return "must hold public keys alone";
+  if (keys.length > MAX_KEYS) return `must hold ${MAX_KEYS} keys at most`;
+  return readKeySet(text).length === 0
+    ? `must hold a key to verify signatures with: RSA of ${MIN_RSA_BITS} bits at least, P-256, P-384, P-521 or Ed25519`
+    : undefined;
+}
+
+/** Keys for something else, weak ones, and those of unknown kinds are passed over, as RFC 7517 section 5 has it. */
+export const readKeySet = (text: string): KeySet =>
+  (keysIn(text) ?? []).slice(0, MAX_KEYS).flatMap((jwk) => {
+    const key = readKey(jwk);
+    return key === undefined ? [] : [key];
+  });
+
+function keysIn(text: string): readonly JsonObject[] | undefined {
+  try {
+    const set = parseJson(text, { maxDepth: 10 });
+    const keys = isJsonObject(set) ? set["keys"] : undefined;
+    return isJsonArray(keys) ? keys.filter(isJsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isSecret = (jwk: JsonObject): boolean => SECRET_MEMBERS.some((member) => jwk[member] !== undefined);
+
+function readKey(jwk: JsonObject): VerificationKey | undefined {
+  const { kty, use, alg, kid, key_ops: operations } = jwk;
+  // Whoever publishes the private key signs for nobody any more.
+  if (isSecret(jwk) || (use !== undefined && use !== "sig")) return undefined;
+  if (isJsonArray(operations) && !operations.includes("verify")) return undefined;
+  if (typeof kid === "string" && kid.length > MAX_KID) return undefined;
+  const possible = kty === "RSA" ? RSA : kty === "EC" || kty === "OKP" ? (CURVES[String(jwk["crv"])] ?? []) : [];
+  const algorithms = alg === undefined ? possible : possible.filter((name) => name === alg);
+  const key = algorithms.length === 0 ? undefined : importKey(jwk);
+  if (key === undefined || !isStrong(key)) return undefined;
+  return { kid: typeof kid === "string" ? kid : "", algorithms, key };
+}
+
+function importKey(jwk: JsonObject): KeyObject | undefined {
+  try {
+    // Node checks the members that the kind of the key has.
+    return createPublicKey({ key: jwk as import("node:crypto").JsonWebKey, format: "jwk" });
+  } catch {
+    return undefined;
+  }
+}
+
+function isStrong({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  if (asymmetricKeyType !== "rsa") return true;
+  const { modulusLength = 0, publicExponent = 0n } = asymmetricKeyDetails ?? {};
+  return (
+    modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS && publicExponent >= 3n && publicExponent % 2n === 1n
+  );
+}

@@ -1,0 +1,116 @@
+// A token as it came in: taken apart, held against a clock, and verified with the keys of an issuer.
+// Source: RFC 7515, RFC 7519, RFC 8725
+
+import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { compactVerify } from "jose";
+import { type KeySet, SIGNATURE_ALGORITHMS, type VerificationKey } from "./key-set.ts";
+
+/** Issuers of CI send two kilobytes. */
+export const MAX_TOKEN_LENGTH = 16 * 1024;
+const MAX_HEADER_LENGTH = 4 * 1024;
+const MAX_DEPTH = 16;
+const SEGMENT = /^[\w-]+$/;
+/** How far the clocks of issuers may be apart from ours. */
+const CLOCK_SKEW_MS = 30_000;
+/** Keys of one kid that are tried. */
+const MAX_TRIED = 3;
+
+/** What a token says; nothing of it is true before its signature is verified. */
+export type UnverifiedToken = {
+  readonly text: string;
+  readonly algorithm: string;
+  readonly kid: string | undefined;
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  readonly claims: JsonObject;
+};
+
+export class TokenFault extends Error {
+  override readonly name = "TokenFault";
+}
+
+/** Throws TokenFault for what is no signed token, or none that can be used anywhere. The text of the token is in no message. */
+export function decodeToken(text: string): UnverifiedToken {
+  if (text.length > MAX_TOKEN_LENGTH) throw new TokenFault(`the token has more than ${MAX_TOKEN_LENGTH} characters`);
+  const segments = text.split(".");
+  const [head = "", body = ""] = segments;
+  if (segments.length !== 3 || !segments.every(isCanonical)) throw new TokenFault("the token is not a signed JWT");
+  if (head.length > MAX_HEADER_LENGTH) throw new TokenFault("the header of the token is too long");
+  const header = decodeSegment(head);
+  const claims = decodeSegment(body);
+  if (header === undefined || claims === undefined) throw new TokenFault("the token is not a signed JWT");
+  const { alg, kid, crit, typ } = header;
+  if (typeof alg !== "string" || !SIGNATURE_ALGORITHMS.includes(alg))
+    throw new TokenFault(`the token must be signed with one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
+  if (crit !== undefined) throw new TokenFault("the header of the token asks for extensions (crit)");
+  if (typ !== undefined && (typeof typ !== "string" || typ.toLowerCase() !== "jwt"))
+    throw new TokenFault("the token is of another type (typ) than JWT");
+  if (kid !== undefined && typeof kid !== "string") throw new TokenFault("the kid of the token is not a text");
+  const { iss, exp } = claims;
+  if (typeof iss !== "string" || iss === "") throw new TokenFault("the token names no issuer (iss)");
+  if (!isTime(exp)) throw new TokenFault("the token has no end (exp)");
+  const audiences = audiencesOf(claims["aud"]);
+  if (audiences === undefined) throw new TokenFault("the token names no audience (aud)");
+  return { text, algorithm: alg, kid, issuer: iss, audiences, expiresAt: exp * 1000, claims };
+}
+
+/** Why the token is not good at this time, in milliseconds since the epoch; undefined where it is. */
+export function faultOfTime({ expiresAt, claims }: UnverifiedToken, now: number): string | undefined {
+  if (expiresAt <= now - CLOCK_SKEW_MS) return "the token has expired (exp)";
+  for (const name of ["nbf", "iat"] as const) {
+    const time = claims[name];
+    if (time === undefined) continue;
+    if (!isTime(time)) return `the ${name} of the token is not a time`;
+    if (time * 1000 > now + CLOCK_SKEW_MS) return `the token is not good yet (${name})`;
+  }
+  return undefined;
+}
+
+/** The keys of a set that may have signed the token: told by its kid, or the only one there is. */
+export function candidateKeys({ kid, algorithm }: UnverifiedToken, keys: KeySet): KeySet {
+  const named = kid === undefined ? (keys.length === 1 ? keys : []) : keys.filter((key) => key.kid === kid);
+  return named.filter(({ algorithms }) => algorithms.includes(algorithm)).slice(0, MAX_TRIED);
+}
+
+/** Whether one of these keys signed the token. */
+export async function isSignedBy({ text, algorithm }: UnverifiedToken, keys: KeySet): Promise<boolean> {
+  for (const key of keys) if (await verifies(text, algorithm, key)) return true;
+  return false;
+}
+
+async function verifies(text: string, algorithm: string, { key }: VerificationKey): Promise<boolean> {
+  try {
+    await compactVerify(text, key, { algorithms: [algorithm] });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const isTime = (value: JsonValue | undefined): value is number =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 1e11;
+
+function audiencesOf(aud: JsonValue | undefined): readonly string[] | undefined {
+  const list = isJsonArray(aud) ? aud : [aud];
+  const texts = list.filter((each) => typeof each === "string");
+  return texts.length === list.length && texts.length > 0 ? texts : undefined;
+}
+
+/** Base64 can be written in several ways, a token in one. */
+const isCanonical = (segment: string): boolean =>
+  SEGMENT.test(segment) && Buffer.from(segment, "base64url").toString("base64url") === segment;
+
+function decodeSegment(segment: string): JsonObject | undefined {
+  try {
+    const text = Buffer.from(segment, "base64url").toString("utf8");
+    const value = parseJson(text, { maxDepth: MAX_DEPTH });
+    // Who reads the first of two members and who reads the last would see two tokens.
+    return isJsonObject(value) && findDuplicateFields(text).length === 0 ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,210 @@
+// Gives an access key for a token that somebody else signed, where one trust rule takes it.
+// Source: RFC 8693 (OAuth 2.0 Token Exchange), RFC 6749 section 5.2
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createClaimBudget } from "./claim-conditions.ts";
+import type { TokenCheck, TokenJudge } from "./judge-token.ts";
+import { decodeToken, TokenFault, type UnverifiedToken } from "./signed-token.ts";
+import type { TrustRuleState } from "./trust-rule-state.ts";
+import type { TrustRules } from "./trust-rules.ts";
+
+/** Which rules are asked: one, those of a project, or the cluster-scoped ones. */
+export type ExchangeTarget =
+  | { readonly kind: "rule"; readonly id: string }
+  | { readonly kind: "project"; readonly project: string }
+  | { readonly kind: "cluster" };
+
+export type IssuedKey = {
+  readonly value: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+};
+
+export type Exchanged = IssuedKey & { readonly rule: TrustRuleState; readonly token: UnverifiedToken };
+
+type ErrorCode =
+  | "invalid_request"
+  | "invalid_scope"
+  | "invalid_target"
+  | "temporarily_unavailable"
+  | "unsupported_grant_type";
+
+/** The description is for strangers: of what a rule asks for it says nothing. `cause` of the audit log is precise. */
+export class ExchangeRefusal extends Error {
+  override readonly name = "ExchangeRefusal";
+  readonly code: ErrorCode;
+  readonly status: number;
+  /** For the audit log. */
+  readonly detail: string;
+  readonly retryAfterSeconds: number | undefined;
+  readonly token: UnverifiedToken | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: Partial<Pick<ExchangeRefusal, "status" | "detail" | "retryAfterSeconds" | "token">> = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.status = more.status ?? 400;
+    this.detail = more.detail ?? message;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+    this.token = more.token;
+  }
+}
+
+export type TokenExchangeOptions = {
+  readonly rules: Pick<TrustRules, "get" | "ofIssuer">;
+  readonly judge: Pick<TokenJudge, "refusalOf">;
+  /** Resolves with false where the token was taken before. */
+  readonly take: (rule: TrustRuleState, tokenId: string, expiresAt: number) => Promise<boolean>;
+  readonly issue: (rule: TrustRuleState, token: UnverifiedToken) => Promise<IssuedKey>;
+  readonly clock: Clock;
+};
+
+export type TokenExchange = (request: {
+  readonly token: string;
+  readonly target: ExchangeTarget;
+  readonly address: string;
+}) => Promise<Exchanged>;
+
+/** From one address: runners of a whole company may stand behind one. */
+const PER_ADDRESS = { qps: 20, burst: 1_000 };
+/** Tokens of one issuer, from one address, that turn out not to be good: nobody else's are held back for it. */
+const FAILURES = { qps: 0.5, burst: 30 };
+const MAX_HELD_BACK = 10_000;
+/** Rules that an answer names. */
+const MAX_NAMED = 5;
+
+/** Rejects with ExchangeRefusal. */
+export function createTokenExchange({ rules, judge, take, issue, clock }: TokenExchangeOptions): TokenExchange {
+  const perAddress = createRateLimiter(PER_ADDRESS, clock);
+  const failures = createRateLimiter(FAILURES, clock);
+  /** Until when, by the clock that only goes forward. */
+  const heldBack = new Map<string, number>();
+
+  const tooMany = (seconds: number): ExchangeRefusal =>
+    new ExchangeRefusal("temporarily_unavailable", "too many requests, please try again later", {
+      status: 429,
+      retryAfterSeconds: seconds,
+    });
+  const holdBack = (subject: string): void => {
+    const delay = failures.delayOf(subject);
+    if (delay === undefined) return;
+    if (heldBack.size >= MAX_HELD_BACK) heldBack.clear();
+    heldBack.set(subject, clock.elapsed() + delay * 1000);
+  };
+
+  const candidatesOf = ({ issuer }: UnverifiedToken, target: ExchangeTarget): readonly TrustRuleState[] => {
+    if (target.kind !== "rule") {
+      const project = target.kind === "project" ? target.project : undefined;
+      return rules.ofIssuer(issuer).filter((rule) => rule.project === project);
+    }
+    const rule = rules.get(target.id);
+    return rule === undefined || rule.source.issuer !== issuer ? [] : [rule];
+  };
+
+  async function matching(token: UnverifiedToken, candidates: readonly TrustRuleState[]) {
+    const shared = { signatures: new Map(), budget: createClaimBudget() };
+    const taken: TrustRuleState[] = [];
+    const refused: { readonly rule: TrustRuleState; readonly check: TokenCheck }[] = [];
+    for (const rule of candidates) {
+      const check = await judge.refusalOf(token, rule, shared);
+      if (check === undefined) taken.push(rule);
+      else refused.push({ rule, check });
+    }
+    return { taken, refused };
+  }
+
+  return async ({ token: text, target, address }) => {
+    const delay = perAddress.delayOf(address);
+    if (delay !== undefined) throw tooMany(delay);
+    const token = decoded(text);
+    const candidates = candidatesOf(token, target);
+    // Of an issuer that nobody trusts nothing is verified, and nothing is fetched.
+    if (candidates.length === 0) throw noRule(token, target);
+    const subject = `${address} ${token.issuer}`;
+    const until = heldBack.get(subject) ?? 0;
+    if (until > clock.elapsed()) throw tooMany(Math.ceil((until - clock.elapsed()) / 1000));
+
+    const { taken, refused } = await matching(token, candidates);
+    const [rule, ...others] = taken;
+    if (rule === undefined) {
+      const unknown = refused.find(({ check }) => check.type === "Keys");
+      if (unknown === undefined) holdBack(subject);
+      throw refusalFor(token, refused, unknown?.check);
+    }
+    if (others.length > 0) throw ambiguous(token, taken);
+    if (rule.singleUse) {
+      // The judge has seen that there is one.
+      const id = String(token.claims["jti"]);
+      if (!(await take(rule, id, token.expiresAt)))
+        throw new ExchangeRefusal("invalid_request", "the token was used before", { token });
+    }
+    try {
+      return { ...(await issue(rule, token)), rule, token };
+    } catch (error) {
+      if (!isApiError(error) || error.code >= 500) throw error;
+      throw new ExchangeRefusal("invalid_target", "the trust rule cannot give a key now", {
+        token,
+        detail: error.message,
+      });
+    }
+  };
+}
+
+function decoded(text: string): UnverifiedToken {
+  try {
+    return decodeToken(text);
+  } catch (error) {
+    if (error instanceof TokenFault) throw new ExchangeRefusal("invalid_request", error.message);
+    throw error;
+  }
+}
+
+function noRule(token: UnverifiedToken, { kind }: ExchangeTarget): ExchangeRefusal {
+  if (kind === "cluster") {
+    const why =
+      "no cluster trust rule knows the issuer of the token; rules of a project are named in audience, as <project>/<rule>";
+    return new ExchangeRefusal("invalid_request", why, { token });
+  }
+  return new ExchangeRefusal("invalid_target", "there is no such trust rule, or it is about another issuer", { token });
+}
+
+/** What is about the token alone may be told to whoever has it; what a rule asks of claims may not. */
+const ABOUT_THE_TOKEN: ReadonlySet<TokenCheck["type"]> = new Set(["Audience", "Time", "Signature", "TokenID"]);
+
+function refusalFor(
+  token: UnverifiedToken,
+  refused: readonly { readonly rule: TrustRuleState; readonly check: TokenCheck }[],
+  unknown: TokenCheck | undefined,
+): ExchangeRefusal {
+  const detail = refused
+    .slice(0, MAX_NAMED)
+    .map(({ rule, check }) => `${rule.title}: ${check.message}`)
+    .join("; ");
+  if (unknown !== undefined) {
+    return new ExchangeRefusal("temporarily_unavailable", "the keys of the issuer are not known yet, try again", {
+      status: 503,
+      retryAfterSeconds: 5,
+      token,
+      detail,
+    });
+  }
+  const messages = new Set(refused.map(({ check }) => (ABOUT_THE_TOKEN.has(check.type) ? check.message : "")));
+  const [only = ""] = messages;
+  const message =
+    messages.size === 1 && only !== "" ? only : "no trust rule takes the token: whoever may test the rule can see why";
+  return new ExchangeRefusal("invalid_request", message, { token, detail });
+}
+
+function ambiguous(token: UnverifiedToken, taken: readonly TrustRuleState[]): ExchangeRefusal {
+  const named = taken
+    .slice(0, MAX_NAMED)
+    .map(({ title }) => title)
+    .join(", ");
+  const message = `several trust rules take the token: name one in audience, of ${named}`;
+  return new ExchangeRefusal("invalid_target", message, { token });
+}

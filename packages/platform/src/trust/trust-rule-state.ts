@@ -1,0 +1,204 @@
+// A trust rule as the server keeps it in memory: what it asks for, and what it gives.
+
+import { createHash } from "node:crypto";
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { CelExpression } from "@postern/apiserver/custom-resources/cel/cel-expression";
+import {
+  type AccessKeyRestrictions,
+  type RestrictionNames,
+  restrictionsOf,
+} from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import { isWithin } from "../access-keys/is-within.ts";
+import type { KeyOrigin } from "../access-keys/key-origins.ts";
+import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import { MAX_ISSUED_SECONDS, type TrustRule, type TrustRuleSpec } from "../resources/trust-rules/trust-rule.ts";
+import { compileCondition } from "./claim-conditions.ts";
+import { issuerUrlOf } from "./issuer-presets.ts";
+
+/** Where the keys of an issuer come from. Equal texts of `id` stand for the same place. */
+export type IssuerSource = {
+  readonly id: string;
+  readonly issuer: string;
+  readonly discoveryURL: string | undefined;
+  readonly certificateAuthorityPem: string | undefined;
+  /** Given in the rule. */
+  readonly jwks: string | undefined;
+  /** Written by somebody in a project, who must not have the server knock at doors of its own network. */
+  readonly isTenants: boolean;
+};
+
+export type TrustRuleState = {
+  /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */
+  readonly id: string;
+  /** As requests name it: `deploy`, or `team/deploy`. */
+  readonly title: string;
+  readonly name: string;
+  /** Undefined for a cluster-scoped rule. */
+  readonly project: string | undefined;
+  readonly uid: string;
+  /** Disabled, or about to go. */
+  readonly isOff: boolean;
+  readonly source: IssuerSource;
+  readonly audiences: readonly string[];
+  readonly claims: readonly { readonly claim: string; readonly values: readonly string[] }[];
+  readonly conditions: readonly {
+    readonly expression: CelExpression;
+    readonly source: string;
+    readonly message: string;
+  }[];
+  readonly singleUse: boolean;
+  readonly owner: AccessKeyOwner;
+  readonly restrictions: AccessKeyRestrictions | undefined;
+  /** What a key that is issued has of these in its spec. */
+  readonly grantedScope: NonNullable<TrustRuleSpec["scope"]> | undefined;
+  readonly grantedRules: TrustRuleSpec["rules"];
+  readonly ttlSeconds: number;
+  /** Digest of all that decides who gets what. */
+  readonly terms: string;
+} & SealedTrustRule;
+
+/** What is kept beside a rule and never served. */
+export type SealedTrustRule = {
+  /** The keys that the rule was written with, and their values. */
+  readonly origins: readonly KeyOrigin[];
+  /** uids of the keys that it dies with. */
+  readonly parents: readonly string[];
+  /** The uid that the user had when the rule came to name it: a later one of the same name gets no keys. */
+  readonly userUid: string | undefined;
+};
+
+export const CLUSTER_TRUST_RULES = "clustertrustrules";
+export const TRUST_RULES = "trustrules";
+
+/** The id of a rule by where it is; `namespace` is "" for a cluster-scoped one. */
+export const trustRuleId = (namespace: string, name: string): string =>
+  namespace === "" ? `${CLUSTER_TRUST_RULES}/${name}` : `${TRUST_RULES}/${namespace}/${name}`;
+
+/** `project` is that of the namespace; undefined for a cluster-scoped rule. Throws CelSyntaxError, which validation rules out. */
+export function readTrustRule(
+  object: CachedObject,
+  project: string | undefined,
+  names: RestrictionNames,
+): TrustRuleState {
+  // What is stored has gone through the schema of its kind.
+  const { metadata, spec } = object.decode() as TrustRule;
+  const { name = "", namespace = "", uid = "" } = metadata;
+  const scope = grantedScopeOf(spec, project);
+  const restrictions = restrictionsOf(jsonOf({ scope, rules: spec.rules }), names);
+  const isTooWide = project !== undefined && !isWithin(restrictions, projectBounds(project));
+  return {
+    id: trustRuleId(namespace, name),
+    title: project === undefined ? name : `${project}/${name}`,
+    name,
+    project,
+    uid,
+    // Too wide a rule cannot be written; one that is there nevertheless gives nothing.
+    isOff: spec.disabled === true || isBeingDeleted({ metadata }) || isTooWide,
+    source: sourceOf(spec, project !== undefined),
+    audiences: spec.audiences,
+    claims: spec.claims ?? [],
+    conditions: (spec.conditions ?? []).map(({ expression, message = "" }) => ({
+      expression: compileCondition(expression),
+      source: expression,
+      message,
+    })),
+    singleUse: spec.singleUse === true,
+    owner: { kind: "user", name: spec.user },
+    restrictions,
+    grantedScope: scope,
+    grantedRules: spec.rules,
+    ttlSeconds: spec.ttl ?? MAX_ISSUED_SECONDS,
+    terms: termsOf(spec, project),
+    ...readSealedTrustRule(object.decodeSealed()),
+  };
+}
+
+/** A rule of a project gives nothing outside of it. */
+export function grantedScopeOf(
+  { scope }: Pick<TrustRuleSpec, "scope">,
+  project: string | undefined,
+): TrustRuleSpec["scope"] {
+  if (project === undefined) return scope;
+  // A scope with nothing but rules in it would leave all to them.
+  const { rules = [], projects = [], virtualClusters = [], spaces = [] } = scope ?? {};
+  const namesNothing = projects.length + virtualClusters.length + spaces.length === 0;
+  if (scope !== undefined && !(namesNothing && rules.length > 0)) return scope;
+  return { ...scope, projects: [{ project }] };
+}
+
+/** All that a rule of a project may give. */
+export const projectBounds = (project: string): AccessKeyRestrictions => ({
+  scope: { roles: [], projects: [{ project }], spaces: [], virtualClusters: [], clusters: [] },
+  ruleSets: [],
+});
+
+function sourceOf({ issuer }: TrustRuleSpec, isTenants: boolean): IssuerSource {
+  const { discoveryURL, certificateAuthority, jwks } = issuer;
+  const url = issuerUrlOf(issuer);
+  const place = [url, discoveryURL ?? null, certificateAuthority ?? null, jwks ?? null, isTenants];
+  return {
+    id: digestOf(JSON.stringify(place)),
+    issuer: url,
+    discoveryURL,
+    certificateAuthorityPem: certificateAuthority,
+    jwks,
+    isTenants,
+  };
+}
+
+/** Everything but what is only there for people: whatever a later release adds decides as well. */
+export function termsOf(
+  { displayName: _, description: __, ...spec }: TrustRuleSpec,
+  project: string | undefined,
+): string {
+  return digestOf(stringifyJson(withSortedMembers([jsonOf(spec), project ?? null])));
+}
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 32);
+
+/** Objects are JSON; only their named types hide it. Members that are undefined are left out. */
+export const jsonOf = (value: object): JsonObject =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as JsonObject;
+
+export function readSealedTrustRule(sealed: JsonObject | undefined): SealedTrustRule {
+  const { origins, parents, userUid } = sealed ?? {};
+  return {
+    origins: readOrigins(origins),
+    parents: isJsonArray(parents) ? parents.filter((uid) => typeof uid === "string") : [],
+    userUid: typeof userUid === "string" ? userUid : undefined,
+  };
+}
+
+export const writeSealedTrustRule = ({ origins, parents, userUid }: SealedTrustRule): JsonObject => ({
+  ...(origins.length === 0 ? {} : { origins: origins.map((made) => ({ ...made })) }),
+  ...(parents.length === 0 ? {} : { parents }),
+  ...(userUid === undefined ? {} : { userUid }),
+});
+
+/** Claims as texts, as far as they are short and no credentials: for the record of a key, and for people. */
+export function shownClaims(claims: JsonObject): { readonly [name: string]: string } {
+  let room = MAX_SHOWN;
+  const shown: [string, string][] = [];
+  for (const [name, value] of Object.entries(claims)) {
+    const text = textOf(value);
+    const size = name.length + text.length;
+    if (text.length > MAX_SHOWN_VALUE || name.length > MAX_SHOWN_VALUE || size > room) continue;
+    if (holdsCredential(text) || holdsCredential(name)) continue;
+    room -= size;
+    shown.push([name, text]);
+  }
+  return Object.fromEntries(shown);
+}
+
+const MAX_SHOWN = 4_096;
+const MAX_SHOWN_VALUE = 256;
+
+const textOf = (value: JsonValue | undefined): string =>
+  typeof value === "string" ? value : isJsonObject(value) || isJsonArray(value) ? stringifyJson(value) : String(value);

@@ -1,0 +1,116 @@
+// All trust rules in memory, by issuer and by name, and what the keys that they issued may still do.
+
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { sameOwner } from "../access-keys/access-key-owner.ts";
+import type { RestrictionNames } from "../access-keys/access-key-restrictions.ts";
+import { isWithin } from "../access-keys/is-within.ts";
+import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
+import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { readTrustRule, type TrustRuleState } from "./trust-rule-state.ts";
+
+export type TrustRules = KeyGrants &
+  Disposable & {
+    /** By id. */
+    get(id: string): TrustRuleState | undefined;
+    /** Those that name the issuer, disabled ones among them. */
+    ofIssuer(issuer: string): readonly TrustRuleState[];
+    all(): Iterable<TrustRuleState>;
+  };
+
+export type TrustRulesOptions = {
+  readonly names: Pick<PlatformNames, "projectOf">;
+  readonly restrictionNames: RestrictionNames;
+  readonly clusterRules: ViewPrefix;
+  readonly projectRules: ViewPrefix;
+  readonly scheduler: Scheduler;
+  /** Takes faults of rules that cannot be read, which issue nothing. */
+  readonly onError: (error: unknown) => void;
+};
+
+/** Begins to follow both views at once; a change is in it before the write that made it is answered. */
+export function createTrustRules(options: TrustRulesOptions): TrustRules {
+  const { names, restrictionNames, clusterRules, projectRules, scheduler, onError } = options;
+  const byKey = new Map<string, TrustRuleState>();
+  const byId = new Map<string, TrustRuleState>();
+  const byIssuer = new Map<string, Set<TrustRuleState>>();
+  const listeners = new Set<() => void>();
+  const lost = new Set<string>();
+
+  const remove = (key: string): void => {
+    const known = byKey.get(key);
+    if (known === undefined) return;
+    byKey.delete(key);
+    byId.delete(known.id);
+    const others = byIssuer.get(known.source.issuer);
+    others?.delete(known);
+    if (others?.size === 0) byIssuer.delete(known.source.issuer);
+  };
+  const put = (object: CachedObject): void => {
+    remove(object.key);
+    try {
+      const namespace = object.decode().metadata.namespace ?? "";
+      const project = namespace === "" ? undefined : names.projectOf(namespace);
+      // A namespace without a project has no administrators whose rule it could be.
+      if (namespace !== "" && project === undefined) return;
+      const rule = readTrustRule(object, project, restrictionNames);
+      byKey.set(object.key, rule);
+      byId.set(rule.id, rule);
+      const others = byIssuer.get(rule.source.issuer) ?? new Set();
+      byIssuer.set(rule.source.issuer, others.add(rule));
+    } catch (error) {
+      onError(error);
+    }
+  };
+  const changed = (): void => {
+    for (const listener of [...listeners]) listener();
+  };
+  const follow = ({ view, prefix }: ViewPrefix): Disposable =>
+    followView({ view, prefix }, scheduler, {
+      replace(objects) {
+        lost.delete(prefix);
+        for (const key of [...byKey.keys()]) if (key.startsWith(prefix)) remove(key);
+        for (const object of objects) put(object);
+      },
+      put,
+      delete: ({ key }) => remove(key),
+      settled: changed,
+      lost: () => void lost.add(prefix),
+    });
+  const followers = [follow(clusterRules), follow(projectRules)];
+
+  return {
+    get: (id) => (lost.size === 0 ? byId.get(id) : undefined),
+    ofIssuer: (issuer) => (lost.size === 0 ? [...(byIssuer.get(issuer) ?? [])] : []),
+    all: () => byKey.values(),
+    refusalOf(grant, key) {
+      // Nothing is known to be over, so that nothing is deleted for it.
+      if (lost.size > 0) return { reason: "Unknown", message: "the trust rules are being loaded" };
+      return refusalBy(byId.get(grant.rule), grant, key);
+    },
+    onChange(listener) {
+      // Told apart from the same function given twice.
+      const own = () => listener();
+      listeners.add(own);
+      return { [Symbol.dispose]: () => void listeners.delete(own) };
+    },
+    [Symbol.dispose]() {
+      for (const follower of followers) follower[Symbol.dispose]();
+      listeners.clear();
+    },
+  };
+}
+
+function refusalBy(rule: TrustRuleState | undefined, grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined {
+  if (rule === undefined || rule.uid !== grant.ruleUid) return withdrawn("its trust rule is gone");
+  if (rule.isOff) return withdrawn("its trust rule is disabled");
+  if (rule.terms !== grant.terms) return withdrawn("its trust rule is another one now");
+  // What its owner made of it since.
+  if (!sameOwner(key.owner, rule.owner) || key.groups.length > 0 || !isWithin(key.restrictions, rule.restrictions))
+    return withdrawn("it reaches beyond its trust rule");
+  return undefined;
+}
+
+const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });
