@@ -1,0 +1,115 @@
+// Sends notices to the webhook that the configuration names: through the guarded dialler, signed, within a time. Once each call; whoever calls
+// tries again.
+
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import type { AddressRules } from "../proxy/address-rules.ts";
+import type { ResolveHost } from "../proxy/guarded-lookup.ts";
+import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
+import type { UpstreamRequest } from "../proxy/upstream-exchange.ts";
+import { readWebhookSecrets, signatureHeaders } from "./webhook-signature.ts";
+
+export type NoticeWebhook = Disposable & {
+  /** Resolves when the receiver has answered with 2xx. Rejects with NotDeliveredError. */
+  send(message: { readonly id: string; readonly body: string }, signal: AbortSignal): Promise<void>;
+};
+
+export type NoticeWebhookOptions = {
+  readonly url: string;
+  readonly secretFile: string;
+  /** "": the public roots. */
+  readonly caFile: string;
+  readonly timeoutMs: number;
+  readonly addresses: AddressRules;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  /** Absent: the operating system's. */
+  readonly resolve?: ResolveHost;
+};
+
+/** Names no part of the URL, which may be a secret by itself. */
+export class NotDeliveredError extends Error {
+  override readonly name = "NotDeliveredError";
+}
+
+/** The dialler speaks of clusters, which is what it reaches otherwise. */
+const notDelivered = (error: unknown): NotDeliveredError =>
+  new NotDeliveredError(error instanceof Error ? error.message.replace("the cluster", "the webhook") : "unknown", {
+    cause: error,
+  });
+
+/** Of an answer so much is read, so that the connection can be used again. */
+const MAX_ANSWER_BYTES = 64 << 10;
+
+/** Rejects with ConfigurationError where a file cannot be read, or holds no secret. */
+export async function createNoticeWebhook(options: NoticeWebhookOptions): Promise<NoticeWebhook> {
+  const { secretFile, caFile, timeoutMs, addresses, runtime, resolve } = options;
+  const url = new URL(options.url);
+  await readWebhookSecrets(secretFile);
+  const certificateAuthorityPem = caFile === "" ? undefined : await readAuthorities(caFile);
+  const connections = createUpstreamConnections(
+    {
+      server: url.origin,
+      credential: {},
+      ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+    },
+    {
+      scheduler: runtime.scheduler,
+      addresses,
+      limits: { connectTimeoutMs: timeoutMs, responseTimeoutMs: timeoutMs },
+      ...(resolve === undefined ? {} : { resolve }),
+    },
+  );
+  return {
+    async send({ id, body }, signal) {
+      // Anew each time, so that a secret is replaced without a start.
+      const secrets = await readWebhookSecrets(secretFile);
+      const asked: UpstreamRequest = {
+        method: "POST",
+        path: `${url.pathname}${url.search}`,
+        headers: {
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+          "user-agent": "postern",
+          ...signatureHeaders({ id, body, sentAt: runtime.clock.now() }, secrets),
+        },
+        signal,
+        writeBody: (request) => void request.end(body),
+      };
+      const answer = await connections.send(asked).catch((error: unknown) => {
+        throw signal.aborted ? error : notDelivered(error);
+      });
+      if (answer.type === "upgraded") {
+        answer.socket.destroy();
+        throw new NotDeliveredError("the webhook leaves HTTP without having been asked to");
+      }
+      const { statusCode = 0 } = answer.response;
+      await drain(answer.response);
+      // A redirect is no receipt, and leads to an address that nobody configured.
+      if (statusCode < 200 || statusCode > 299) {
+        throw new NotDeliveredError(`the webhook answered ${statusCode}`);
+      }
+    },
+    [Symbol.dispose]: () => connections[Symbol.dispose](),
+  };
+}
+
+async function readAuthorities(caFile: string): Promise<string> {
+  try {
+    return await readFile(caFile, "utf8");
+  } catch (error) {
+    throw new ConfigurationError(`cannot read --notice-webhook-ca-file ${caFile}`, { cause: error });
+  }
+}
+
+/** What the answer says beside its status changes nothing, nor does its end. */
+async function drain(response: IncomingMessage): Promise<void> {
+  let size = 0;
+  try {
+    for await (const chunk of response) {
+      size += (chunk as Uint8Array).length;
+      if (size > MAX_ANSWER_BYTES) break;
+    }
+  } catch {}
+}
