@@ -3,12 +3,15 @@
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { LeaderElection } from "@postern/apiserver/storage/leader-election";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import type { Configuration } from "../config/configuration.ts";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
 import type { PlatformCore } from "../server/platform-core.ts";
 import { type AdminKubeConfigOptions, refreshAdminKubeConfig, writeAdminKubeConfig } from "./admin-kube-config.ts";
+import { type ApplyManifestsOptions, applyManifests } from "./apply-manifests.ts";
 import { FIRST_USER } from "./first-objects.ts";
 import { ensureRoles, firstStart } from "./first-start.ts";
+import { createKeyFiles } from "./key-files.ts";
 
 export type PreparePlatformOptions = {
   readonly election: LeaderElection;
@@ -24,6 +27,8 @@ export type PreparePlatformOptions = {
   /** The address of the server. */
   readonly url: string;
   readonly certificateAuthorityPem: string | undefined;
+  readonly bootstrap: Pick<ApplyManifestsOptions, "manifests" | "api" | "recordEvent" | "logger" | "onApplied"> &
+    Configuration["bootstrap"];
   readonly signal: AbortSignal;
 };
 
@@ -61,4 +66,20 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
     signal,
   );
   if (!isFirst) await refreshAdminKubeConfig(file);
+  const { bootstrap } = options;
+  await applyManifests({
+    ...bootstrap,
+    directory: bootstrap.dir,
+    overwrites: bootstrap.drift === "overwrite",
+    names,
+    registry,
+    keyFiles: createKeyFiles({
+      ...file,
+      generate: () => core.secrets.generate(),
+      async keyOf(value) {
+        await core.keys.whenFound(value);
+        return core.keys.find(value)?.name;
+      },
+    }),
+  });
 }

@@ -1,0 +1,217 @@
+// Brings the manifests of --bootstrap-dir into the store by server-side apply, and tells what others have changed since (ADR 38).
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { withoutFields } from "@postern/apimachinery/managedfields/without-fields";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { EventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { PlatformNames } from "../platform-names.ts";
+import type { InternalAnswer, InternalApi } from "./internal-api.ts";
+import { type KeyFiles, keyFileName } from "./key-files.ts";
+import { type Manifest, manifestError } from "./manifests.ts";
+
+/** Whose fields they are. */
+export const BOOTSTRAP_MANAGER = "postern-bootstrap";
+
+/** The owner of everything in an object that only the server itself has written: nobody has decided it otherwise. */
+const SERVER_ITSELF = "before-first-apply";
+
+/** What others need to be there comes first; of one rank, the order of the files counts. */
+const FIRST_KINDS = ["Namespace", "CustomResourceDefinition", "ClusterRole", "User", "Team", "Project"];
+const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
+const OWNERS = ["user", "team", "subject"];
+
+/** `drifted`: some of its fields are somebody else's, and were left to them. */
+export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
+
+export type ApplyManifestsOptions = {
+  readonly directory: string;
+  readonly manifests: readonly Manifest[];
+  /** Takes fields from whoever has changed them. */
+  readonly overwrites: boolean;
+  readonly api: InternalApi;
+  readonly names: Pick<PlatformNames, "managementGroup" | "key">;
+  readonly registry: Pick<ResourceRegistry, "findKind">;
+  readonly keyFiles: KeyFiles;
+  readonly recordEvent: EventRecorder;
+  readonly logger: Logger;
+  /** Told of every manifest once. */
+  readonly onApplied: (state: ManifestState) => void;
+};
+
+type Planned = Manifest & { readonly resource: InstalledResource; readonly path: string };
+
+/** Throws ConfigurationError that names every manifest which cannot be applied; those that can are applied all the same. */
+export async function applyManifests(options: ApplyManifestsOptions): Promise<void> {
+  const { directory, onApplied } = options;
+  const faults: string[] = [];
+  for (const planned of plan(options)) {
+    try {
+      onApplied(await applyOne(planned, options));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      faults.push(`${planned.place}: ${error.message}`);
+    }
+  }
+  if (faults.length > 0) throw manifestError(directory, faults);
+}
+
+class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+/** In the order in which they can be applied. Throws before anything is written where it is plain that one cannot. */
+function plan({ directory, manifests, registry, names }: ApplyManifestsOptions): readonly Planned[] {
+  const faults: string[] = [];
+  const places = new Map<string, string>();
+  const planned = manifests.flatMap((manifest) => {
+    const { place, object } = manifest;
+    const found = target(object, registry);
+    const fault = "fault" in found ? found.fault : faultOfKey(object, names);
+    if (fault !== undefined) faults.push(`${place}: ${fault}`);
+    if ("fault" in found) return [];
+    const earlier = places.get(found.path);
+    if (earlier !== undefined) faults.push(`${place}: metadata.name: the same object is in ${earlier}`);
+    places.set(found.path, place);
+    return [{ ...manifest, ...found }];
+  });
+  if (faults.length > 0) throw manifestError(directory, faults);
+  return planned.sort((a, b) => rankOf(a) - rankOf(b));
+}
+
+function rankOf({ resource: { definition } }: Planned): number {
+  const first = FIRST_KINDS.indexOf(definition.kind);
+  if (first >= 0) return first;
+  const isKey = KEY_KINDS.includes(definition.kind);
+  return FIRST_KINDS.length + (isKey ? 2 : definition.namespaced ? 1 : 0);
+}
+
+function target(
+  { apiVersion, kind, metadata }: KubeObject,
+  registry: Pick<ResourceRegistry, "findKind">,
+): { readonly fault: string } | Pick<Planned, "resource" | "path"> {
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const resource = registry.findKind(group, kind);
+  if (resource === undefined) return { fault: `kind: ${kind} of ${apiVersion} is not served` };
+  const { definition } = resource;
+  if (definition.version !== version) return { fault: `apiVersion: ${kind} is served in ${definition.version}` };
+  if (definition.submit !== undefined || (definition.verbs !== undefined && !definition.verbs.includes("patch"))) {
+    return { fault: `kind: ${kind} cannot be applied` };
+  }
+  const { name = "", namespace = "" } = metadata;
+  if (definition.namespaced && namespace === "") return { fault: "metadata.namespace: required" };
+  if (!definition.namespaced && namespace !== "") return { fault: `metadata.namespace: ${kind} is in no namespace` };
+  const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const inside = definition.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  return { resource, path: `${base}${inside}/${definition.plural}/${encodeURIComponent(name)}` };
+}
+
+/** A manifest has no caller to whom a key without an owner would belong. */
+function faultOfKey(object: KubeObject, names: ApplyManifestsOptions["names"]): string | undefined {
+  if (!KEY_KINDS.includes(object.kind)) return undefined;
+  const spec = isJsonObject(object["spec"]) ? object["spec"] : {};
+  if (!OWNERS.some((owner) => typeof spec[owner] === "string" && spec[owner] !== "")) {
+    return "spec.user: required, or spec.team or spec.subject: a manifest has no caller who would own the key";
+  }
+  const file = keyFileName(object, names);
+  if (file === undefined) return undefined;
+  if ("fault" in file) return file.fault;
+  return typeof spec["key"] === "string" && spec["key"] !== ""
+    ? "spec.key: a key whose value is written to a file gets one from the server: leave it out"
+    : undefined;
+}
+
+async function applyOne(planned: Planned, options: ApplyManifestsOptions): Promise<ManifestState> {
+  const { object, path, place } = planned;
+  const { api, names, keyFiles, logger, recordEvent } = options;
+  const before = await api.get(path);
+  const isNew = before.status === 404;
+  if (!isNew && before.status !== 200) throw new Refused(messageOf(before));
+  const file = keyFileName(object, names);
+  const fileName = file !== undefined && "name" in file ? file.name : undefined;
+  const value = fileName !== undefined && isNew ? await keyFiles.begin(fileName) : undefined;
+  const withValue = value === undefined ? object : { ...object, spec: { ...specOf(object), key: value } };
+  const finish = async (): Promise<void> => {
+    if (fileName !== undefined) await keyFiles.finish(fileName, object.metadata.name ?? "");
+  };
+  const { answer, conflicts } = await applyShared(planned, withValue, options).catch(async (error: unknown) => {
+    if (error instanceof Refused) await finish();
+    throw error;
+  });
+  await finish();
+
+  const about = { component: "bootstrap", resource: planned.resource.definition.plural, ...nameOf(object) };
+  for (const warning of answer.warnings) logger.warn({ ...about, cause: warning }, `${place}: a warning of the API`);
+  if (conflicts.length > 0) {
+    const fields = conflicts.map(({ field, message }) => `${field} (${message})`).join(", ");
+    const outcome = options.overwrites ? "they were taken back" : "they stay as they are";
+    logger.warn({ ...about, cause: fields }, `${place}: others have changed fields of it; ${outcome}`);
+    const { apiVersion, kind, metadata } = answer.body as KubeObject; // the API answers an apply with an object
+    const { name = "", namespace, uid = "" } = metadata;
+    recordEvent({
+      involvedObject: { apiVersion, kind, name, uid, ...(namespace === undefined ? {} : { namespace }) },
+      type: "Warning",
+      reason: "BootstrapDrift",
+      message: `Others have changed what the bootstrap manifest ${place} says, and ${outcome}: ${fields}`,
+    });
+    if (!options.overwrites) return "drifted";
+  }
+  if (isNew) logger.info(about, `${place}: created`);
+  if (isNew) return "created";
+  if (versionOf(before) === versionOf(answer)) return "unchanged";
+  logger.info(about, `${place}: changed`);
+  return "changed";
+}
+
+type FieldConflict = { readonly field: string; readonly message: string };
+
+/** Everything of a manifest but the fields that somebody else has changed: those are theirs, unless the options say otherwise. */
+async function applyShared(
+  { path, resource }: Planned,
+  object: KubeObject,
+  { api, overwrites }: ApplyManifestsOptions,
+): Promise<{ readonly answer: InternalAnswer; readonly conflicts: readonly FieldConflict[] }> {
+  const query = { fieldManager: BOOTSTRAP_MANAGER };
+  const first = await api.apply(path, query, object);
+  const all = conflictsOf(first);
+  if (all.length === 0) return { answer: accepted(first), conflicts: [] };
+  const conflicts = all.filter(({ message }) => !message.includes(JSON.stringify(SERVER_ITSELF)));
+  const left = overwrites
+    ? object
+    : withoutFields(object, new Set(conflicts.map(({ field }) => field)), resource.definition.schema);
+  // What is left in conflict is with nobody but the server itself.
+  const isForced = overwrites || conflicts.length < all.length;
+  const second = await api.apply(path, isForced ? { ...query, force: "true" } : query, left);
+  return { answer: accepted(second), conflicts };
+}
+
+function accepted(answer: InternalAnswer): InternalAnswer {
+  if (answer.status === 200 || answer.status === 201) return answer;
+  throw new Refused(messageOf(answer));
+}
+
+function conflictsOf({ status, body }: InternalAnswer): readonly FieldConflict[] {
+  const details = body["details"];
+  const causes = status === 409 && isJsonObject(details) ? details["causes"] : undefined;
+  return (isJsonArray(causes) ? causes : []).flatMap((cause) =>
+    isJsonObject(cause) && cause["reason"] === "FieldManagerConflict"
+      ? [{ field: textOf(cause["field"]), message: textOf(cause["message"]) }]
+      : [],
+  );
+}
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+const messageOf = ({ status, body }: InternalAnswer): string => textOf(body["message"]) || `answered with ${status}`;
+
+const specOf = (object: KubeObject): JsonObject => (isJsonObject(object["spec"]) ? object["spec"] : {});
+
+const nameOf = ({ metadata: { name = "", namespace } }: KubeObject) =>
+  namespace === undefined ? { name } : { name, namespace };
+
+function versionOf({ body }: InternalAnswer): string {
+  const metadata = body["metadata"];
+  return isJsonObject(metadata) ? textOf(metadata["resourceVersion"]) : "";
+}
