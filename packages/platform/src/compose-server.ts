@@ -6,11 +6,14 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { createLastActivityWriter } from "./access-keys/last-activity-writer.ts";
 import { createKeyUsageWriter } from "./authorization/key-usage-writer.ts";
 import { pathOf } from "./bootstrap/admin-kube-config.ts";
 import { withDefaultKeyLife } from "./bootstrap/default-key-life.ts";
+import { createInternalApi } from "./bootstrap/internal-api.ts";
+import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { Configuration } from "./config/configuration.ts";
 import { startReencryption } from "./encryption/reencryption.ts";
@@ -20,12 +23,13 @@ import { createDomainMetrics } from "./server/domain-metrics.ts";
 import { createKeyCensus } from "./server/key-census.ts";
 import { createManagementSurface } from "./server/management-surface.ts";
 import { createNonResourceRoutes } from "./server/non-resource-routes.ts";
+import { openNoticeWebhook } from "./server/notice-controller.ts";
 import { SETTLE_MS } from "./server/open-sealed-store.ts";
 import type { ServerStore } from "./server/open-server-store.ts";
 import { createPlatformCore } from "./server/platform-core.ts";
 import { transportLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
-import { createRequestHandler } from "./server/request-handler.ts";
+import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
 import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import type { Teardown } from "./server/teardown.ts";
@@ -43,6 +47,8 @@ export type RunningServer = {
 
 export type ServerParts = {
   readonly configuration: Configuration;
+  /** Of --bootstrap-dir. */
+  readonly manifests: readonly Manifest[];
   readonly store: ServerStore;
   readonly serving: ServingIdentity;
   /** Being loaded. */
@@ -50,6 +56,8 @@ export type ServerParts = {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Tracing | undefined;
   /** Is given what must be closed. */
   readonly teardown: Teardown;
   readonly onError: (error: unknown) => void;
@@ -57,7 +65,7 @@ export type ServerParts = {
 
 /** Resolves when the server is ready. Rejects with the error of a port that cannot be listened on. */
 export async function composeServer(parts: ServerParts): Promise<RunningServer> {
-  const { store, serving, cache, runtime, logger, metrics, teardown, onError } = parts;
+  const { store, serving, cache, runtime, logger, metrics, tracing, teardown, onError } = parts;
   const { scheduler, random } = runtime;
   const { storage, election, isShared } = store;
   const configuration = await withDefaultKeyLife(parts.configuration, storage);
@@ -114,6 +122,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       logger,
       metrics,
       domainMetrics,
+      tracing,
       endpoint: { url: () => listening.url, certificateAuthorityPem },
       ...createNonResourceRoutes({
         core,
@@ -128,6 +137,8 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       signal,
     }),
   );
+  const webhook = await openNoticeWebhook(configuration, runtime);
+  if (webhook !== undefined) teardown.use(webhook);
   teardown.use(
     whileLeading({
       election,
@@ -135,7 +146,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       identity,
       runtime,
       start: (led) => [
-        ...startControllers(core, surface, led, storage, configuration),
+        ...startControllers(core, surface, led, storage, configuration, { webhook, metrics: domainMetrics }),
         startReencryption({
           ...core,
           storage: store.disk,
@@ -155,6 +166,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     bindAddress: configuration.bindAddress,
     port: configuration.securePort,
     logger,
+    clock: runtime.clock,
     scheduler,
     random,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
@@ -171,6 +183,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       logger,
       metrics,
       domainMetrics,
+      tracing,
       signal,
     }),
   });
@@ -191,6 +204,14 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     isLasting: configuration.store.kind !== "memory",
     url,
     certificateAuthorityPem,
+    bootstrap: {
+      ...configuration.bootstrap,
+      manifests: parts.manifests,
+      api: createInternalApi(createBootstrapHandler({ core, surface, audit, runtime, logger, metrics }), signal),
+      recordEvent: surface.recordEvent,
+      logger,
+      onApplied: domainMetrics.manifestApplied,
+    },
     signal,
   });
   // Until then nobody is let in.

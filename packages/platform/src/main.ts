@@ -4,6 +4,7 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import type { Manifest } from "./bootstrap/manifests.ts";
 import type { RunningServer } from "./compose-server.ts";
 import type { Configuration } from "./config/configuration.ts";
 import { ensurePrivateDirectory } from "./pki/private-file.ts";
@@ -12,6 +13,7 @@ import { openServerStore } from "./server/open-server-store.ts";
 import { readServerSecrets } from "./server/server-keys.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
 import { createTeardown, type Teardown } from "./server/teardown.ts";
+import { openTracing } from "./tracing/open-tracing.ts";
 
 export type { RunningServer } from "./compose-server.ts";
 
@@ -48,14 +50,18 @@ async function start(
     ...(logDestination === undefined ? {} : { destination: logDestination }),
   });
   const metrics = createServerMetrics({ withProcessMetrics: true });
+  const { scheduler } = runtime;
+  const tracing = await openTracing({ environment: process.env, logger, metrics, scheduler });
+  if (tracing !== undefined) teardown.use(tracing);
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
+  const manifests = await readBootstrap(configuration);
   const secrets = await readServerSecrets(configuration);
   const earlierServing = (await hasAuthority(configuration))
     ? await loadServingIdentity(configuration, runtime)
     : undefined;
 
-  const opening = openServerStore({ configuration, secrets, runtime, logger, metrics, teardown });
+  const opening = openServerStore({ configuration, secrets, runtime, logger, metrics, tracing, teardown });
   // Hundreds of modules, loaded while the thread of the database begins its work. A failure is that of whoever waits below.
   const loading = import("./compose-server.ts");
   loading.catch(() => {});
@@ -65,24 +71,31 @@ async function start(
   const serving = earlierServing ?? (await loadServingIdentity(configuration, runtime));
   const onError = (error: unknown): void => logger.error({ error, component: "watch-cache" }, "work failed");
   const { storage } = store;
-  const cache = teardown.use(
-    createWatchCache({ storage, prefix: "/registry/", scheduler: runtime.scheduler, onError }),
-  );
+  const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler, onError }));
   const { composeServer } = await loading;
   const server = await composeServer({
     configuration,
+    manifests,
     store,
     serving,
     cache,
     runtime,
     logger,
     metrics,
+    tracing,
     teardown,
     onError,
   });
   // A start loads modules and objects, and holds up nobody.
   teardown.use(metrics.stalls.start({ ...runtime, logger, processorMs }));
   return server;
+}
+
+/** Most servers have none, and need not load what reads them. */
+async function readBootstrap({ bootstrap: { dir } }: Configuration): Promise<readonly Manifest[]> {
+  if (dir === "") return [];
+  const { readManifests } = await import("./bootstrap/manifests.ts");
+  return await readManifests(dir);
 }
 
 function processorMs(): number {

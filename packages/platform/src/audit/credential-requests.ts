@@ -16,7 +16,11 @@ const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate
 const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "selves"]);
 /** Resources of the platform whose bodies are secret as a whole. */
 const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
+/** What is sent to be tested is a credential. */
+const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
 /** What is asked behind a proxy is not known here, so that it is taken for secret. */
+/** Token exchange answers with a key as well. */
+const EXCHANGE = "/oauth/token";
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
 /** Issuing is recorded at the level Metadata at least: who got which credential, when and by whom. */
@@ -33,7 +37,8 @@ export const alwaysRecordingCredentials =
   };
 
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
-  const { isResourceRequest, apiGroup, resource, subresource, verb } = info;
+  const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;
+  if (!isResourceRequest && path === EXCHANGE) return true;
   if (!isResourceRequest || (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup)) return false;
   if (subresource !== "") return ISSUING.has(subresource);
   const isWrite = verb === "create" || verb === "update" || verb === "patch";
@@ -63,7 +68,7 @@ export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "fin
   const ofOthers: BodyRedaction = (body) => redactSecrets(body, { members: NO_MEMBERS, looksSecret });
   return (info: RequestInfo): BodyRedaction => {
     const { apiGroup, resource, subresource, path } = info;
-    if (PROXIES.test(path)) return nothing;
+    if (PROXIES.test(path) || path === EXCHANGE || TESTED.has(`${resource}/${subresource}`)) return nothing;
     const byDefault = redactionByDefault(info);
     if (byDefault !== undefined) return byDefault;
     if (apiGroup === groups.managementGroup && SECRETS.has(resource)) return nothing;

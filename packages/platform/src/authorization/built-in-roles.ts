@@ -78,6 +78,8 @@ const projectAdminRules = (names: PlatformNames): readonly JsonObject[] => [
   // Asked by the original command line before it creates one without a template.
   { verbs: ["create"], apiGroups: [names.managementGroup], resources: RESTRICTED },
   { verbs: [...READ, ...WRITE, "use"], apiGroups: [names.managementGroup], resources: ["projectsecrets"] },
+  { verbs: [...READ, ...WRITE], apiGroups: [names.managementGroup], resources: ["trustrules"] },
+  { verbs: ["create"], apiGroups: [names.managementGroup], resources: ["trustrules/test"] },
   { verbs: ["get"], apiGroups: [names.managementGroup], resources: ["virtualclusterinstances/accesskey"] },
   {
     verbs: ["get", "create"],

@@ -61,6 +61,21 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
   },
   {
     surface: "management",
+    group: DOMAIN,
+    resource: "clustertrustrules",
+    subresource: "",
+    bound:
+      "gives keys that its writer may give, for an hour at most; they end with the rule, which ends with a narrowed writer",
+  },
+  {
+    surface: "management",
+    group: DOMAIN,
+    resource: "trustrules",
+    subresource: "",
+    bound: "the same, and nothing outside of the project",
+  },
+  {
+    surface: "management",
     group: "",
     resource: "secrets",
     subresource: "",

@@ -8,11 +8,15 @@ import type { PlatformRequest } from "./request-target.ts";
 /** All is forgotten when so many are known: the common ones are back within a few requests. */
 const CAPACITY = 50_000;
 
+/** What has been decided about one identity with one key. */
+type Known = { readonly key: AccessKeyState | undefined; readonly decisions: Map<string, PlatformDecision> };
+
 export class DecisionMemo {
   #version: number | undefined;
-  readonly #decisions = new Map<string, PlatformDecision>();
+  #size = 0;
+  readonly #byIdentity = new Map<string, Known>();
   /** Authenticators that keep what they know of a user spare us writing it out again. */
-  readonly #identities = new WeakMap<UserInfo, string>();
+  #byUser = new WeakMap<UserInfo, Known>();
 
   /** The decision made at `version` of the rights, or `decide()`, which then is remembered. */
   recall(
@@ -22,47 +26,59 @@ export class DecisionMemo {
     request: PlatformRequest,
     decide: () => PlatformDecision,
   ): PlatformDecision {
-    if (version !== this.#version || this.#decisions.size >= CAPACITY) {
-      this.#decisions.clear();
+    if (version !== this.#version || this.#size >= CAPACITY) {
+      this.#byIdentity.clear();
+      this.#byUser = new WeakMap();
+      this.#size = 0;
       this.#version = version;
     }
-    const shape = this.#identity(user) + keyPart(key) + requestPart(request);
-    const known = this.#decisions.get(shape);
+    const { decisions } = this.#of(user, key);
+    const shape = shapeOf(request);
+    const known = decisions.get(shape);
     if (known !== undefined) return known;
     const decision = decide();
-    this.#decisions.set(shape, decision);
+    decisions.set(shape, decision);
+    this.#size += 1;
     return decision;
   }
 
-  #identity(user: UserInfo): string {
-    return this.#identities.get(user) ?? this.#writeOut(user);
-  }
-
-  #writeOut(user: UserInfo): string {
-    const identity = JSON.stringify([user.name, user.groups]);
-    this.#identities.set(user, identity);
-    return identity;
+  #of(user: UserInfo, key: AccessKeyState | undefined): Known {
+    const last = this.#byUser.get(user);
+    // A record of a key is another object with every change of it.
+    if (last !== undefined && last.key === key) return last;
+    const identity = JSON.stringify([user.name, user.groups]) + keyPart(key);
+    const known = this.#byIdentity.get(identity);
+    const found = known?.key === key && known !== undefined ? known : { key, decisions: known?.decisions ?? new Map() };
+    this.#byIdentity.set(identity, found);
+    this.#byUser.set(user, found);
+    return found;
   }
 }
 
 /** The uid too: a name or a handle may come again, and a revision is of one record. */
 const keyPart = (key: AccessKeyState | undefined): string => `${key?.uid}@${key?.revision}`;
 
-/** JSON, so that no text that a client sends can stand for two requests. */
-function requestPart(request: PlatformRequest): string {
+/** Each part with its length before it, so that no text that a client sends can stand for two requests. */
+const joined = (...parts: readonly string[]): string => {
+  let text = "";
+  for (const part of parts) text += `${part.length}:${part}`;
+  return text;
+};
+
+function shapeOf(request: PlatformRequest): string {
   const { isResourceRequest, verb, apiGroup, resource, subresource, namespace, name, path } = request.inner;
   const asked = isResourceRequest
-    ? [verb, apiGroup, resource, subresource, namespace, name]
-    : // One member fewer than a resource request has.
-      [verb, path];
+    ? joined(verb, apiGroup, resource, subresource, namespace, name)
+    : // Fewer members than a resource request has.
+      joined(verb, path);
   switch (request.target) {
     case "Cluster":
-      return JSON.stringify([request.target, asked, request.cluster]);
+      return asked + joined(request.target, request.cluster);
     case "ProjectSpace":
-      return JSON.stringify([request.target, asked, request.project, request.space]);
+      return asked + joined(request.target, request.project, request.space);
     case "ProjectVirtualCluster":
-      return JSON.stringify([request.target, asked, request.project, request.virtualCluster]);
+      return asked + joined(request.target, request.project, request.virtualCluster);
     case "Management":
-      return JSON.stringify([request.target, asked]);
+      return asked;
   }
 }

@@ -15,7 +15,9 @@ import type { ContentSummary } from "./entry-frames.ts";
 import { assertFilled } from "./filling-mark.ts";
 import { decodeKeysInForce, encodeKeysInForce } from "./keys-in-force.ts";
 import { listKeysInForce } from "./list-keys-in-force.ts";
+import { entryCounter, type ReportProgress } from "./progress.ts";
 import { readBackupHeader, verifyBackup } from "./read-backup.ts";
+import { countEntries } from "./read-store.ts";
 import { assertListIsNewer, type RestoreReport, restoreBackup } from "./restore-backup.ts";
 import { fillNewStore } from "./restore-target.ts";
 import type { KeyPolicy } from "./restored-entry.ts";
@@ -34,6 +36,7 @@ export async function backupStore(
   configuration: Configuration,
   { out, revocationsOut, passphraseFile }: BackupTargets & { readonly passphraseFile?: string | undefined },
   signal: AbortSignal,
+  onProgress: ReportProgress = () => {},
 ): Promise<void> {
   await using server = await openStoppedServer(configuration).catch((error: unknown) => {
     throw inUse(
@@ -55,6 +58,7 @@ export async function backupStore(
       clock,
       random,
       signal,
+      onEntries: entryCounter("writing", await countEntries(storage), onProgress),
     });
     await writeNewFile(out, bytes);
   }
@@ -76,6 +80,7 @@ export type RestoreOptions = {
   readonly file: string;
   readonly passphraseFile?: string | undefined;
   readonly choice: KeyChoice;
+  readonly onProgress?: ReportProgress;
 };
 
 export type RestoreOutcome = RestoreReport & {
@@ -87,7 +92,7 @@ export type RestoreOutcome = RestoreReport & {
 
 /** Rejects with BackupError or ConfigurationError; then nothing was restored. */
 export async function restoreStore(options: RestoreOptions): Promise<RestoreOutcome> {
-  const { configuration, file, passphraseFile, choice } = options;
+  const { configuration, file, passphraseFile, choice, onProgress = () => {} } = options;
   const header = await readBackupHeader(file);
   const secrets = await requireServerSecrets(configuration);
   const serverKeys = secrets.map((secret) => deriveServerKeys(secret).backups);
@@ -101,11 +106,18 @@ export async function restoreStore(options: RestoreOptions): Promise<RestoreOutc
   }
   const policy = await policyOf(choice, serverKeys);
   assertListIsNewer(header, policy);
-  await verifyBackup(file, key);
+  const { entries } = await verifyBackup(file, key, entryCounter("checking", undefined, onProgress));
   // The salt is another one in every backup.
   const source = `restore of ${header.salt}, ${policy.type}${policy.type === "in-force" ? ` at ${policy.list.takenAt}` : ""}`;
   const report = await fillNewStore(configuration, source, (storage) =>
-    restoreBackup({ path: file, header, key, policy, storage }),
+    restoreBackup({
+      path: file,
+      header,
+      key,
+      policy,
+      storage,
+      onEntries: entryCounter("restoring", entries, onProgress),
+    }),
   );
   const listTakenAt = choice.type === "revocations" && policy.type === "in-force" ? policy.list.takenAt : undefined;
   return { ...report, listTakenAt, needsPreviousServerKey: at > 0 };
@@ -127,6 +139,7 @@ export async function copyBetween(
   from: Configuration,
   to: Configuration,
   signal: AbortSignal,
+  onProgress?: ReportProgress,
 ): Promise<ContentSummary> {
   if (from.store.kind === "memory") {
     throw new BackupError("a store in memory is nowhere but in its server: name a database file or etcd with --from");
@@ -151,7 +164,7 @@ export async function copyBetween(
     );
   }
   const name = from.store.kind === "etcd" ? from.store.endpoints.join(",") : from.store.path;
-  return await fillNewStore(to, `copy of ${name}`, (target) => copyStore(source, target, signal));
+  return await fillNewStore(to, `copy of ${name}`, (target) => copyStore(source, target, signal, onProgress));
 }
 
 /** The key for a new backup under the passphrase in a file; undefined without a file. */

@@ -7,6 +7,7 @@ import { type BackupHeader, damagedHeader, decodeHeader, MAGIC, MAX_HEADER_BYTES
 import { type BackupKey, checkOf, fileKeyOf } from "./backup-key.ts";
 import { type ByteReader, createByteReader } from "./byte-reader.ts";
 import { type BackupEntry, type ContentSummary, createSummary, decodeEntries, encodeEntry } from "./entry-frames.ts";
+import type { CountEntries } from "./read-store.ts";
 import { createChunkOpener } from "./sealed-chunks.ts";
 import { CHUNK_HEAD_BYTES, FILE_CHECK } from "./write-backup.ts";
 
@@ -17,9 +18,16 @@ export const readBackupHeader = async (path: string): Promise<BackupHeader> =>
   (await readHead(createByteReader(fileBytes(path)))).header;
 
 /** Reads the file to its end. Throws BackupError where it is not whole, or the key is not its key. */
-export async function verifyBackup(path: string, key: BackupKey): Promise<ContentSummary> {
+export async function verifyBackup(
+  path: string,
+  key: BackupKey,
+  onEntries: CountEntries = () => {},
+): Promise<ContentSummary> {
   let summary: ContentSummary | undefined;
-  for await (const part of readBackup(path, key)) summary = part.summary ?? summary;
+  for await (const part of readBackup(path, key)) {
+    summary = part.summary ?? summary;
+    if (part.entries.length > 0) onEntries(part.entries.length);
+  }
   if (summary === undefined) throw damaged();
   return summary;
 }

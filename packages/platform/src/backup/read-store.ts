@@ -24,11 +24,24 @@ export const canBeFilled = async (storage: Storage): Promise<boolean> =>
   (await storage.get(FILLING_KEY)) !== undefined ||
   (await storage.list("", { limit: 1, remaining: "any" })).entries.length === 0;
 
-export async function summarizeStore(storage: Storage, signal: AbortSignal): Promise<ContentSummary> {
+/** Told how many more entries are done. */
+export type CountEntries = (count: number) => void;
+
+export const countEntries = async (storage: Storage): Promise<number> => {
+  const { entries, remaining } = await storage.list("", { limit: 1 });
+  return entries.length + remaining;
+};
+
+export async function summarizeStore(
+  storage: Storage,
+  signal: AbortSignal,
+  onEntries: CountEntries = () => {},
+): Promise<ContentSummary> {
   const summary = createSummary();
   const { pages } = await snapshotStore(storage, signal);
   for await (const page of pages) {
     for (const entry of page) if (entry.key !== FILLING_KEY) summary.add(encodeEntry(entry));
+    onEntries(page.length);
   }
   return summary.finish();
 }

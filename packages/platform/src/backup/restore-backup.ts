@@ -7,7 +7,7 @@ import type { BackupKey } from "./backup-key.ts";
 import type { BackupEntry } from "./entry-frames.ts";
 import { fillStore } from "./fill-store.ts";
 import { readBackup } from "./read-backup.ts";
-import { canBeFilled } from "./read-store.ts";
+import { type CountEntries, canBeFilled } from "./read-store.ts";
 import { createEntryRestorer, type KeyOutcome, type KeyPolicy } from "./restored-entry.ts";
 
 export type RestoreBackupOptions = {
@@ -17,6 +17,7 @@ export type RestoreBackupOptions = {
   readonly policy: KeyPolicy;
   /** Empty. */
   readonly storage: Storage;
+  readonly onEntries?: CountEntries;
 };
 
 export type RestoreReport = {
@@ -50,6 +51,7 @@ export async function restoreBackup(options: RestoreBackupOptions): Promise<Rest
       if (restored.entry !== undefined) wanted.push(restored.entry);
     }
     await fillStore(storage, wanted);
+    options.onEntries?.(entries.length);
     written += wanted.length;
   }
   return { entries: written, keys };

@@ -5,7 +5,7 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { BACKUP_VERSION, type BackupHeader, encodeHeader, MAGIC } from "./backup-header.ts";
 import { type BackupKey, checkOf, fileKeyOf, SALT_BYTES } from "./backup-key.ts";
 import { createSummary, encodeEntry } from "./entry-frames.ts";
-import { snapshotStore } from "./read-store.ts";
+import { type CountEntries, snapshotStore } from "./read-store.ts";
 import type { RecordPrefixes } from "./record-prefixes.ts";
 import { createChunkSealer } from "./sealed-chunks.ts";
 
@@ -26,6 +26,7 @@ export type BackupOptions = {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
+  readonly onEntries?: CountEntries;
 };
 
 export type OpenBackup = {
@@ -51,13 +52,14 @@ export async function openBackup(options: BackupOptions): Promise<OpenBackup> {
     serverCheck: checkOf(serverKey, SERVER_CHECK),
     prefixes,
   };
-  return { header, bytes: write(encodeHeader(header), fileKey, pages) };
+  return { header, bytes: write(encodeHeader(header), fileKey, pages, options.onEntries) };
 }
 
 async function* write(
   head: Buffer,
   fileKey: Uint8Array,
   pages: AsyncIterable<readonly { key: string; value: Uint8Array }[]>,
+  onEntries: CountEntries = () => {},
 ) {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(head.length);
@@ -87,6 +89,7 @@ async function* write(
       frames.push(frame);
       bytes += frame.length;
     }
+    onEntries(page.length);
   }
   if (bytes > 0) yield framed(Buffer.concat(frames), false);
   yield framed(Buffer.from(JSON.stringify(summary.finish())), true);

@@ -4,10 +4,18 @@ import type { Option } from "./option.ts";
 import { auditOptions } from "./options/audit-options.ts";
 import { etcdOptions } from "./options/etcd-options.ts";
 import { limitOptions } from "./options/limit-options.ts";
+import { noticeOptions } from "./options/notice-options.ts";
 import { platformOptions } from "./options/platform-options.ts";
 import { serverOptions } from "./options/server-options.ts";
 
-export const CATALOGUE = { ...serverOptions, ...etcdOptions, ...platformOptions, ...auditOptions, ...limitOptions };
+export const CATALOGUE = {
+  ...serverOptions,
+  ...etcdOptions,
+  ...platformOptions,
+  ...noticeOptions,
+  ...auditOptions,
+  ...limitOptions,
+};
 
 type OptionTree = { readonly [key: string]: Option<unknown> | OptionTree };
 

@@ -185,10 +185,37 @@ describe("the configuration", () => {
     expect(await refusal({ environment: { POSTERN_SECUR_PORT: "1" } })).toMatch(/did you mean "POSTERN_SECURE_PORT"/);
   });
 
+  it.each([
+    ["access-key-notice-lead-times", "7", /must hold times such as 7d/],
+    ["access-key-notice-lead-times", "7d,0h", /"0h" is none/],
+    ["access-key-notice-lead-times", "367d", /up to 366d/],
+    ["access-key-notice-lead-times", "1m,2m,3m,4m,5m,6m,7m,8m,9m,10m,11m", /at most 10/],
+    ["notice-webhook-url", "ftp://hooks.example.test", /must be an http or https URL$/],
+    ["notice-webhook-url", "https://a:b@hooks.example.test", /must have no user name or password in it$/],
+    ["notice-webhook-url", "https://hooks.example.test/#a", /must have no fragment$/],
+    ["notice-webhook-url", "https://hooks.example.test", /belong together/],
+    ["notice-webhook-secret-file", "secret", /belong together/],
+    ["notice-webhook-allowed-addresses", "example.test", /networks/],
+  ])("refuses --%s %j, without repeating a URL", async (flag, value, message) => {
+    const text = await refusal({ flags: { [flag]: value } });
+    expect(text).toMatch(message);
+    if (value.includes("//")) expect(text).not.toContain(value);
+  });
+
+  it("takes lead times in any unit, and none", async () => {
+    const leadTimes = async (value: string) =>
+      (await load({ flags: { "access-key-notice-lead-times": value } })).notices.leadTimes;
+    expect(await leadTimes("30d,12h,45m")).toEqual(["30d", "12h", "45m"]);
+    expect(await leadTimes("")).toEqual([]);
+  });
+
   it("refuses half a key pair and a default life beyond the longest", async () => {
     expect(await refusal({ flags: { "tls-cert-file": "x" } })).toMatch(/belong together/);
     expect(
       await refusal({ flags: { "access-key-default-ttl-seconds": "20", "access-key-max-ttl-seconds": "10" } }),
+    ).toMatch(/longer than/);
+    expect(
+      await refusal({ flags: { "access-key-machine-default-ttl-seconds": "20", "access-key-max-ttl-seconds": "10" } }),
     ).toMatch(/longer than/);
   });
 });

@@ -115,11 +115,24 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
       `--access-key-default-ttl-seconds (${defaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the one or raise the other`,
     );
   }
+  const { machineDefaultTTLSeconds } = values.accessKeys;
+  if (maxTTLSeconds > 0 && machineDefaultTTLSeconds > maxTTLSeconds) {
+    throw new ConfigurationError(
+      `--access-key-machine-default-ttl-seconds (${machineDefaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the one or raise the other`,
+    );
+  }
+  const { webhook } = values.notices;
+  if ((webhook.url === "") !== (webhook.secretFile === "")) {
+    throw new ConfigurationError(
+      "--notice-webhook-url and --notice-webhook-secret-file belong together: give both or neither",
+    );
+  }
   const dataDir = resolve(workingDirectory, values.dataDir);
   const fileOr = (path: string, fallback: string) => (path === "" ? fallback : resolve(workingDirectory, path));
   return {
     ...values,
     dataDir,
+    bootstrap: { ...values.bootstrap, dir: fileOr(values.bootstrap.dir, "") },
     tlsCertFile: fileOr(values.tlsCertFile, ""),
     tlsPrivateKeyFile: fileOr(values.tlsPrivateKeyFile, ""),
     serverKeyFile: fileOr(values.serverKeyFile, resolve(dataDir, "server.key")),
@@ -129,6 +142,10 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
       ...values.audit,
       policyFile: fileOr(values.audit.policyFile, ""),
       logPath: values.audit.logPath === "-" ? "-" : fileOr(values.audit.logPath, resolve(dataDir, "audit.log")),
+    },
+    notices: {
+      ...values.notices,
+      webhook: { ...webhook, secretFile: fileOr(webhook.secretFile, ""), caFile: fileOr(webhook.caFile, "") },
     },
     etcd: {
       ...values.etcd,

@@ -64,3 +64,30 @@ function isNetwork(text: string): boolean {
   if (family === 0 || more !== undefined) return false;
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }
+
+const TIME = /^([1-9]\d{0,5})([mhd])$/;
+const SECONDS_PER = { m: 60, h: 3600, d: 86_400 };
+const MAX_LEAD_SECONDS = 366 * 86_400;
+const MAX_LEAD_TIMES = 10;
+
+/** Seconds of a time such as `7d`, `12h` or `30m`; undefined where it is none. */
+export function parseLeadTime(text: string): number | undefined {
+  const [, count = "", unit] = TIME.exec(text) ?? [];
+  // The expression lets no other letter through.
+  return unit === undefined ? undefined : Number(count) * SECONDS_PER[unit as keyof typeof SECONDS_PER];
+}
+
+export const leadTimes: Rule<readonly string[]> = (values) => {
+  const wrong = values.find((value) => (parseLeadTime(value) ?? MAX_LEAD_SECONDS + 1) > MAX_LEAD_SECONDS);
+  if (wrong !== undefined) return `must hold times such as 7d, 12h or 30m, up to 366d, and ${quote(wrong)} is none`;
+  return values.length > MAX_LEAD_TIMES ? `must hold at most ${MAX_LEAD_TIMES} times, not ${values.length}` : undefined;
+};
+
+/** The value is in no refusal: a URL may be a secret by itself. */
+export const webhookUrlOrEmpty: Rule<string> = (value) => {
+  if (value === "") return undefined;
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) return "must be an http or https URL";
+  if (url.username !== "" || url.password !== "") return "must have no user name or password in it";
+  return url.hash === "" ? undefined : "must have no fragment";
+};

@@ -28,6 +28,9 @@ export type AccessKeyConditionsOptions = {
   readonly users: ControlledResource;
 };
 
+/** How keys that trust rules issue end for good. */
+const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdrawn"]);
+
 /** What nobody tells of, such as the end of a life, is seen by then. */
 const INTERVAL_MS = 15_000;
 
@@ -38,6 +41,8 @@ export function createAccessKeyConditions(options: AccessKeyConditionsOptions): 
   /** Undefined where the status says so already, or where it is not known yet. */
   const newsOf = (record: AccessKeyRecord): { readonly refusal: KeyRefusal | undefined } | undefined => {
     const refusal = keys.stateOf(record);
+    // It is deleted in a moment.
+    if (record.grant !== undefined && SHORT.has(refusal?.reason ?? "")) return undefined;
     if (refusal?.reason === "Unknown" || (refusal?.reason ?? READY) === record.readyReason) return undefined;
     return { refusal };
   };

@@ -61,6 +61,23 @@ describe("createAccessKeyReaper", () => {
     expect(server.events.at(-1)).toMatchObject({ reason: "Expired", involvedObject: { name: "short" } });
   });
 
+  it("keeps what is over for as long as it is told to, refused all the while", async () => {
+    const { body } = await post("ownedaccesskeys", "short", { user: "jane", ttl: 60 });
+    const reaper = start(createAccessKeyReaper({ ...dependencies(), keepExpiredSeconds: 600 }));
+    const pass = async (milliseconds: number): Promise<void> => {
+      server.time.advance(milliseconds);
+      await reaper.idle();
+    };
+    await pass(60_000);
+    await pass(590_000);
+    expect(await names()).toEqual(["short"]);
+    await expect(server.login(body.spec.key)).rejects.toMatchObject({ code: 401 });
+    await pass(10_000);
+    await pass(15_000);
+    expect(await names()).toEqual([]);
+    expect(server.events.at(-1)).toMatchObject({ reason: "Expired", involvedObject: { name: "short" } });
+  });
+
   it("leaves a key that lives by its use the time until a use elsewhere is written", async () => {
     await post("ownedaccesskeys", "used", { user: "jane", ttl: 60, ttlAfterLastActivity: true });
     server.time.advance(100_000);

@@ -28,6 +28,7 @@ export const createAccessKeyReaper = (options: AccessKeyReaperOptions): Controll
     begin: keys.whenRead(),
     items: () => keys.all(),
     isOver: (record) => {
+      if (record.grant !== undefined) return isOverForGood(record, keys);
       const graceMs = Math.max(keepMs, record.countsFromActivity ? ACTIVITY_GRACE_MS : 0);
       if (keys.hasEnded(record, graceMs)) return true;
       const revokedAt = revocationOf(record, keys);
@@ -41,6 +42,15 @@ export const createAccessKeyReaper = (options: AccessKeyReaperOptions): Controll
     nameOf: ({ name }) => name,
   });
 };
+
+/**
+ * Of keys that trust rules issue there may be a thousand a minute, and nobody looks for one that is over: what it was is in the audit
+ * log. A key that is locked with its user, or disabled, may be good again.
+ */
+const isOverForGood = (record: AccessKeyRecord, keys: LiveAccessKeyIndex): boolean =>
+  keys.hasEnded(record) || OVER.has(keys.stateOf(record)?.reason ?? "");
+
+const OVER: ReadonlySet<string> = new Set(["TrustWithdrawn", "Revoked"]);
 
 /** When the key was revoked for good, in milliseconds since the epoch: one that it goes back to was compromised. */
 function revocationOf(record: AccessKeyRecord, keys: LiveAccessKeyIndex): number | undefined {

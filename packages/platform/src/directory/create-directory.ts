@@ -124,6 +124,7 @@ function readUser(object: CachedObject): DirectoryUser | undefined {
     displayName: textOf(spec["displayName"]),
     username: textOf(spec["username"]) || name,
     email: textOf(spec["email"]),
+    isBot: spec["kind"] === "Bot",
     locked: spec["disabled"] === true,
   };
 }

@@ -10,6 +10,8 @@ export type DirectoryUser = {
   readonly displayName: string;
   readonly username: string;
   readonly email: string;
+  /** spec.kind is Bot: a program, which does not sign in. */
+  readonly isBot: boolean;
   /** A locked user's keys are refused until it is unlocked. */
   readonly locked: boolean;
 };

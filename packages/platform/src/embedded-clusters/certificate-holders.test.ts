@@ -83,7 +83,7 @@ describe("security book 13: the certificate of somebody who is no longer let in"
       signal,
     );
     const certificate = new X509Certificate(certificatePem);
-    const presented = { ...createTestContext({ url: "/api" }).request, peerCertificate: () => certificate };
+    const presented = createTestContext({ url: "/api" }).request.with({ peerCertificate: () => certificate });
 
     const authentication = await backend.authenticateCertificate(presented);
     expect(authentication?.user.name).toBe(CN);

@@ -52,7 +52,7 @@ describe("certificate signing requests", () => {
     expect(certificate.ca).toBe(false);
     expect(Math.abs(Date.parse(certificate.validTo) - Date.now() - 3_600_000)).toBeLessThan(15_000);
     const { request } = createTestContext({ url: "/api" });
-    const presented = { ...request, peerCertificate: () => certificate };
+    const presented = request.with({ peerCertificate: () => certificate });
     const authentication = await host.backend("one").authenticateCertificate(presented);
     expect(authentication?.user).toEqual({ name: "dev", groups: ["devs"] });
     expect(authentication?.credential?.id).toMatch(/^certificate:[0-9a-f]{64}$/);
@@ -136,7 +136,7 @@ describe("certificate signing requests", () => {
       random,
     });
     const { request } = createTestContext({ url: "/api" });
-    const presented = { ...request, peerCertificate: () => new X509Certificate(pem) };
+    const presented = request.with({ peerCertificate: () => new X509Certificate(pem) });
     expect(await host.backend("one").authenticateCertificate(presented)).toBeUndefined();
   });
 });

@@ -27,7 +27,7 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { afterResponse } from "@postern/apiserver/chain/after-response";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
-import { withImpersonation } from "@postern/apiserver/chain/with-impersonation";
+import { impersonation } from "@postern/apiserver/chain/with-impersonation";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import { pingCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
@@ -36,7 +36,6 @@ import { silentLogger } from "@postern/apiserver/logging/logger";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import {
   createStandardSurface,
@@ -144,7 +143,11 @@ export async function startEmbeddedCluster(
   }
 
   /** Whoever comes in from the platform has been told there whom to act as; what is asked by credentials of the cluster's own is asked here. */
-  const serve = withImpersonation((context) => decideAndRoute(context, surface), surface);
+  const serve = async (context: RequestContext): Promise<ApiResponse> => {
+    const found = await impersonation(context, surface.authorizer);
+    if (found === undefined) return await decideAndRoute(context, surface);
+    return "status" in found ? found : await decideAndRoute(context.with(found), surface);
+  };
 
   return {
     authority,
@@ -158,13 +161,7 @@ export async function startEmbeddedCluster(
     resource,
     async handle(outer, user) {
       if (stop.signal.aborted) throw serviceUnavailableError("the virtual cluster has been stopped");
-      const { request } = outer;
-      const context: RequestContext = {
-        ...outer,
-        user,
-        info: resolveRequestInfo(request.method, request.path, request.query),
-        signal: AbortSignal.any([outer.signal, stop.signal]),
-      };
+      const context = outer.with({ user, signal: () => AbortSignal.any([outer.signal, stop.signal]) });
       return await usage.during(() => serve(context));
     },
     idleFor: () => usage.idleFor(),

@@ -3,7 +3,6 @@
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { updateControlled } from "@postern/apiserver/controllers/controlled-objects";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import { isWithin } from "../virtual-clusters/kubernetes-backend/namespaced-target.ts";
 import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
@@ -24,8 +23,7 @@ export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string
     bindRoles: backend.bindRoles,
 
     async proxy(context, user) {
-      const { method, path, query } = context.request;
-      if (!isWithin(resolveRequestInfo(method, path, query), method, namespace)) {
+      if (!isWithin(context.info, context.request.method, namespace)) {
         throw forbiddenPathError(`this space reaches namespace ${JSON.stringify(namespace)} alone`);
       }
       return await backend.proxy(context, user);

@@ -12,14 +12,18 @@ import type { EmbeddedCluster } from "./embedded-cluster.ts";
 /** The private key is nowhere but in the result. Whoever hands the certificate out writes it down first: until then it opens nothing. */
 export function issueClientCertificate(
   { authority }: Pick<EmbeddedCluster, "authority">,
-  { commonName, organizations, expirationSeconds }: ClientCertificateRequest,
+  { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,
   runtime: Pick<Runtime, "clock" | "random">,
 ): IssuedClientCertificate {
   // As the signer refuses it in a request of anybody's.
   if (organizations.includes(GROUP_MASTERS)) {
     throw internalError("the virtual cluster has not signed the certificate", new Error(`asked for ${GROUP_MASTERS}`));
   }
-  const { privateKeyPem, publicKeyInfo } = makeKeyPair();
+  // Of a client's own request the public key counts alone: what it calls itself is replaced by what the platform knows.
+  const { privateKeyPem, publicKeyInfo } =
+    request === undefined
+      ? makeKeyPair()
+      : { privateKeyPem: undefined, publicKeyInfo: request.publicKey.export({ type: "spki", format: "der" }) };
   const { pem, serialNumber, notAfter } = signSubject(
     { commonName, organizations, publicKeyInfo, expirationSeconds },
     authority,

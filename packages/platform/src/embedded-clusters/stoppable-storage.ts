@@ -15,6 +15,7 @@ export function stoppableStorage(storage: Storage, stopped: AbortSignal): Storag
     delete: (...call) => write(() => storage.delete(...call)),
     watch: (...call) => storage.watch(...call),
     currentRevision: () => storage.currentRevision(),
+    knownRevision: () => storage.knownRevision?.(),
     compact: (...call) => storage.compact(...call),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

@@ -135,6 +135,10 @@ class SealedStorage implements Storage {
     };
   }
 
+  knownRevision(): Revision | undefined {
+    return this.#storage.knownRevision?.();
+  }
+
   currentRevision(): Promise<Revision> {
     return this.#storage.currentRevision();
   }

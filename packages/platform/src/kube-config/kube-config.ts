@@ -3,9 +3,11 @@
 
 import { writeYamlScalar } from "./yaml-scalar.ts";
 
+/** A client that keeps its private key puts it beside the certificate itself. Without any, the client brings a credential of its own. */
 export type KubeConfigCredential =
   | { readonly token: string }
-  | { readonly clientCertificatePem: string; readonly clientKeyPem: string };
+  | { readonly clientCertificatePem: string; readonly clientKeyPem: string | undefined }
+  | undefined;
 
 export type KubeConfigParts = {
   /** Base URL of the API, as `normalizeServer` gives it. */
@@ -42,8 +44,7 @@ export function buildKubeConfig(parts: KubeConfigParts): string {
     "preferences: {}",
     "users:",
     `- name: ${name}`,
-    "  user:",
-    ...credentialLines(parts.credential),
+    ...userLines(parts.credential),
     "",
   ].join("\n");
 }
@@ -55,12 +56,12 @@ function trustLines({ insecureSkipTlsVerify = false, certificateAuthorityPem }: 
   return [`    certificate-authority-data: ${toBase64(certificateAuthorityPem)}`];
 }
 
-function credentialLines(credential: KubeConfigCredential): readonly string[] {
-  if ("token" in credential) return [`    token: ${writeYamlScalar(credential.token)}`];
-  return [
-    `    client-certificate-data: ${toBase64(credential.clientCertificatePem)}`,
-    `    client-key-data: ${toBase64(credential.clientKeyPem)}`,
-  ];
+function userLines(credential: KubeConfigCredential): readonly string[] {
+  if (credential === undefined) return ["  user: {}"];
+  if ("token" in credential) return ["  user:", `    token: ${writeYamlScalar(credential.token)}`];
+  const { clientCertificatePem, clientKeyPem } = credential;
+  const lines = ["  user:", `    client-certificate-data: ${toBase64(clientCertificatePem)}`];
+  return clientKeyPem === undefined ? lines : [...lines, `    client-key-data: ${toBase64(clientKeyPem)}`];
 }
 
 const toBase64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");

@@ -38,6 +38,8 @@ const SIGNATURE_ALGORITHMS: { readonly [oid: string]: { readonly digest: string 
 };
 
 export type CertificateRequest = {
+  /** As it was sent: signers of other clusters read it themselves. */
+  readonly pem: string;
   /** The one thing a signer takes over from a request. */
   readonly publicKey: KeyObject;
   /** What the sender calls itself: to compare with what it may be called, never to sign unread. */
@@ -60,7 +62,7 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
   const der = decodePem("CERTIFICATE REQUEST", pem);
   if (der === undefined) throw new CertificateRequestError("PEM block type must be CERTIFICATE REQUEST");
   try {
-    return readRequest(der);
+    return { pem, ...readRequest(der) };
   } catch (error) {
     if (error instanceof DerError) {
       throw new CertificateRequestError(`the certificate request is malformed: ${error.message}`, { cause: error });
@@ -69,7 +71,7 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
   }
 }
 
-function readRequest(der: Uint8Array): CertificateRequest {
+function readRequest(der: Uint8Array): Omit<CertificateRequest, "pem"> {
   const [info, algorithm, signature, ...rest] = readDerElements(expectTag(readWholeDerElement(der), DER.sequence));
   if (info === undefined || algorithm === undefined || signature?.tag !== BIT_STRING || rest.length > 0) {
     throw new DerError("it is not a request");

@@ -3,7 +3,6 @@
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { isLongRunning } from "@postern/apiserver/request/long-running";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeOptions } from "./forward-upgrade.ts";
@@ -30,9 +29,8 @@ export function createReverseProxy(connections: UpstreamConnections, options: Re
     ...options,
   };
   return {
-    async proxy({ request, signal, audit }, user) {
-      const { method, path, query } = request;
-      const info = resolveRequestInfo(method, path, query);
+    async proxy({ request, info, signal, audit }, user) {
+      const { path, query } = request;
       const forwarded: ForwardedRequest = {
         request,
         path: forwardedPath(path, query),

@@ -2,6 +2,7 @@
 
 import type { Socket } from "node:net";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
 import { AddressRefusedError, type ResolveHost } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
@@ -36,6 +37,8 @@ export type UpstreamOptions = {
   readonly limits?: Partial<UpstreamLimits>;
   /** Absent: the operating system's. */
   readonly resolve?: ResolveHost;
+  /** Absent: nobody collects traces. */
+  readonly tracing?: Tracing | undefined;
 };
 
 export type UpstreamConnections = Disposable & {
@@ -53,7 +56,7 @@ export type UpstreamConnections = Disposable & {
 
 /** Throws TypeError for a base URL that is none, and what OpenSSL says about certificates and keys that do not fit together. */
 export function createUpstreamConnections(target: ProxyTarget, options: UpstreamOptions): UpstreamConnections {
-  const { scheduler, addresses, resolve } = options;
+  const { scheduler, addresses, resolve, tracing } = options;
   const limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
   const dialer = createUpstreamDialer(target, { addresses, resolve, idleTimeoutMs: limits.idleTimeoutMs });
   const upgraded = new Set<Socket>();
@@ -89,24 +92,45 @@ export function createUpstreamConnections(target: ProxyTarget, options: Upstream
     }
   }
 
+  async function send(request: UpstreamRequest): Promise<UpstreamAnswer> {
+    const mayRepeat = request.writeBody === undefined && ["GET", "HEAD"].includes(request.method);
+    for (;;) {
+      try {
+        return await sendOnce(request);
+      } catch (error) {
+        if (error instanceof AddressRefusedError) throw upstreamError(error, false);
+        if (!(error instanceof FailedRequestError)) throw error;
+        // Each attempt uses one stale connection up, so that this ends.
+        if (!(mayRepeat && error.stale)) throw upstreamError(error.cause, error.sent && !mayRepeat);
+      }
+    }
+  }
+
+  const { hostname, port } = new URL(target.server);
+  /** The span ends with the head of the response. Of the path nothing is told that the span of the request does not have. */
+  const sendTraced = (spans: Tracing, request: UpstreamRequest): Promise<UpstreamAnswer> => {
+    const attributes = {
+      "http.request.method": request.method,
+      "server.address": hostname,
+      ...(port === "" ? {} : { "server.port": Number(port) }),
+    };
+    return inSpan(spans, { name: request.method, kind: "client", attributes }, async (span) => {
+      // Those of the caller belong to another span.
+      const { traceparent: _, tracestate: __, ...headers } = request.headers;
+      const answer = await send({ ...request, headers: { ...headers, ...spans.headers() } });
+      const { statusCode = 0 } = answer.response;
+      span.set({ "http.response.status_code": statusCode });
+      if (statusCode >= 400) span.fail(String(statusCode));
+      return answer;
+    });
+  };
+
   return {
     target,
     get active() {
       return slots.active;
     },
-    async send(request) {
-      const mayRepeat = request.writeBody === undefined && ["GET", "HEAD"].includes(request.method);
-      for (;;) {
-        try {
-          return await sendOnce(request);
-        } catch (error) {
-          if (error instanceof AddressRefusedError) throw upstreamError(error, false);
-          if (!(error instanceof FailedRequestError)) throw error;
-          // Each attempt uses one stale connection up, so that this ends.
-          if (!(mayRepeat && error.stale)) throw upstreamError(error.cause, error.sent && !mayRepeat);
-        }
-      }
-    },
+    send: (request) => (tracing?.isActive() === true ? sendTraced(tracing, request) : send(request)),
     retire() {
       retired = true;
       for (const end of [...lasting]) end(new Error("the cluster is reached in another way now"));

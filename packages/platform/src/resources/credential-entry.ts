@@ -29,7 +29,7 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
   const record = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode();
   const creationTimestamp = record?.metadata.creationTimestamp ?? undefined;
   const status = record?.["status"];
-  const lastActivity = isJsonObject(status) ? status["lastActivity"] : undefined;
+  const { lastActivity, issuedBy } = isJsonObject(status) ? status : {};
   return {
     id: key.id,
     kind: "AccessKey",
@@ -41,6 +41,7 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
     ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
     ...(key.expiresAt === undefined ? {} : { expirationTimestamp: formatTimestamp(key.expiresAt) }),
     ...(typeof lastActivity === "string" ? { lastActivity } : {}),
+    ...(issuedBy === undefined ? {} : { issuedBy }),
   };
 }
 

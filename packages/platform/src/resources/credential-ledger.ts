@@ -1,6 +1,7 @@
 // The fields of a list of credentials, and of the request to revoke some of them.
 
 import { s } from "@postern/apimachinery/schema/builder";
+import { issuedByField } from "./issued-by.ts";
 
 const credential = s.object({
   id: s.string().describe("The public handle of an access key, or serial:<serial> of a certificate."),
@@ -14,6 +15,7 @@ const credential = s.object({
   creationTimestamp: s.timestamp().describe("When it was made."),
   expirationTimestamp: s.timestamp().describe("When it ends by itself. Absent: never."),
   lastActivity: s.timestamp().describe("When an access key was last used."),
+  issuedBy: issuedByField,
 });
 
 export const credentialLedgerFields = s

@@ -4,7 +4,7 @@ import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { customResourceDefinitions } from "@postern/apiserver/builtin/apiextensions/custom-resource-definitions";
 import { selfSubjectReviews } from "@postern/apiserver/builtin/authentication/self-subject-reviews";
-import { tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
+import { type TokenReviewOptions, tokenReviews } from "@postern/apiserver/builtin/authentication/token-reviews";
 import { localSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/local-subject-access-reviews";
 import { selfSubjectAccessReviews } from "@postern/apiserver/builtin/authorization/self-subject-access-reviews";
 import { selfSubjectRulesReviews } from "@postern/apiserver/builtin/authorization/self-subject-rules-reviews";
@@ -24,6 +24,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { ComparisonLimits } from "../access-keys/comparison-limits.ts";
 import type { AccessKeyAuthenticator } from "../authentication/access-key-authenticator.ts";
 import type { FilteredResource } from "../authorization/filtered-resources.ts";
 import { createMembershipCheck } from "../authorization/membership-check.ts";
@@ -35,6 +36,7 @@ import type { ControlPlaneKeys } from "../virtual-clusters/control-plane-keys.ts
 import type { MintAccessKey } from "../virtual-clusters/mint-access-key.ts";
 import type { PlatformEndpoint } from "../virtual-clusters/platform-endpoint.ts";
 import { accessKeys } from "./access-keys/index.ts";
+import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";
 import { credentialsOfInstance } from "./credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "./credentials-subresource.ts";
@@ -48,6 +50,8 @@ import { type SelvesDependencies, selves } from "./selves/index.ts";
 import { sharedSecrets } from "./shared-secrets/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { teams } from "./teams/index.ts";
+import { withTextLimits } from "./text-limits.ts";
+import { type TrustRulesDependencies, trustRules } from "./trust-rules/index.ts";
 import { users } from "./users/index.ts";
 import { type VirtualClusterInstancesDeps, virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
 
@@ -57,6 +61,8 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly rbac: RbacSource;
   readonly authenticator: AccessKeyAuthenticator;
   readonly secrets: AccessKeySecrets;
+  readonly valueClaims: OwnedAccessKeysDependencies["valueClaims"];
+  readonly comparisons: ComparisonLimits;
   readonly recordEvent: RecordKeyEvent;
   readonly secretResource: OwnedAccessKeysDependencies["secretResource"];
   readonly namespaceResource: OwnedAccessKeysDependencies["namespaceResource"];
@@ -76,6 +82,9 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly ownKeys: OwnedAccessKeysDependencies["ownKeys"];
   readonly sealedRecords: OwnedAccessKeysDependencies["sealedRecords"];
   readonly keyQuota: OwnedAccessKeysDependencies["keyQuota"];
+  readonly grants: OwnedAccessKeysDependencies["grants"];
+  readonly trustRules: TrustRulesDependencies["trustRules"];
+  readonly judge: TrustRulesDependencies["judge"];
   readonly createNamespace: ProjectsDeps["createNamespace"];
   readonly decisions: OwnedAccessKeysDependencies["decisions"];
   /** Whether a cluster may be told whose a token is. */
@@ -88,12 +97,14 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
   const { authorizer, authenticator, ruleResolver, rbac, onlyVisible, controlPlaneKeys, configuration, acceptsReview } =
     deps;
   const { identityOf } = authenticator;
+  const limited: TokenReviewOptions["limited"] = (asker, token, question) =>
+    deps.comparisons.ask(asker, token, question, (answer) => answer !== undefined);
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbac });
   const checkMembership = createMembershipCheck({ names: deps.names, escalation });
   const proxyFallback = configuration.kubeConfig.proxyFallback;
   const credentials = credentialsSubresource((context) => credentialsOfInstance(context, deps), deps);
   // biome-ignore format: a table
-  return [
+  const definitions = [
     ownedAccessKeys({ ...deps, identityOf }),
     users({ ...deps, onlyVisible: onlyVisible("users") }),
     teams({ ...deps, onlyVisible: onlyVisible("teams") }),
@@ -106,6 +117,8 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     accessKeys(deps),
     projectSecrets(deps),
     sharedSecrets(deps),
+    clusterTrustRules({ ...deps, checkMembership }),
+    trustRules({ ...deps, checkMembership }),
 
     namespaces,
     secrets,
@@ -119,11 +132,14 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     clusterRoleBindings(escalation),
     customResourceDefinitions,
 
-    tokenReviews({ tokens: authenticator, audiences: [], accepts: acceptsReview }),
+    tokenReviews({ tokens: authenticator, audiences: [], accepts: acceptsReview, limited }),
     selfSubjectReviews,
     subjectAccessReviews({ authorizer }),
     localSubjectAccessReviews({ authorizer }),
     selfSubjectAccessReviews({ authorizer }),
     selfSubjectRulesReviews({ ruleResolver }),
   ];
+  // What upstream has no limit for has none here.
+  const ours = [deps.names.managementGroup, deps.names.storageGroup];
+  return definitions.map((definition) => (ours.includes(definition.group) ? withTextLimits(definition) : definition));
 }

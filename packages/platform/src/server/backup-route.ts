@@ -5,7 +5,6 @@ import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/me
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Handler } from "@postern/apiserver/chain/handler";
 import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
-import type { LongRunningCheck } from "@postern/apiserver/request/long-running";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
@@ -29,9 +28,6 @@ export type BackupRouteOptions = {
   /** The server's key for backups. */
   readonly serverKey: Uint8Array;
 };
-
-/** It lasts as long as the client reads, and ends with the credential. */
-export const isLongRunningBackup: LongRunningCheck = (_, info) => info.path === BACKUP_PATH;
 
 /** The same handler, and the backup beside what it answers. */
 export function withBackup(next: NonResourceHandler, options: BackupRouteOptions): NonResourceHandler {

@@ -15,7 +15,6 @@ import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/cert
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { parseBody } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 
@@ -44,8 +43,7 @@ export async function boundRemoteRequest(
   context: RequestContext,
   key: Pick<AccessKeyState, "expiresAt"> | undefined,
 ): Promise<RequestContext> {
-  const { request } = context;
-  const info = resolveRequestInfo(request.method, request.path, request.query);
+  const { request, info } = context;
   if (context.outerAuthorizer === undefined || !info.isResourceRequest || !WRITES.has(info.verb)) return context;
   const { apiGroup, resource, subresource } = info;
   if (apiGroup === RBAC_GROUP && GRANTS.has(resource)) {
@@ -56,7 +54,7 @@ export async function boundRemoteRequest(
     if (key?.expiresAt === undefined && (await opensAll(context))) return context;
     const { body, passedOn } = await readBody(request);
     if (makesToken(body)) throw refusal(info, (await opensAll(context)) ? TOKEN_WITHOUT_END : PART_OF_THE_CLUSTER);
-    return { ...context, request: passedOn(undefined) };
+    return context.with({ request: passedOn(undefined) });
   }
   const isToken = apiGroup === "" && resource === "serviceaccounts" && subresource === "token";
   const isCertificate = apiGroup === CERTIFICATES_GROUP && resource === "certificatesigningrequests";
@@ -67,7 +65,7 @@ export async function boundRemoteRequest(
   const { body, passedOn } = await readBody(request);
   if (!isJsonObject(body)) throw badRequestError("the body must be an object");
   const usual = isToken ? DEFAULT_TOKEN_SECONDS : Infinity;
-  return { ...context, request: passedOn(endingWithin(body, remaining, usual)) };
+  return context.with({ request: passedOn(endingWithin(body, remaining, usual)) });
 }
 
 async function opensAll({ outerAuthorizer, user, credential }: RequestContext): Promise<boolean> {
@@ -111,11 +109,10 @@ async function readBody(request: ApiRequest): Promise<ReadBody> {
     passedOn(body) {
       const content = body === undefined ? bytes : Buffer.from(JSON.stringify(body));
       const { "transfer-encoding": _, ...headers } = request.headers;
-      return {
-        ...request,
+      return request.with({
         headers: { ...headers, "content-length": String(content.byteLength) },
         bodyStream: () => Readable.from([content], { objectMode: false }),
-      };
+      });
     },
   };
 }

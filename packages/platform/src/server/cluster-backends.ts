@@ -5,6 +5,7 @@ import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-met
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Configuration } from "../config/configuration.ts";
 import { describeCertificate } from "../credentials/describe-certificate.ts";
 import { issuedToMaker } from "../credentials/issued-to-maker.ts";
@@ -49,6 +50,8 @@ export type ClusterBackendsOptions = {
   readonly mint: KeyMint;
   readonly secret: ReachClustersOptions["secret"];
   readonly queueMetrics: WorkQueueMetrics;
+  /** Absent: nobody collects traces. */
+  readonly tracing?: Tracing | undefined;
   readonly onError: (error: unknown, subject: string) => void;
 };
 
@@ -74,7 +77,7 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
         issuedTo: lineage === undefined ? undefined : issuedToMaker(decodeLineage(lineage), core),
       }),
   });
-  const reached = reachClusters({ configuration, names, runtime, lookup, secret });
+  const reached = reachClusters({ configuration, names, runtime, lookup, secret, tracing: options.tracing });
   const embedded: EmbeddedBackendOptions = {
     clusters: embeddedClusters,
     names,

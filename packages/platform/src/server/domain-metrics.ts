@@ -5,6 +5,8 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { ManifestState } from "../bootstrap/apply-manifests.ts";
+import type { NoticeMetrics } from "../notices/key-notices.ts";
 import type { KeyEventReason } from "../resources/owned-access-keys/key-events.ts";
 import { type Census, EXPIRY_WINDOWS } from "./key-census.ts";
 
@@ -17,6 +19,9 @@ export type DomainMetrics = {
   leakReported(): void;
   keyEvent(reason: KeyEventReason): void;
   retiredValueUsed(): void;
+  /** A manifest of --bootstrap-dir was applied, with this outcome. */
+  manifestApplied(state: ManifestState): void;
+  readonly notices: NoticeMetrics;
   /** Notes when each record was written. */
   followAudit(sink: AuditSink): AuditSink;
   /** Where scrapes get the numbers of keys and certificates. */
@@ -62,6 +67,23 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
   const retired = total(
     "postern_retired_access_key_uses_total",
     "Requests with values that rotations of access keys had replaced",
+  );
+
+  const manifests = new Gauge({
+    name: "postern_bootstrap_manifests",
+    help: "Manifests of --bootstrap-dir, by what the start of this server found; drifted: others have changed fields of the object",
+    labelNames: ["state"],
+    registers,
+  });
+  const notices = counter(
+    "postern_access_key_notices_total",
+    "Notices that access keys expire soon, by the time before it",
+    "lead_time",
+  );
+  const deliveries = counter(
+    "postern_notice_webhook_deliveries_total",
+    "Requests to the webhook of notices by result: delivered, failed and to be tried again, or abandoned since the access key ended",
+    "result",
   );
 
   let newestRecord = clock.elapsed();
@@ -117,6 +139,8 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
       if (reason === "Compromised") rotations("compromised");
     },
     retiredValueUsed: () => retired.inc(),
+    manifestApplied: (state) => manifests.inc({ state }),
+    notices: { noticed: notices, delivery: deliveries },
     followAudit: (sink) => ({
       [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
       write(event) {

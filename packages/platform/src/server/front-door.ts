@@ -1,9 +1,14 @@
-// Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, or to the
-// reports of leaked keys.
+// Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, to the reports
+// of leaked keys, or to the exchange of tokens. And what it asks for there: nothing behind this reads its path again.
 
+import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
+import { type Asked, readAsked } from "@postern/apiserver/request/asked";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import { readProxied } from "../authorization/proxied-call.ts";
 import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
+import { BACKUP_PATH } from "./backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */
 export const MANAGEMENT_BASE = "/kubernetes/management";
@@ -11,22 +16,36 @@ export const MANAGEMENT_BASE = "/kubernetes/management";
 /** Where anybody reports keys that they found. */
 export const LEAKS_PATH = "/leaks";
 
+/** Where tokens of others are exchanged for access keys. */
+export const TOKEN_EXCHANGE_PATH = "/oauth/token";
+
 const OWN_CLUSTER_BASE = `/kubernetes/cluster/${EMBEDDED_CLUSTER}`;
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
 
-export function createFrontDoor(handlers: {
-  readonly management: ApiHandler;
-  readonly proxy: ApiHandler;
-  readonly leaks: ApiHandler;
+export function createFrontDoor(surfaces: {
+  readonly management: HandlerChain;
+  readonly proxy: HandlerChain;
+  readonly leaks: HandlerChain;
+  readonly exchange: HandlerChain;
 }): ApiHandler {
-  return async (request) => {
+  const { proxy, leaks, exchange } = surfaces;
+  const management = (request: ApiRequest) => surfaces.management(request, askedOfManagement(request));
+  return (request) => {
     const { path } = request;
-    if (path === LEAKS_PATH) return await handlers.leaks(request);
-    if (!path.startsWith("/kubernetes")) return await handlers.management(request);
+    if (path === LEAKS_PATH) return leaks(request);
+    if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
+    if (!path.startsWith("/kubernetes")) return management(request);
     // The cluster that is this server itself: its API is the management API.
     const own = mountRequest(request, OWN_CLUSTER_BASE);
-    if (own !== undefined) return await handlers.management(own);
-    if (PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`))) return await handlers.proxy(request);
-    return await handlers.management(mountRequest(request, MANAGEMENT_BASE) ?? request);
+    if (own !== undefined) return management(own);
+    const isProxied = PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`));
+    if (isProxied) return proxy(request, readProxied(request));
+    return management(mountRequest(request, MANAGEMENT_BASE) ?? request);
   };
+}
+
+function askedOfManagement(request: ApiRequest): Asked {
+  const asked = readAsked(request);
+  // A backup lasts as long as the client reads, and ends with the credential.
+  return asked.info.path === BACKUP_PATH ? { ...asked, isLongRunning: true } : asked;
 }

@@ -14,6 +14,7 @@ import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { ComparisonLimits } from "../access-keys/comparison-limits.ts";
 import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { withLeak } from "../access-keys/rotation/with-leak.ts";
 import type { Configuration } from "../config/configuration.ts";
@@ -43,6 +44,7 @@ export type LeakReportOptions = {
   readonly keys: Pick<AccessKeyIndex, "find">;
   readonly sealedRecords: SealedRecordWriter;
   readonly secrets: Pick<AccessKeySecrets, "format">;
+  readonly comparisons: ComparisonLimits;
   readonly policy: Configuration["accessKeys"]["leaked"];
   /** The installed `ownedaccesskeys`. */
   readonly accessKeys: () => InstalledResource;
@@ -76,8 +78,20 @@ export const leakReportLimits = (clock: Clock): RateLimits => ({
 
 /** The body is any text with keys in it. The checksum in a key tells it from noise before anything is looked up. */
 export function createLeakReports(options: LeakReportOptions): Handler {
-  const { names, keys, secrets, policy, accessKeys, recordEvent, onReport, runtime, onError, signal, sealedRecords } =
-    options;
+  const {
+    names,
+    keys,
+    secrets,
+    comparisons,
+    policy,
+    accessKeys,
+    recordEvent,
+    onReport,
+    runtime,
+    onError,
+    signal,
+    sealedRecords,
+  } = options;
 
   /** `key` is as it was found by the value that was reported: what is done concerns that value. */
   async function deal(key: AccessKeyState): Promise<void> {
@@ -97,11 +111,14 @@ export function createLeakReports(options: LeakReportOptions): Handler {
     await disableKey(key, accessKeys(), { clock: runtime.clock, signal }, why);
   }
 
-  return async ({ request }) => {
+  return async (context) => {
+    const { request } = context;
     if (request.method !== "POST") throw methodNotAllowedError();
     const text = Buffer.from(await request.body(MAX_BODY_BYTES)).toString("utf8");
     onReport();
-    const found = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS).flatMap((value) => keys.find(value) ?? []);
+    const reported = [...new Set(secrets.format.all(text))].slice(0, MAX_KEYS);
+    if (reported.length > 0) comparisons.spend("reported", context, reported.length);
+    const found = reported.flatMap((value) => keys.find(value) ?? []);
     // After the answer, which is so no later for a key that there is.
     runtime.scheduler.schedule(0, () => {
       for (const key of found) deal(key).catch((error: unknown) => onError(error, key.name));

@@ -6,7 +6,7 @@ import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 
-const LOCK_FILE = "server.lock";
+export const LOCK_FILE = "server.lock";
 
 /** The directory must be there. Throws ConfigurationError while another server has it. */
 export function lockDataDirectory({ dataDir }: Pick<Configuration, "dataDir">): Disposable {

@@ -5,8 +5,8 @@ import { createOwnerReferencesAdmission } from "@postern/apiserver/admission/own
 import type { Rights } from "@postern/apiserver/authorization/rights";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
-import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import { createEventRecorder, type EventRecorder } from "@postern/apiserver/controllers/event-recorder";
+import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
@@ -17,7 +17,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ApiSurface, createApiSurface } from "@postern/apiserver/server/api-surface";
 import { namespaceLookup, requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { filterByVisibility } from "../authorization/filter-by-visibility.ts";
 import { insideIdentity } from "../authorization/inside-groups.ts";
 import { createReviewGuard } from "../authorization/review-guard.ts";
@@ -50,8 +50,10 @@ export type ManagementSurfaceOptions = {
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
   readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeConfigIssued">;
-  readonly nonResource: (context: RequestContext) => Promise<ApiResponse> | undefined;
+  readonly nonResource: NonResourceHandler;
   readonly nonResourcePaths: readonly string[];
+  /** Absent: nobody collects traces. */
+  readonly tracing?: Tracing | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;
 };
@@ -62,6 +64,7 @@ export type ManagementSurface = ApiSurface &
     /** What proxied requests reach follows from it. */
     readonly destinations: Rights;
     readonly mint: KeyMint;
+    readonly recordEvent: EventRecorder;
     readonly recordKeyEvent: RecordKeyEvent;
     readonly wakeUp: WakeUp;
     /** Takes faults of work that no request waits for. */
@@ -97,7 +100,14 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     names,
     (signal) => cache.refresh(signal),
   );
-  const mint = createKeyMint({ names, keys, keyQuota: core.keyQuota, accessKeys, clock: runtime.clock });
+  const mint = createKeyMint({
+    names,
+    keys,
+    keyQuota: core.keyQuota,
+    grants: core.grants,
+    accessKeys,
+    clock: runtime.clock,
+  });
   const recordEvent = createEventRecorder({
     runtime,
     events: () => installed("", "Event"),
@@ -125,6 +135,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       return view.get(secretKeys.of(namespace, name))?.decode();
     },
     queueMetrics: metrics.workQueues,
+    tracing: options.tracing,
     onError,
   });
 
@@ -202,6 +213,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
     lookup,
     destinations,
     mint,
+    recordEvent,
     recordKeyEvent,
     wakeUp: createWakeUp({
       names,

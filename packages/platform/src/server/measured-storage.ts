@@ -44,6 +44,8 @@ export function measuredStorage({ storage, kind, clock, metrics }: MeasuredStora
     update: (key, value, expected) => updating(() => storage.update(key, value, expected)),
     delete: (key, expected) => deleting(() => storage.delete(key, expected)),
     currentRevision: () => asking(() => storage.currentRevision()),
+    // Nobody is asked.
+    knownRevision: () => storage.knownRevision?.(),
     compact: (revision) => compacting(() => storage.compact(revision)),
     watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
     get oldestRevision() {

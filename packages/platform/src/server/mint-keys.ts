@@ -10,6 +10,7 @@ import { createSystemContext } from "@postern/apiserver/server/system-context";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
+import type { IssuedGrant, IssuedGrants } from "../resources/owned-access-keys/issued-grants.ts";
 import type { KeyQuota } from "../resources/owned-access-keys/key-quota.ts";
 import type { OwnedAccessKey } from "../resources/owned-access-keys/owned-access-key.ts";
 import type {
@@ -32,18 +33,21 @@ export type KeyMint = {
   readonly revoke: RevokeAccessKey;
   /** Makes the key of any spec under a name of its own, or a generated one. */
   readonly mint: (object: KeyDraft, signal: AbortSignal) => Promise<string>;
+  /** Makes a key that a trust rule gives. */
+  readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
 };
 
 export type KeyMintOptions = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
   readonly keyQuota: Pick<KeyQuota, "during">;
+  readonly grants: Pick<IssuedGrants, "during">;
   /** The installed `ownedaccesskeys`, once it is there. */
   readonly accessKeys: () => InstalledResource;
   readonly clock: Clock;
 };
 
-export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyMintOptions): KeyMint {
+export function createKeyMint({ names, keys, keyQuota, grants, accessKeys, clock }: KeyMintOptions): KeyMint {
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
@@ -63,6 +67,11 @@ export function createKeyMint({ names, keys, keyQuota, accessKeys, clock }: KeyM
 
   return {
     mint,
+
+    async mintGranted(draft, issued, signal) {
+      const context = contextOf("create", "", signal);
+      return await grants.during(context, issued, () => create(draft, context));
+    },
 
     // In the requester's context: what holds for keys that it makes itself holds for this one.
     async mintAccessKey({ owner, groups, displayName, scope, ttl, parent }, context): Promise<MintedKey> {

@@ -5,10 +5,12 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { assertFilled } from "../backup/filling-mark.ts";
 import { isFirstStart } from "../bootstrap/first-start-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
+import { tracedStorage } from "../tracing/traced-storage.ts";
 import { measuredStorage } from "./measured-storage.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
 import { type OpenedStore, openStore } from "./open-store.ts";
@@ -39,17 +41,20 @@ export type ServerStoreOptions = {
   readonly metrics: ServerMetrics;
   /** Is given what must be closed. */
   readonly teardown: Teardown;
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Tracing | undefined;
 };
 
 /** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it. */
 export async function openServerStore(options: ServerStoreOptions): Promise<ServerStore> {
-  const { configuration, secrets, runtime, logger, metrics, teardown } = options;
+  const { configuration, secrets, runtime, logger, metrics, tracing, teardown } = options;
   const { scheduler, random } = runtime;
   const store = await openStore(configuration, { isServer: true, onChecked: reportStoreCheck(logger, metrics) });
   const { storage: opened, election, isShared, enter, reloadCredentials, checks } = store;
   teardown.use(opened);
   const { clock } = runtime;
-  const disk = measuredStorage({ storage: opened, kind: configuration.store.kind, clock, metrics });
+  const { kind } = configuration.store;
+  const disk = measuredStorage({ storage: tracedStorage(opened, kind, tracing), kind, clock, metrics });
   if (reloadCredentials !== undefined) {
     const onError = (error: unknown) => logger.error({ error, component: "etcd" }, "new credentials do not work");
     teardown.use(repeat({ scheduler, everyMs: RELOAD_MS, work: reloadCredentials, onError }));

@@ -67,7 +67,7 @@ const soleStore = (storage: Storage): OpenedStore => ({
   checks: [],
 });
 
-/** The driver is loaded where it is used: gRPC is large, and most servers do without. */
+/** The driver is loaded where it is used: most servers do without. */
 async function openEtcd(
   endpoints: readonly string[],
   { etcd }: Configuration,
@@ -152,7 +152,7 @@ const sameTls = (a: EtcdTls, b: EtcdTls): boolean =>
 
 const NO_BYTES = new Uint8Array();
 
-async function readTls({ caFile, certFile, keyFile }: Configuration["etcd"]): Promise<EtcdTls | undefined> {
+export async function readTls({ caFile, certFile, keyFile }: Configuration["etcd"]): Promise<EtcdTls | undefined> {
   if (caFile === "" && certFile === "" && keyFile === "") return undefined;
   if ((certFile === "") !== (keyFile === "")) {
     throw new ConfigurationError("--etcd-certfile and --etcd-keyfile belong together: give both, or neither");

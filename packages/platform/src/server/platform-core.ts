@@ -14,12 +14,15 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { restrictionNames } from "../access-keys/access-key-restrictions.ts";
 import { type AccessKeySecrets, createAccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { type ComparisonLimits, createComparisonLimits } from "../access-keys/comparison-limits.ts";
 import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { createDigestRenewal } from "../access-keys/digest-renewal.ts";
+import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
 import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
 import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
 import { createRotationMarks } from "../access-keys/rotation/rotation-marks.ts";
 import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
+import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
 import {
   type AccessKeyAuthenticator,
   createAccessKeyAuthenticator,
@@ -38,7 +41,14 @@ import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
+import { createIssuedGrants, type IssuedGrants } from "../resources/owned-access-keys/issued-grants.ts";
 import { createKeyQuota, type KeyQuota } from "../resources/owned-access-keys/key-quota.ts";
+import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
+import { createTokenJudge, type TokenJudge } from "../trust/judge-token.ts";
+import type { TokenIdRecords } from "../trust/token-ids.ts";
+import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
+import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
+import { fetchIssuerKeys } from "./fetch-issuer-keys.ts";
 
 /** The part of the store that holds the management API's objects. */
 export const MANAGEMENT = "management";
@@ -47,6 +57,15 @@ export const MANAGEMENT = "management";
 const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;
 /** Where it is kept what access keys were used for. */
 const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
+/** Where it is kept which tokens were taken, for rules that take each once. */
+const TAKEN_TOKENS = `/registry/${MANAGEMENT}/internal/taken-tokens/`;
+
+/** Where it is kept which notices access keys got. */
+const KEY_NOTICES = `/registry/${MANAGEMENT}/internal/key-notices/`;
+/** Where it is kept whose the values are that clients chose. */
+const KEY_VALUES = `/registry/${MANAGEMENT}/internal/key-values/`;
+
+export const DAY_MS = 86_400_000;
 
 export type PlatformCore = Disposable & {
   readonly names: PlatformNames;
@@ -68,9 +87,18 @@ export type PlatformCore = Disposable & {
   readonly certificates: CertificateLedger;
   readonly usage: KeyUsage;
   readonly usageRecords: ViewPrefix;
+  readonly noticeRecords: ViewPrefix;
   /** Writes what is kept hidden of access keys. */
   readonly sealedRecords: SealedRecordWriter;
   readonly keyQuota: KeyQuota;
+  readonly grants: IssuedGrants;
+  readonly trustRules: TrustRules;
+  readonly issuerKeys: IssuerKeys;
+  readonly judge: TokenJudge;
+  readonly takenTokens: TokenIdRecords;
+  readonly valueClaims: ValueClaims;
+  readonly valueRecords: ViewPrefix;
+  readonly comparisons: ComparisonLimits;
 };
 
 export type PlatformCoreOptions = {
@@ -108,6 +136,14 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
   const rotationMarks = createRotationMarks();
   const usageRecords = { view: cache.view(KEY_USAGE), prefix: KEY_USAGE };
   const usage = createKeyUsage({ names, keys: { byId: (id) => keys.byId(id) }, records: usageRecords }, clock.now());
+  const trustRules = createTrustRules({
+    names,
+    restrictionNames: restrictionNames(names.name),
+    clusterRules: view(CLUSTER_TRUST_RULES, false),
+    projectRules: view(TRUST_RULES, true),
+    scheduler,
+    onError,
+  });
   const keys: LiveAccessKeyIndex = createAccessKeyIndex({
     ...keyRecords,
     directory,
@@ -122,6 +158,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     },
     epochs,
     rotationMarks,
+    grants: trustRules,
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
     clock,
     scheduler,
@@ -155,6 +192,20 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     spaceinstances: view("spaceinstances", true),
   };
   const instances = createInstanceFacts(instanceViews, scheduler);
+  const issuerKeys = createIssuerKeys({
+    fetchKeySet: fetchIssuerKeys(configuration, names, scheduler),
+    clock,
+    scheduler,
+  });
+  const useIssuers = (): void => issuerKeys.use([...trustRules.all()].map(({ source }) => source));
+  useIssuers();
+  const issuersFollowed = trustRules.onChange(useIssuers);
+  const judge = createTokenJudge({
+    issuerKeys,
+    directory,
+    faultOfWriter: ({ origins, parents }) => faultOfWriter(origins, parents, keys),
+    clock,
+  });
   const sources: DecisionSources = { names, keys, rbac, projects, instances };
 
   return {
@@ -184,14 +235,58 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     certificates,
     usage,
     usageRecords,
+    noticeRecords: { view: cache.view(KEY_NOTICES), prefix: KEY_NOTICES },
     sealedRecords,
+    valueRecords: { view: cache.view(KEY_VALUES), prefix: KEY_VALUES },
+    valueClaims: createValueClaims({
+      prefix: KEY_VALUES,
+      keyPrefix: keyRecords.prefix,
+      storage,
+      secrets,
+      rememberMs: configuration.accessKeys.rememberValuesDays * DAY_MS,
+      clock,
+    }),
+    comparisons: createComparisonLimits(clock),
     keyQuota: createKeyQuota({
       keys,
       maxPerOwner: configuration.accessKeys.maxPerOwner,
       refresh: () => cache.refresh(),
     }),
+    grants: createIssuedGrants(),
+    trustRules,
+    issuerKeys,
+    judge,
+    takenTokens: { view: cache.view(TAKEN_TOKENS), prefix: TAKEN_TOKENS, storage },
     [Symbol.dispose]() {
-      for (const follower of [certificates, instances, projects, rbac, keys, directory]) follower[Symbol.dispose]();
+      for (const follower of [
+        issuersFollowed,
+        issuerKeys,
+        trustRules,
+        certificates,
+        instances,
+        projects,
+        rbac,
+        keys,
+        directory,
+      ])
+        follower[Symbol.dispose]();
     },
   };
+}
+
+/** A rule goes back to the keys that it was written with, as a key does. */
+function faultOfWriter(
+  origins: readonly KeyOrigin[],
+  parents: readonly string[],
+  keys: Pick<LiveAccessKeyIndex, "byName" | "byUid" | "refusalOf">,
+): string | undefined {
+  if (isVoid(origins, (name) => keys.byName(name)))
+    return "somebody else had the access key that the rule was written with";
+  for (const uid of parents) {
+    const key = keys.byUid(uid);
+    if (key === undefined) return "the access key that the rule was written with is gone";
+    const why = keys.refusalOf(key);
+    if (why !== undefined) return `the access key that the rule was written with is refused: ${why}`;
+  }
+  return undefined;
 }

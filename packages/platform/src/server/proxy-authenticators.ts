@@ -6,18 +6,20 @@ import {
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Behind } from "@postern/apiserver/request/asked";
 import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
-import { parseProxyPath } from "../authorization/proxy-target.ts";
+import { ProxiedCall } from "../authorization/proxied-call.ts";
+import type { ProxyPath } from "../authorization/proxy-target.ts";
 import { below, type DestinationSources, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 /** Accepts the certificates of the virtual cluster that the path names. */
 export function createProxyCertificateAuthenticator(...sources: DestinationSources): Authenticator {
   return {
-    async authenticate(request) {
+    authenticate(request, behind) {
       if (request.peerCertificate() === undefined) return undefined;
-      const path = parseProxyPath(request.path);
+      const path = pathOf(behind);
       if (path === undefined) return undefined;
-      return await findVirtualCluster(path, ...sources)
+      return findVirtualCluster(path, ...sources)
         ?.open()
         .authenticateCertificate(below(request, path));
     },
@@ -27,15 +29,22 @@ export function createProxyCertificateAuthenticator(...sources: DestinationSourc
 /** Accepts the tokens that the virtual cluster or space which the path names gave to its ServiceAccounts. */
 export function createProxyServiceAccountAuthenticator(...sources: DestinationSources): Authenticator {
   return {
-    async authenticate(request) {
+    authenticate(request, behind) {
       const bearer = bearerTokenOf(request);
       if (bearer.type !== "token" || !looksLikeServiceAccountToken(bearer.token)) return undefined;
-      const path = parseProxyPath(request.path);
+      const path = pathOf(behind);
       if (path === undefined) return undefined;
       const found = findVirtualCluster(path, ...sources) ?? findSpace(path, ...sources);
-      return await found?.open().authenticateServiceAccount?.(below(request, path));
+      return found?.open().authenticateServiceAccount?.(below(request, path));
     },
   };
+}
+
+/** Throws ApiError 400 for a path that can be read in more than one way. */
+function pathOf(behind: Behind | undefined): ProxyPath | undefined {
+  if (!(behind instanceof ProxiedCall)) return undefined;
+  if (behind.pathRefusal !== undefined) throw behind.pathRefusal;
+  return behind.path;
 }
 
 /** What the handles of identities begin with that a virtual cluster's own certificates and tokens prove. No access key's does. */

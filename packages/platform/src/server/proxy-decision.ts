@@ -1,6 +1,5 @@
 // What the decision point is asked about a request through the proxy, and the terms in which it is refused.
 
-import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type {
   AuthorizationAttributes,
   AuthorizationDecision,
@@ -10,7 +9,8 @@ import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
 import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { instanceAt } from "../authorization/inside-groups.ts";
-import { type ProxyPath, parseProxyPath, proxyRequest } from "../authorization/proxy-target.ts";
+import { proxiedCallOf } from "../authorization/proxied-call.ts";
+import type { ProxyPath } from "../authorization/proxy-target.ts";
 import type { ProxyRequest } from "../authorization/request-target.ts";
 import { makersBehind } from "./makers-behind.ts";
 import type { PlatformCore } from "./platform-core.ts";
@@ -24,11 +24,9 @@ import { isInsideIdentity } from "./proxy-authenticators.ts";
 export function createProxyQuestion(core: PlatformCore): QuestionOf {
   const { authorizer, names, usage } = core;
   return (context) => {
-    const { request, user, credential, audit } = context;
-    const path = parseProxyPath(request.path);
-    if (path === undefined) throw resourceNotFoundError();
+    const { user, credential, audit } = context;
+    const { path, request: proxied } = proxiedCallOf(context);
     const attributes = { ...useOf(path, names), user, credential };
-    const proxied = proxyRequest(path, request.method, request.query);
     if (isInsideIdentity(context)) return questionAboutMakers(context, proxied, attributes, core);
     let isFirst = true;
     const authorize = () => {

@@ -56,5 +56,5 @@ const found = <Backend>(
 export function below(request: ApiRequest, { base, encodedPath }: ProxyPath): ApiRequest {
   const mounted = mountRequest(request, base);
   if (mounted === undefined) throw resourceNotFoundError();
-  return { ...mounted, path: encodedPath };
+  return mounted.with({ path: encodedPath });
 }

@@ -1,20 +1,13 @@
 // Answers what is sent through the platform to a cluster, virtual cluster or space, once the chain has authorized it: finds the backend and
 // hands over.
 
-import {
-  badRequestError,
-  forbiddenPathError,
-  isApiError,
-  notFoundError,
-  resourceNotFoundError,
-} from "@postern/apimachinery/meta/api-error";
+import { badRequestError, forbiddenPathError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
-import { isLongRunning, type LongRunningCheck } from "@postern/apiserver/request/long-running";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
-import { type ProxyPath, parseProxyPath } from "../authorization/proxy-target.ts";
+import { proxiedCallOf } from "../authorization/proxied-call.ts";
+import type { ProxyPath } from "../authorization/proxy-target.ts";
 import { withKeyLineage } from "../credentials/key-lineage.ts";
 import { isLocalCluster } from "../resources/clusters/cluster.ts";
 import { allowsCluster } from "../resources/projects/allowed-clusters.ts";
@@ -34,16 +27,15 @@ export function createProxyRoute(
   surface: Pick<ManagementSurface, "lookup" | "backends" | "spaces" | "reached" | "destinations" | "wakeUp">,
 ): Handler {
   return async (context) => {
-    const path = parseProxyPath(context.request.path);
-    if (path === undefined) throw resourceNotFoundError();
+    const { path, info } = proxiedCallOf(context);
     const outerAuthorizer = isInsideIdentity(context) ? undefined : createOuterAuthorizer(context, path, core);
     const { destination } = path;
-    const inner = {
-      ...context,
+    const inner = context.with({
       request: below(context.request, path),
+      info,
       outerAuthorizer,
       credential: isInsideIdentity(context) ? context.credential : keyInside(context, path, core),
-    };
+    });
     switch (destination.target) {
       case "ProjectVirtualCluster":
         await wake(destination, findVirtualCluster(path, core, surface), core, surface);
@@ -166,15 +158,3 @@ function outsideIdentity({ name, groups }: UserInfo): UserInfo {
     throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a connected cluster`);
   return { name, groups: groups.filter((group) => !isSystemName(group)) };
 }
-
-/** What is asked behind the proxy decides whether a request runs long. One whose path is refused does not. */
-export const isLongRunningProxy: LongRunningCheck = (request, info) => {
-  try {
-    const path = parseProxyPath(request.path);
-    if (path === undefined) return isLongRunning(request, info);
-    return isLongRunning(request, resolveRequestInfo(request.method, path.encodedPath, request.query));
-  } catch (error) {
-    if (isApiError(error)) return false;
-    throw error;
-  }
-};

@@ -2,9 +2,10 @@
 
 import { networkInterfaces } from "node:os";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
+import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
 import type { ObjectLookup } from "../resources/object-lookup.ts";
 import { createClusterConnections } from "../virtual-clusters/kubernetes-backend/cluster-connections.ts";
 import {
@@ -19,6 +20,8 @@ export type ReachClustersOptions = {
   readonly runtime: Runtime;
   readonly lookup: ObjectLookup;
   readonly secret: KubernetesBackendsOptions["secret"];
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Tracing | undefined;
 };
 
 export function reachClusters({
@@ -27,17 +30,12 @@ export function reachClusters({
   runtime,
   lookup,
   secret,
+  tracing,
 }: ReachClustersOptions): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
-  const shared = { scheduler, userAgent: names.name };
+  const shared = { scheduler, userAgent: names.name, tracing };
   const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
-  // Whoever registers a target must not make the platform knock at doors in its own network.
-  const addresses = createAddressRules({
-    refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
-    allow: configuration.proxy.allowedAddresses,
-    ownAddresses,
-    option: "--proxy-allowed-addresses",
-  });
+  const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });
   return {
     ...createKubernetesBackends({ names, runtime, lookup, secret, connected, external, addresses }),
@@ -48,6 +46,15 @@ export function reachClusters({
   };
 }
 
-/** Asked for each connection: an interface may come up at any time. */
-const ownAddresses = (): readonly string[] =>
+/** Whoever registers a target must not make the platform knock at doors in its own network. */
+export const tenantAddressRules = ({ proxy }: Pick<Configuration, "proxy">): AddressRules =>
+  createAddressRules({
+    refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
+    allow: proxy.allowedAddresses,
+    ownAddresses,
+    option: "--proxy-allowed-addresses",
+  });
+
+/** Of this machine. Asked for each connection: an interface may come up at any time. */
+export const ownAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address));

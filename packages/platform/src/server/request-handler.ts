@@ -3,6 +3,7 @@
 import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
 import { unionAuthenticator } from "@postern/apiserver/authentication/authenticator";
 import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-authenticator";
+import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import { OpenRequests } from "@postern/apiserver/authorization/open-requests";
 import type { Freshness } from "@postern/apiserver/cache/freshness";
 import { createFairShares } from "@postern/apiserver/chain/fair-shares";
@@ -10,18 +11,19 @@ import type { Handler } from "@postern/apiserver/chain/handler";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import { isLongRunning } from "@postern/apiserver/request/long-running";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { proxiedRequest } from "../audit/proxied-request.ts";
 import { notingUse } from "../authorization/noting-use.ts";
 import type { Configuration } from "../config/configuration.ts";
+import { createTokenExchange } from "../trust/token-exchange.ts";
+import { takeToken } from "../trust/token-ids.ts";
 import { answeredOnceAllKnow } from "./answered-once-all-know.ts";
-import { isLongRunningBackup } from "./backup-route.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import { createFrontDoor } from "./front-door.ts";
+import { issueByRule } from "./issue-by-rule.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./leak-reports.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import type { PlatformCore } from "./platform-core.ts";
@@ -31,10 +33,19 @@ import {
   isInsideIdentity,
 } from "./proxy-authenticators.ts";
 import { createProxyQuestion } from "./proxy-decision.ts";
-import { createProxyRoute, isLongRunningProxy } from "./proxy-route.ts";
+import { createProxyRoute } from "./proxy-route.ts";
 import { failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
+import {
+  createTokenExchangeRoute,
+  exchangeAuthorizer,
+  exchangers,
+  MAX_EXCHANGE_BYTES,
+} from "./token-exchange-route.ts";
 import { createUrgentCheck } from "./urgent-requests.ts";
 import { withDiscoveryRefusals } from "./with-discovery-refusals.ts";
+
+/** Who applies the manifests of --bootstrap-dir. No credential gives this name. */
+const BOOTSTRAP_USER = { name: "system:bootstrap", groups: [GROUP_MASTERS] };
 
 export type RequestHandlerOptions = {
   readonly configuration: Configuration;
@@ -48,6 +59,8 @@ export type RequestHandlerOptions = {
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
   readonly domainMetrics: Pick<DomainMetrics, "leakReported">;
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Tracing | undefined;
   /** Ends with the server. */
   readonly signal: AbortSignal;
 };
@@ -61,8 +74,12 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     runtime,
     logger,
     metrics,
+    tracing: options.tracing,
     isServed: surface.serves,
-    isCredential: (text) => core.keys.isChosenValue(text),
+    chosenCredentials: {
+      isCredential: (text) => core.keys.isChosenValue(text),
+      isAny: () => core.keys.mayHaveChosenValues(),
+    },
     authenticator: freshAuthenticator(core.authenticator, freshness),
     authorizer: notingUse(core.authorizer, core.usage),
     audit,
@@ -79,35 +96,56 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     core.authenticator,
     createProxyCertificateAuthenticator(core, surface),
   ];
+  const outermost = answeredOnceAllKnow(replicas);
   return createFrontDoor({
-    management: answeredOnceAllKnow(
-      createHandlerChain(heldToItsKey(surface.route, core), {
-        ...chain,
-        isLongRunning: (request, info) => isLongRunning(request, info) || isLongRunningBackup(request, info),
-      }),
-      replicas,
-    ),
-    leaks: answeredOnceAllKnow(
-      createHandlerChain(leakReports(options), {
-        ...chain,
-        authenticator: leakReporters,
-        authorizer: leakReportAuthorizer,
-        rateLimits: leakReportLimits(clock),
-        isUrgent: () => true,
-      }),
-      replicas,
-    ),
+    management: createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost }),
+    leaks: createHandlerChain(leakReports(options), {
+      ...chain,
+      outermost,
+      authenticator: leakReporters,
+      authorizer: leakReportAuthorizer,
+      rateLimits: leakReportLimits(clock),
+      isUrgent: () => true,
+    }),
+    exchange: createHandlerChain(tokenExchange(options), {
+      ...chain,
+      // Who asks is in the body. What the rules say has to be the newest there is.
+      authenticator: freshAuthenticator(exchangers, freshness),
+      authorizer: exchangeAuthorizer,
+      // The exchange answers in the words of OAuth when it is asked too much.
+      rateLimits: {},
+      bodyBytes: MAX_EXCHANGE_BYTES,
+    }),
     proxy: createHandlerChain(createProxyRoute(core, surface), {
       ...chain,
+      outermost,
       authenticator: freshAuthenticator(unionAuthenticator(proxyAuthenticators), freshness),
       // As the management API decides it: who may act as whom.
       authorizer: core.authorizer,
       questionOf: createProxyQuestion(core),
       withRefusals: withDiscoveryRefusals,
-      auditedAs: proxiedRequest,
-      isLongRunning: isLongRunningProxy,
       leavesImpersonation: isInsideIdentity,
     }),
+  });
+}
+
+/** The management API for the server's own requests, which are audited as those of anybody. */
+export function createBootstrapHandler({
+  core,
+  surface,
+  audit,
+  runtime,
+  logger,
+  metrics,
+}: Pick<RequestHandlerOptions, "core" | "surface" | "audit" | "runtime" | "logger" | "metrics">): ApiHandler {
+  return createHandlerChain(surface.route, {
+    runtime,
+    logger,
+    metrics,
+    isServed: surface.serves,
+    authenticator: { authenticate: () => ({ user: BOOTSTRAP_USER }) },
+    authorizer: core.authorizer,
+    audit,
   });
 }
 
@@ -118,8 +156,22 @@ const heldToItsKey =
     const key = context.credential === undefined ? undefined : keys.byId(context.credential.id);
     if (key?.restrictions === undefined) return route(context);
     const outerAuthorizer = { authorize: authorizer.authorize, narrowRules: <T>(rules: T): T => rules };
-    return route({ ...context, outerAuthorizer });
+    return route(context.with({ outerAuthorizer }));
   };
+
+const tokenExchange = ({ core, surface, runtime, signal }: RequestHandlerOptions): Handler =>
+  createTokenExchangeRoute({
+    names: core.names,
+    exchange: createTokenExchange({
+      rules: core.trustRules,
+      judge: core.judge,
+      take: (rule, id, expiresAt) => takeToken(core.takenTokens, rule, id, expiresAt),
+      issue: issueByRule({ mint: surface.mint, clock: runtime.clock, signal }),
+      clock: runtime.clock,
+    }),
+    format: core.secrets.format,
+    now: () => runtime.clock.now(),
+  });
 
 const leakReports = ({ configuration, core, surface, runtime, domainMetrics, signal }: RequestHandlerOptions) =>
   createLeakReports({

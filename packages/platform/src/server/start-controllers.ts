@@ -17,9 +17,13 @@ import { createClusterController } from "../controllers/clusters/cluster-control
 import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
 import { createProjectController } from "../controllers/projects/project-controller.ts";
 import { createSpaceController } from "../controllers/space-instances/space-controller.ts";
+import { createTrustRuleController } from "../controllers/trust-rules.ts";
+import { createValueClaimKeeper } from "../controllers/value-claim-keeper.ts";
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
+import { createTokenIdReaper } from "../trust/token-ids.ts";
 import type { ManagementSurface } from "./management-surface.ts";
-import type { PlatformCore } from "./platform-core.ts";
+import { createNoticeController, type NoticeControllerOptions } from "./notice-controller.ts";
+import { DAY_MS, type PlatformCore } from "./platform-core.ts";
 import { SERVED_VERSION } from "./served-version.ts";
 
 export function startControllers(
@@ -27,7 +31,8 @@ export function startControllers(
   surface: ManagementSurface,
   runtime: Runtime,
   storage: Storage,
-  { proxy, accessKeys: keySettings }: Pick<Configuration, "proxy" | "accessKeys">,
+  { proxy, accessKeys: keySettings, notices }: Pick<Configuration, "proxy" | "accessKeys" | "notices">,
+  noticed: Pick<NoticeControllerOptions, "webhook" | "metrics">,
 ): readonly Controller[] {
   const { names, keys } = core;
   const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError, queueMetrics } = surface;
@@ -56,12 +61,23 @@ export function startControllers(
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
     createAccessKeyReaper({ port, accessKeys, keys, keepExpiredSeconds: keySettings.keepExpiredSeconds }),
+    createNoticeController({ port, core, surface, storage, configuration: { notices }, ...noticed }),
     createAccessKeyConditions({ port, keys, keyRecords: core.keyRecords, storage, users: own("User") }),
+    createValueClaimKeeper({
+      port,
+      keys,
+      claims: core.valueRecords,
+      storage,
+      rememberMs: keySettings.rememberValuesDays * DAY_MS,
+    }),
     createAccessKeyOwners({ port, accessKeys, users: own("User"), teams: own("Team"), keys }),
     createProjectController(port, { names, projects, namespaces }),
     createClusterController(port, { clusters, localVersion: SERVED_VERSION.gitVersion, reached, recheckMs }),
     createVirtualClusterController(port, { names, instances, clusters, backends, remove, stop, recheckMs }),
     createInsideBindingsController(port, { names, instances, backends }),
+    createTrustRuleController(port, { ...core, resource: own("ClusterTrustRule") }),
+    createTrustRuleController(port, { ...core, resource: own("TrustRule") }),
+    createTokenIdReaper(port, core.takenTokens),
     createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces, recheckMs }),
   ];
 }

@@ -6,26 +6,23 @@
 // Source: k8s.io/client-go/rest/request.go (transformResponse), discovery/discovery_client.go (downloadLegacy)
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
+import type { Filter } from "@postern/apiserver/chain/filter";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { refusal } from "@postern/apiserver/chain/with-errors";
 import { parseAccept } from "@postern/apiserver/endpoints/negotiation/parse-accept";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { textResponse } from "@postern/apiserver/transport/api-response";
 
-export function withDiscoveryRefusals(next: Handler): Handler {
-  return async (context) => {
-    try {
-      return await next(context);
-    } catch (error) {
-      if (!isApiError(error) || !asksForAggregatedDiscovery(context)) throw error;
-      // What passes by itself is waited for in silence, as clients do elsewhere.
-      if (error.details?.retryAfterSeconds !== undefined) throw error;
-      const { message, details = {} } = error;
-      const told = error.code === 503 ? new ApiError({ code: 502, message, details, cause: error }) : error;
-      return textResponse(refusal(told, context).status, message);
-    }
-  };
-}
+export const withDiscoveryRefusals: Filter = {
+  fail(error, call) {
+    if (!isApiError(error) || !asksForAggregatedDiscovery(call)) throw error;
+    // What passes by itself is waited for in silence, as clients do elsewhere.
+    if (error.details?.retryAfterSeconds !== undefined) throw error;
+    const { message, details = {} } = error;
+    const told = error.code === 503 ? new ApiError({ code: 502, message, details, cause: error }) : error;
+    return textResponse(refusal(told, call).status, message);
+  },
+};
 
 /** Nobody else asks with this parameter, so everybody else gets the Status. */
 const asksForAggregatedDiscovery = ({ request }: RequestContext): boolean =>

@@ -9,7 +9,7 @@ export type PlatformTestRequest = TestRequest & { readonly credential?: Credenti
 
 /** A context of `user`, who came in with `credential`. */
 export function createRequestContext({ credential, ...request }: PlatformTestRequest): RequestContext {
-  return { ...createTestContext(request), credential };
+  return createTestContext(request).with({ credential });
 }
 
 /** A user of the platform as authentication makes it. */

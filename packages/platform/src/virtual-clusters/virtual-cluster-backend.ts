@@ -5,18 +5,21 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { CertificateRequest } from "../pki/certificate-request.ts";
 
 export type ClientCertificateRequest = {
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Undefined: the signer's own duration. */
   readonly expirationSeconds: number | undefined;
+  /** What the client that keeps the private key signed with it. Undefined: the key is made for this reply. */
+  readonly request?: CertificateRequest | undefined;
 };
 
 export type IssuedClientCertificate = {
   readonly certificatePem: string;
-  /** Made for this reply and kept nowhere. */
-  readonly privateKeyPem: string;
+  /** Made for this reply and kept nowhere. Undefined where the client has it. */
+  readonly privateKeyPem: string | undefined;
   /** Upper-case hexadecimal. */
   readonly serial: string;
   /** Milliseconds since the epoch. */
@@ -37,7 +40,7 @@ export type VirtualClusterBackend = {
   readonly isRemote: boolean;
   /** PEM of what verifies the cluster's own endpoint; undefined where public roots do. */
   readonly serverCertificateAuthority: string | undefined;
-  /** Serves a request whose path is already below the cluster's root, as `user`. */
+  /** Serves a request whose path and RequestInfo are already those below the cluster's root, as `user`. */
   proxy(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
   /**
    * Throws an ApiError where nothing leads to the cluster any more. Where its credential or address has changed, what lasts on the old

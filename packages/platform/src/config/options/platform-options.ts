@@ -54,6 +54,16 @@ export const platformOptions = {
       description:
         "Life of an access key that is created without spec.ttl; a longer one, or one without an end, takes the verb extend on ownedaccesskeys",
     }),
+    machineDefaultTTLSeconds: integerOption({
+      flag: "access-key-machine-default-ttl-seconds",
+      placeholder: "<seconds>",
+      default: UNSET_TTL,
+      min: 0,
+      max: MAX_TTL_SECONDS,
+      defaultText: "as accessKeys.defaultTTLSeconds where that is set, 0 (no end) otherwise",
+      description:
+        "The same for an access key of a team or a subject, such as one for CI; without the verb extend the limit for keys of people applies",
+    }),
     maxPerOwner: integerOption({
       flag: "access-key-max-per-owner",
       placeholder: "<keys>",
@@ -70,6 +80,15 @@ export const platformOptions = {
       min: 0,
       max: MAX_TTL_SECONDS,
       description: "How long an access key stays readable after it expired or was revoked, refused all the while",
+    }),
+    rememberValuesDays: integerOption({
+      flag: "access-key-remember-values-days",
+      placeholder: "<days>",
+      default: 365,
+      min: 1,
+      max: 3_650,
+      description:
+        "How long a value that a client chose for an access key stays that of its owner after the key is gone: nobody else may choose it",
     }),
     leaked: choiceOption({
       flag: "leaked-access-keys",

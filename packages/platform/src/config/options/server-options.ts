@@ -12,6 +12,23 @@ export const serverOptions = {
     description: "Directory that holds everything the server keeps: store, certificates, keys and admin.kubeconfig",
     rule: notEmpty,
   }),
+  bootstrap: {
+    dir: textOption({
+      flag: "bootstrap-dir",
+      placeholder: "<directory>",
+      default: "",
+      defaultText: "none",
+      description:
+        "Directory of manifests (.yaml, .yml, .json) that are applied at every start, by server-side apply as postern-bootstrap",
+    }),
+    drift: choiceOption({
+      flag: "bootstrap-drift",
+      choices: ["report", "overwrite"],
+      default: "report",
+      description:
+        "Fields of --bootstrap-dir that were changed since: report keeps and reports them, overwrite reports and resets them",
+    }),
+  },
   bindAddress: textOption({
     flag: "bind-address",
     placeholder: "<ip>",

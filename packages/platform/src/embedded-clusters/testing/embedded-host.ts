@@ -68,7 +68,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
       headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
     });
     const { status, body } = await backend(uid).proxy(
-      { ...context, credential: call.credential, receivedAt: clock.now() },
+      context.with({ credential: call.credential, receivedAt: clock.now() }),
       call.user ?? root,
     );
     if (body.type !== "bytes") throw new Error("the answer is a stream");

@@ -2,9 +2,9 @@
 
 import type { ClientHttp2Session } from "node:http2";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
 import { toApiError } from "@postern/apiserver/chain/to-api-error";
 import { errorResponse } from "@postern/apiserver/endpoints/negotiation/error-response";
+import { readAsked } from "@postern/apiserver/request/asked";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
@@ -49,7 +49,8 @@ export async function serveProxy(target: ProxyTarget, options: ServeProxyOptions
     requests.push(outer);
     const request = mountRequest(outer, BASE);
     if (request === undefined) throw new Error("a test asked for a path that is not proxied");
-    const context: RequestContext = { ...createTestContext({ url: "/" }), request, signal: request.signal };
+    const { info } = readAsked(request);
+    const context = createTestContext({ url: "/" }).with({ request, info });
     try {
       return await proxy(context, options.user ?? alice);
     } catch (error) {

@@ -29,13 +29,12 @@ export const accessKeys = (
     columns: accessKeyColumns,
     selectableFields: [".spec.user", ".spec.team", ".spec.type"],
     // The registry gives a strategy only objects that its schema has checked.
-    strategy: accessKeyStrategy({ ...dependencies, generatesKeys: false }) as Strategy,
-    sealed: neverRevealed(
-      accessKeySealedFields({
-        ...dependencies,
-        defaultTTLSeconds: dependencies.configuration.accessKeys.defaultTTLSeconds,
-      }),
-    ),
+    strategy: accessKeyStrategy({
+      ...dependencies,
+      generatesKeys: false,
+      kind: { group: dependencies.names.storageGroup, kind: "AccessKey" },
+    }) as Strategy,
+    sealed: neverRevealed(accessKeySealedFields(dependencies)),
     // The registry decorates the generic store, which serves every verb.
     decorate: (storage) =>
       withinQuota(

@@ -9,13 +9,13 @@ import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-
 import { restrictionNames, restrictionsOf } from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
-import { effectiveTTL, isLonger, type Life } from "../../access-keys/key-lifetime.ts";
+import { defaultTTLOf, effectiveTTL, isLonger, type Life } from "../../access-keys/key-lifetime.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../impersonation.ts";
 import type { KeyQuota } from "./key-quota.ts";
-import { createsKeyDirectly, keyOfRequest } from "./lineage.ts";
+import { bindsItsChildren, createsKeyDirectly, keyOfRequest } from "./lineage.ts";
 import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { specOf } from "./secret-fields.ts";
 
@@ -31,10 +31,10 @@ export type CreatorLimitsDependencies = {
 /** The verb on an access key that lengthens its life, or gives it more than keys get by themselves. */
 const EXTEND_VERB = "extend";
 
-/** The key that a request came in with, where it is narrowed: what it makes must stay within it. */
+/** The key that a request came in with, where what it makes must stay within it. */
 function narrowedKeyOf(context: RequestContext, keys: AccessKeyIndex): AccessKeyState | undefined {
   const key = keyOfRequest(context, keys);
-  return key?.restrictions === undefined ? undefined : key;
+  return key !== undefined && bindsItsChildren(key) ? key : undefined;
 }
 
 /** Throws 403 where the caller reaches beyond itself. `old` is what an update starts from. */
@@ -44,27 +44,38 @@ export async function checkCreator(
   old: OwnedAccessKey | undefined,
   dependencies: CreatorLimitsDependencies,
 ): Promise<void> {
-  const { names, keys } = dependencies;
   const refuse = (why: string): ApiError =>
     forbiddenRequestError(
-      { group: names.managementGroup, resource: "ownedaccesskeys" },
+      { group: dependencies.names.managementGroup, resource: "ownedaccesskeys" },
       object.metadata.name ?? "",
       why,
     );
-  const narrowed = narrowedKeyOf(context, keys);
-  if (narrowed !== undefined) {
-    const fault = faultOfNarrowed(narrowed, object, old, dependencies);
-    if (fault !== undefined) throw refuse(fault);
-  }
-  const ownerFault = await faultOfOwner(context, object, old, dependencies);
-  if (ownerFault !== undefined) throw refuse(ownerFault);
-  const group = await firstForeignGroup(context, object, old, dependencies);
-  if (group !== undefined) throw refuse(`you are not in the group ${JSON.stringify(group)} and may not impersonate it`);
-  const lifeFault = await faultOfLife(context, object, old, narrowed, dependencies);
-  if (lifeFault !== undefined) throw refuse(lifeFault);
+  const fault = await faultOfGiver(context, object, old, dependencies);
+  if (fault !== undefined) throw refuse(fault);
   // Who may not make the key neither waits for others nor is told how many there are.
   const quotaFault = await dependencies.keyQuota.faultOf(object, old, context);
   if (quotaFault !== undefined) throw refuse(quotaFault);
+}
+
+/**
+ * Why the caller may not give somebody this key; undefined where it may. Trust rules are asked the same, for the keys that they give.
+ * `mayBe` tells of further owners that the caller may hand out keys of.
+ */
+export async function faultOfGiver(
+  context: RequestContext,
+  object: OwnedAccessKey,
+  old: OwnedAccessKey | undefined,
+  dependencies: Omit<CreatorLimitsDependencies, "keyQuota">,
+  mayBe: () => Promise<boolean> = async () => false,
+): Promise<string | undefined> {
+  const narrowed = narrowedKeyOf(context, dependencies.keys);
+  const fault = narrowed && faultOfNarrowed(narrowed, object, old, dependencies);
+  if (fault !== undefined) return fault;
+  const ownerFault = await faultOfOwner(context, object, old, dependencies);
+  if (ownerFault !== undefined && !(await mayBe())) return ownerFault;
+  const group = await firstForeignGroup(context, object, old, dependencies);
+  if (group !== undefined) return `you are not in the group ${JSON.stringify(group)} and may not impersonate it`;
+  return await faultOfLife(context, object, old, narrowed, dependencies);
 }
 
 /** True when the write gives somebody a value that they know. */
@@ -75,7 +86,7 @@ async function faultOfOwner(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, authorizer }: CreatorLimitsDependencies,
+  { names, directory, authorizer }: Pick<CreatorLimitsDependencies, "names" | "directory" | "authorizer">,
 ): Promise<string | undefined> {
   const owner = ownerOf(object.spec ?? {});
   // Validation says so.
@@ -111,7 +122,7 @@ async function firstForeignGroup(
   context: RequestContext,
   { spec, ...rest }: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { authorizer }: CreatorLimitsDependencies,
+  { authorizer }: Pick<CreatorLimitsDependencies, "authorizer">,
 ): Promise<string | undefined> {
   const before = setsKey({ spec, ...rest } as OwnedAccessKey, old) ? [] : (old?.spec?.groups ?? []);
   for (const group of spec?.groups ?? []) {
@@ -125,7 +136,7 @@ function faultOfNarrowed(
   creator: AccessKeyState,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, keys }: CreatorLimitsDependencies,
+  { names, keys }: Pick<CreatorLimitsDependencies, "names" | "keys">,
 ): string | undefined {
   const aliases = restrictionNames(names.name);
   const fits = (key: OwnedAccessKey) => isWithin(restrictionsOf(specOf(key), aliases), creator.restrictions);
@@ -153,10 +164,11 @@ async function faultOfLife(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
   narrowed: AccessKeyState | undefined,
-  dependencies: CreatorLimitsDependencies,
+  dependencies: Omit<CreatorLimitsDependencies, "keyQuota">,
 ): Promise<string | undefined> {
   const { configuration, keys } = dependencies;
   const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;
+  const absentTTL = defaultTTLOf(ownerOf(object.spec ?? {}), configuration.accessKeys);
   const lifeOf = ({ spec }: OwnedAccessKey, defaultTTL: number): Life => ({
     ttl: effectiveTTL(Number(spec?.ttl ?? defaultTTL), maxTTLSeconds),
     countsFromActivity: spec?.ttlAfterLastActivity === true,
@@ -164,20 +176,23 @@ async function faultOfLife(
   if (old === undefined) {
     const granted = { ttl: effectiveTTL(defaultTTLSeconds, maxTTLSeconds), countsFromActivity: true };
     // What comes out of another request than a create of keys has its life cut to this already.
-    if (!isLonger(lifeOf(object, defaultTTLSeconds), granted)) return undefined;
+    if (!isLonger(lifeOf(object, absentTTL), granted)) return undefined;
     if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return undefined;
     return `spec.ttl: an access key gets ${granted.ttl} seconds here; more takes the verb ${EXTEND_VERB} on ownedaccesskeys`;
   }
   const known = keys.byUid(old.metadata.uid ?? "")?.defaultTTL;
   const before = lifeOf(old, known ?? 0);
-  const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : defaultTTLSeconds));
+  const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : absentTTL));
   if (!isLonger(after, before)) return undefined;
   if (narrowed !== undefined) return "a narrowed access key cannot lengthen the life of a key";
   if (await mayExtend(context, old, dependencies)) return undefined;
   return `lengthening the life of an access key takes the verb ${EXTEND_VERB} on ownedaccesskeys`;
 }
 
-/** The TTL that a key which comes out of another request gets at most: the requester has not asked for a life, but for a kubeconfig. */
+/**
+ * The TTL that a key gets at most whose maker has not asked for a life: one that comes out of another request, such as for a kubeconfig, and
+ * that of a machine, which may have no end.
+ */
 export async function grantedTTL(
   context: RequestContext,
   object: OwnedAccessKey,
@@ -185,9 +200,11 @@ export async function grantedTTL(
 ): Promise<OwnedAccessKey> {
   const { defaultTTLSeconds } = dependencies.configuration.accessKeys;
   const { spec } = object;
-  const wanted = Number(spec?.ttl ?? 0);
+  const absentTTL = defaultTTLOf(ownerOf(spec ?? {}), dependencies.configuration.accessKeys);
+  const wanted = Number(spec?.ttl ?? (createsKeyDirectly(context) ? absentTTL : 0));
   const isTooLong = wanted === 0 || wanted > defaultTTLSeconds;
-  if (defaultTTLSeconds <= 0 || createsKeyDirectly(context) || !isTooLong) return object;
+  const asksForLife = createsKeyDirectly(context) && spec?.ttl !== undefined;
+  if (defaultTTLSeconds <= 0 || asksForLife || !isTooLong) return object;
   const narrowed = narrowedKeyOf(context, dependencies.keys);
   if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return object;
   return { ...object, spec: { ...spec, ttl: defaultTTLSeconds } };
@@ -196,7 +213,7 @@ export async function grantedTTL(
 async function mayExtend(
   { user, credential }: RequestContext,
   { metadata: { name = "" } }: OwnedAccessKey,
-  { authorizer, names }: CreatorLimitsDependencies,
+  { authorizer, names }: Pick<CreatorLimitsDependencies, "authorizer" | "names">,
 ): Promise<boolean> {
   const question = { user, credential, verb: EXTEND_VERB, isResourceRequest: true, apiVersion: "v1", path: "" };
   for (const [apiGroup, resource] of [

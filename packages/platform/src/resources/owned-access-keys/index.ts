@@ -35,11 +35,12 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
     columns: accessKeyColumns,
     selectableFields: [".spec.user", ".spec.team", ".spec.type"],
     // The registry gives a strategy only objects that its schema has checked.
-    strategy: accessKeyStrategy({ ...dependencies, generatesKeys: true }) as Strategy,
-    sealed: accessKeySealedFields({
+    strategy: accessKeyStrategy({
       ...dependencies,
-      defaultTTLSeconds: dependencies.configuration.accessKeys.defaultTTLSeconds,
-    }),
+      generatesKeys: true,
+      kind: ownedAccessKeyKind(dependencies.names),
+    }) as Strategy,
+    sealed: accessKeySealedFields(dependencies),
     // The registry decorates the generic store, which serves every verb.
     subresources: [
       rotate(dependencies),

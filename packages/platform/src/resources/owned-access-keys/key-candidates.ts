@@ -7,8 +7,8 @@ import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 export const MIN_KEY_LENGTH = 32;
 export const MAX_KEY_LENGTH = 1024;
 
-/** Looking each one up costs a hash; texts that people write have few. */
-const MAX_CANDIDATES = 20_000;
+/** Looking each one up costs hashes: some ten milliseconds for all. Texts that people write have few. */
+const MAX_CANDIDATES = 4_000;
 
 /**
  * Whether one of the texts that stand by themselves in a text is a key: between spaces, quotes, brackets and the like, behind the name

@@ -17,7 +17,8 @@ export type KeyEventReason =
   | "Compromised"
   | "RetiredValueUsed"
   | "Leaked"
-  | "RetiredValueLeaked";
+  | "RetiredValueLeaked"
+  | "ExpiresSoon";
 
 export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 
@@ -38,6 +39,7 @@ const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
   Leaked: "The access key was reported as leaked",
   RetiredValueLeaked:
     "A value that the access key had before was reported as leaked: what was made with that is revoked, and the key stays as it is",
+  ExpiresSoon: "The access key expires soon",
 };
 
 /** What somebody should look into. */
@@ -46,13 +48,18 @@ const WARNINGS: ReadonlySet<KeyEventReason> = new Set([
   "Leaked",
   "RetiredValueLeaked",
   "Compromised",
+  "ExpiresSoon",
 ]);
 
-export const keyEvent = ({ apiVersion, kind, metadata }: KubeObject, reason: KeyEventReason): KeyEvent => ({
+export const keyEvent = (
+  { apiVersion, kind, metadata }: KubeObject,
+  reason: KeyEventReason,
+  message = MESSAGES[reason],
+): KeyEvent => ({
   involvedObject: { apiVersion, kind, name: metadata.name ?? "", uid: metadata.uid ?? "" },
   type: WARNINGS.has(reason) ? "Warning" : "Normal",
   reason,
-  message: MESSAGES[reason],
+  message,
 });
 
 /** For parts that know the key and not its record. */
@@ -60,6 +67,7 @@ export const eventOfKey = (
   { managementGroup }: Pick<PlatformNames, "managementGroup">,
   { name, uid }: Pick<AccessKeyState, "name" | "uid">,
   reason: KeyEventReason,
+  message?: string,
 ): KeyEvent =>
   keyEvent(
     {
@@ -68,4 +76,5 @@ export const eventOfKey = (
       metadata: { name, uid },
     },
     reason,
+    message,
   );

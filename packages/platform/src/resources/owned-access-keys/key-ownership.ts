@@ -3,6 +3,7 @@
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Selection } from "@postern/apiserver/registry/resource-storage";
+import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type { PlatformContext } from "../../platform-context.ts";
@@ -14,7 +15,7 @@ export type KeyOwnership = {
   /** Undefined where the key belongs to nobody. */
   ownerOf(object: CachedObject): AccessKeyOwner | undefined;
   /** Whether the caller may do what it asks for with the key of this name and owner. */
-  mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Promise<boolean>;
+  mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Awaitable<boolean>;
   /** The part of a selection that the caller may see. */
   select<Query extends Selection>(context: RequestContext, query: Query): Promise<Query>;
   /** Differs when the caller is in other teams. */
@@ -40,8 +41,7 @@ export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyO
 
   return {
     ownerOf: ownerOfObject,
-    mayTouch: async (context, name, owner) =>
-      isOwn(context)(owner) || (await isAdministrator(context, name, dependencies)),
+    mayTouch: (context, name, owner) => isOwn(context)(owner) || isAdministrator(context, name, dependencies),
     async select(context, query) {
       if (await isAdministrator(context, "", dependencies)) return query;
       const own = isOwn(context);
@@ -57,12 +57,12 @@ export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyO
 }
 
 /** Whether the caller has a right to the same verb on `accesskeys` of the storage group. */
-async function isAdministrator(
+function isAdministrator(
   { user, credential, info }: RequestContext,
   name: string,
   { authorizer, names }: KeyOwnershipDependencies,
-): Promise<boolean> {
-  const { verdict } = await authorizer.authorize({
+): Awaitable<boolean> {
+  const decision = authorizer.authorize({
     user,
     credential,
     verb: info.verb,
@@ -75,5 +75,5 @@ async function isAdministrator(
     name,
     path: "",
   });
-  return verdict === "allow";
+  return whenDone(decision, ({ verdict }) => verdict === "allow");
 }

@@ -25,6 +25,10 @@ export function keyOfRequest(
   return key;
 }
 
+/** What a key makes that is narrowed, or that a trust rule issued for a while, never reaches further than it, nor lives longer. */
+export const bindsItsChildren = ({ restrictions, grant }: Pick<AccessKeyState, "restrictions" | "grant">): boolean =>
+  restrictions !== undefined || grant !== undefined;
+
 /** A key dies with the narrowed key that made it; one that came out of any other request than a create of keys, with any key. */
 export function parentsOf(
   context: Pick<RequestContext, "credential" | "info">,
@@ -32,5 +36,5 @@ export function parentsOf(
 ): readonly AccessKeyState[] {
   const maker = keyOfRequest(context, keys);
   if (maker === undefined) return [];
-  return maker.restrictions !== undefined || !createsKeyDirectly(context) ? [maker] : [];
+  return bindsItsChildren(maker) || !createsKeyDirectly(context) ? [maker] : [];
 }

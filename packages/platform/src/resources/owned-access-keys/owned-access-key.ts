@@ -6,6 +6,7 @@ import type { StructuralSchema } from "@postern/apimachinery/schema/structural-s
 import { REQUEST_TARGETS, restrictionNames } from "../../access-keys/access-key-restrictions.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { conditionsField } from "../conditions.ts";
+import { issuedByField } from "../issued-by.ts";
 import { accessKeyRule, accessKeyScope } from "./scope-fields.ts";
 
 export const ACCESS_KEY_TYPES = [
@@ -125,6 +126,7 @@ const fields = s
           .timestamp()
           .describe("When the key stops working if nothing changes. Absent: it has no end of its own."),
         conditions: conditionsField,
+        issuedBy: issuedByField,
       })
       .describe("What the server knows of the key. Read-only."),
   })

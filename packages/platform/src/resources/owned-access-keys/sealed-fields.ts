@@ -8,6 +8,7 @@ import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import { type DefaultLives, defaultTTLOf } from "../../access-keys/key-lifetime.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
 import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
 import {
@@ -17,6 +18,7 @@ import {
 } from "../../access-keys/sealed-access-key.ts";
 import { openSecret, sealSecret } from "../../access-keys/sealed-secrets.ts";
 import type { Directory } from "../../directory/directory.ts";
+import type { IssuedGrants } from "./issued-grants.ts";
 import { parentsOf } from "./lineage.ts";
 import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "./secret-fields.ts";
 
@@ -25,8 +27,8 @@ export type SealedFieldsDependencies = {
   readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
   readonly secrets: AccessKeySecrets;
   readonly runtime: Pick<Runtime, "clock">;
-  /** The setting accessKeys.defaultTTLSeconds; 0: none. */
-  readonly defaultTTLSeconds: number;
+  readonly configuration: { readonly accessKeys: DefaultLives };
+  readonly grants: Pick<IssuedGrants, "of">;
 };
 
 export function accessKeySealedFields(dependencies: SealedFieldsDependencies): SealedFields {
@@ -49,27 +51,31 @@ function sealAccessKey(
   previous: SealedAccessKey,
   old: KubeObject | undefined,
   context: RequestContext,
-  { directory, keys, secrets, runtime, defaultTTLSeconds }: SealedFieldsDependencies,
+  { directory, keys, secrets, runtime, configuration, grants }: SealedFieldsDependencies,
 ): SealedAccessKey {
   const spec = specOf(object);
   const isNew = old === undefined;
-  const parents = isNew ? parentsOf(context, keys).map(({ uid }) => uid) : previous.parents;
+  const issued = isNew ? grants.of(context) : undefined;
+  const parents = isNew
+    ? [...parentsOf(context, keys).map(({ uid }) => uid), ...(issued?.parents ?? [])]
+    : previous.parents;
   // Who takes a TTL away gets what a key without one gets.
   const losesTTL = old !== undefined && specOf(old)["ttl"] !== undefined && spec["ttl"] === undefined;
+  const defaultTTL = isNew || losesTTL ? defaultTTLOf(ownerOf(spec), configuration.accessKeys) : 0;
   const key = sealKey(spec, previous, secrets, keys);
-  const origins = (): readonly KeyOrigin[] => originsOf(context, keys);
+  const origins = (): readonly KeyOrigin[] => [...originsOf(context, keys), ...(issued?.origins ?? [])];
   // A value that somebody sets ends what rotations left behind, the lock among it.
   const isSet = key !== undefined && key !== previous.key;
   const values = !isSet
     ? previous
     : isNew
-      ? { ...previous, key, origins: origins() }
+      ? { ...previous, key, origins: origins(), grant: issued?.grant }
       : replaceValue(previous, key, runtime.clock.now(), othersOf(origins(), object.metadata.uid ?? "", previous));
   return {
     ...values,
     owner: sealOwner(spec, previous, directory),
     parents,
-    defaultTTL: previous.defaultTTL ?? ((isNew || losesTTL) && defaultTTLSeconds > 0 ? defaultTTLSeconds : undefined),
+    defaultTTL: previous.defaultTTL ?? (defaultTTL > 0 ? defaultTTL : undefined),
     secrets: sealSecrets(object, previous, secrets),
     unchanged: previous.unchanged,
   };

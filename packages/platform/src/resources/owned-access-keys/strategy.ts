@@ -1,20 +1,25 @@
 // What happens to an access key on its way into the store.
 
-import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
+import { forbiddenRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
-import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
-import { ownerOf, ownerOfCaller, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
+import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import { effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
+import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
+import { defaultTTLOf, effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
+import type { Claimant, ValueClaims } from "../../access-keys/value-claims.ts";
+import type { Directory } from "../../directory/directory.ts";
 import type { PlatformContext } from "../../platform-context.ts";
 import { withCondition } from "../conditions.ts";
 import { checkCreator, grantedTTL } from "./creator-limits.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "./issued-credential.ts";
+import type { IssuedGrant, IssuedGrants } from "./issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "./key-events.ts";
 import type { KeyQuota } from "./key-quota.ts";
 import { keyReference } from "./key-reference.ts";
@@ -23,7 +28,7 @@ import type { OwnedAccessKey } from "./owned-access-key.ts";
 import { readyByItself } from "./ready-condition.ts";
 import { checkDelivery, type SecretDeliveryDependencies } from "./secret-delivery.ts";
 import { keyPlaces, scrubLastApplied } from "./secret-fields.ts";
-import { validateAccessKey } from "./validation.ts";
+import { unfitKeyError, type ValidationDependencies, validateAccessKey } from "./validation.ts";
 
 export type AccessKeyStrategyDependencies = Pick<
   PlatformContext,
@@ -31,30 +36,51 @@ export type AccessKeyStrategyDependencies = Pick<
 > &
   SecretDeliveryDependencies & {
     readonly secrets: AccessKeySecrets;
+    readonly valueClaims: ValueClaims;
+    readonly comparisons: ComparisonLimits;
     readonly keyQuota: KeyQuota;
     readonly recordEvent: RecordKeyEvent;
+    readonly grants: IssuedGrants;
   };
 
 type StrategyOptions = AccessKeyStrategyDependencies & {
   /** True where a key is made by the server when the client brings none. */
   readonly generatesKeys: boolean;
+  /** What is served. */
+  readonly kind: GroupKind;
 };
 
-/** Values of one's own that somebody may set, or try. */
-const CHOSEN_VALUES = { qps: 1, burst: 100 };
 const NAME_PREFIX = "key-";
 const NEXT_VALUE =
   "spec.secretRef: the server does not have the value of the access key, only its hash: the Secret receives the next one, when the key is rotated";
 
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
-  const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys } = options;
-  const chosenValues = createRateLimiter(CHOSEN_VALUES, options.runtime.clock);
-  /** Each value that somebody sets is compared with those that there are. Throws ApiError 429. */
-  const slowDown = (key: string | undefined, { user, credential }: RequestContext): void => {
-    const delay = (key ?? "") === "" || credential === undefined ? undefined : chosenValues.delayOf(user.name);
-    if (delay !== undefined)
-      throw tooManyRequestsError("too many values of access keys, please try again later", delay);
+  const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants } = options;
+  const { valueClaims, comparisons } = options;
+  /** Of requests that set a value themselves: whether another key has it, or had it. */
+  const chosen = new WeakMap<RequestContext, { readonly value: string; readonly isTaken: boolean }>();
+
+  /**
+   * Compares a value that somebody sets with those that there are and were, as long for any value: what is wrong with it besides is looked at
+   * later. Throws ApiError 429.
+   */
+  const compare = async (object: OwnedAccessKey, context: RequestContext): Promise<void> => {
+    const { key: value = "" } = object.spec ?? {};
+    // The server's own work brings values that nobody else knows.
+    if (value === "" || context.credential === undefined) return;
+    comparisons.spend("chosen", context);
+    const isHeld = keys.find(value) !== undefined;
+    const wasHeld = await valueClaims.isTaken(value, claimantOf(object, directory));
+    chosen.set(context, { value, isTaken: isHeld || wasHeld });
   };
+  const validationIn = (context: RequestContext): ValidationDependencies => ({
+    names,
+    directory,
+    secrets,
+    isOwnValue: ownValuesOf(context, options),
+    isTaken: chosen.get(context)?.isTaken === true,
+    isChosen: chosen.has(context),
+  });
   return {
     allowUnconditionalUpdate: true,
     nameWhenAbsent: () => ({ generateName: NAME_PREFIX }),
@@ -62,9 +88,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     async prepareForCreate(submitted, context) {
       const { status: _, ...rest } = scrubLastApplied(submitted);
       const { spec = {} } = rest;
-      slowDown(spec.key, context);
-      const parents = parentsOf(context, keys);
+      const issued = grants.of(context);
+      const parents = [...parentsOf(context, keys), ...parentsOfRule(issued, keys)];
       const owner = ownerOf(spec) ?? ownerOfCaller(context.user, directory, names);
+      await compare({ ...rest, spec: { ...spec, [owner.kind]: owner.name } }, context);
       const key = (spec.key ?? "") !== "" || !generatesKeys ? spec.key : secrets.generate();
       const drafted = await grantedTTL(
         context,
@@ -77,28 +104,35 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       );
       const object = withStatus(
         drafted,
-        { lastActivity: undefined, parents, defaultTTL: configuration.accessKeys.defaultTTLSeconds },
+        {
+          lastActivity: undefined,
+          parents,
+          defaultTTL: defaultTTLOf(owner, configuration.accessKeys),
+          issuedBy: issued?.issuedBy,
+        },
         options,
       );
       await checkCreator(context, object, undefined, options);
       await checkDelivery(context, object, options);
       warnOfShorterLife(object, context, options);
-      warnOfDefaultLife(object, context, options);
+      if (submitted.spec?.ttl === undefined) warnOfDefaultLife(object, context);
       return withReadiness(object, undefined, options);
     },
 
     async prepareForUpdate(submitted, old, context) {
       const known = keys.byUid(old.metadata.uid ?? "");
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
-      const kept = withOwner(withoutSameKey(scrubLastApplied(submitted), keys), old);
-      slowDown(kept.spec?.key, context);
+      const kept = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
+      await compare(kept, context);
       const object = withStatus(
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
         {
           lastActivity: old.status?.lastActivity ?? undefined,
           parents,
           defaultTTL:
-            known?.defaultTTL ?? (old.spec?.ttl === undefined ? 0 : configuration.accessKeys.defaultTTLSeconds),
+            known?.defaultTTL ??
+            (old.spec?.ttl === undefined ? 0 : defaultTTLOf(ownerOf(kept.spec ?? {}), configuration.accessKeys)),
+          issuedBy: old.status?.issuedBy,
         },
         options,
       );
@@ -111,13 +145,16 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       return withReadiness(object, old, options);
     },
 
-    validate: (object, context) => {
-      const isOwn = ownKeysOf(context, options);
-      return validateAccessKey(object, undefined, { names, directory, secrets, keys, isOwn, requiresKey: true });
-    },
-    validateUpdate: (object, old, context) => {
-      const isOwn = ownKeysOf(context, options);
-      return validateAccessKey(object, old, { names, directory, secrets, keys, isOwn, requiresKey: false });
+    validate: (object, context) => validateAccessKey(object, undefined, validationIn(context)),
+    validateUpdate: (object, old, context) => validateAccessKey(object, old, validationIn(context)),
+
+    async reserve(object, context) {
+      const value = chosen.get(context)?.value;
+      if (value === undefined) return undefined;
+      const taken = await valueClaims.take(value, claimantOf(object, directory));
+      if (taken !== undefined) return taken;
+      // Somebody else was faster: the same answer as a moment later.
+      throw invalidObjectError(options.kind, object.metadata.name ?? "", [unfitKeyError()]);
     },
 
     afterCreate(object, { audit }) {
@@ -128,7 +165,10 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       const [is, was] = [object.spec?.disabled === true, old.spec?.disabled === true];
       if (is !== was) recordEvent(keyEvent(object, is ? "Disabled" : "Enabled"));
     },
-    afterDelete: (object) => recordEvent(keyEvent(object, reasonOfDeletion(object, options))),
+    afterDelete(object) {
+      // There may be a thousand a minute of those, and each was to end within the hour.
+      if (object.status?.issuedBy === undefined) recordEvent(keyEvent(object, reasonOfDeletion(object, options)));
+    },
   };
 }
 
@@ -145,11 +185,40 @@ function withReadiness(
   return conditions.length === 0 ? object : { ...object, status: { ...object.status, conditions } };
 }
 
-/** The caller's own keys, and the one that the request came in with. */
-function ownKeysOf({ user, credential }: RequestContext, { names, directory }: AccessKeyStrategyDependencies) {
-  const caller = ownerOfCaller(user, directory, names);
-  return (key: AccessKeyState | undefined): boolean =>
-    key !== undefined && (sameOwner(key.owner, caller) || key.id === credential?.id);
+/**
+ * Whether a text is a value of one of the caller's own keys, or of the one that the request came in with. It is compared with those alone: of other
+ * people's keys no text can tell anything. Throws ApiError 429.
+ */
+function ownValuesOf(context: RequestContext, options: AccessKeyStrategyDependencies): (text: string) => boolean {
+  const { names, directory, keys, secrets, comparisons } = options;
+  let own: ReadonlySet<string> | undefined;
+  return (text) => {
+    // All of the caller's keys would be gone through for nothing.
+    if (!keys.mayHaveChosenValues()) return false;
+    if (own === undefined) {
+      const presented = context.credential === undefined ? undefined : keys.byId(context.credential.id);
+      const owned = keys.ownedBy(ownerOfCaller(context.user, directory, names));
+      // The others are found by their form.
+      const values = [...owned, ...(presented === undefined ? [] : [presented])].flatMap((key) =>
+        keys.valuesOf(key.name),
+      );
+      own = new Set(values.filter(({ structured }) => !structured).map(({ digest }) => digest));
+    }
+    if (own.size === 0) return false;
+    comparisons.spend("text", context);
+    const found = own;
+    return secrets.digestsOf(text).some((digest) => found.has(Buffer.from(digest).toString("base64url")));
+  };
+}
+
+/** The key that wants a value. */
+function claimantOf({ metadata, spec }: OwnedAccessKey, directory: Directory): Claimant {
+  const owner = ownerOf(spec ?? {});
+  return {
+    uid: metadata.uid ?? "",
+    name: metadata.name ?? "",
+    owner: owner && { ...owner, uid: ownerUid(owner, directory) },
+  };
 }
 
 function reasonOfDeletion(
@@ -171,11 +240,14 @@ function withOwner(object: OwnedAccessKey, old: OwnedAccessKey): OwnedAccessKey 
 }
 
 /** An empty value says the same as an absent one, and so does the one it has: keep the key. */
-function withoutSameKey(object: OwnedAccessKey, keys: AccessKeyIndex): OwnedAccessKey {
-  if (object.spec?.key === undefined) return object;
-  const isSame = object.spec.key === "" || keys.find(object.spec.key)?.uid === object.metadata.uid;
+function withoutSameKey(object: OwnedAccessKey, { keys, secrets }: AccessKeyStrategyDependencies): OwnedAccessKey {
+  const value = object.spec?.key;
+  if (object.spec === undefined || value === undefined) return object;
+  const digests = value === "" ? [] : secrets.digestsOf(value);
+  const isSame =
+    value === "" || keys.valuesOf(object.metadata.name ?? "").some((kept) => secrets.isAmong(kept, digests));
   // Validation has to see a value that stands elsewhere in the object as well.
-  if (!isSame || (object.spec.key !== "" && keyPlaces(object, object.spec.key).length > 0)) return object;
+  if (!isSame || (value !== "" && keyPlaces(object, value).length > 0)) return object;
   const { key: _, ...spec } = object.spec;
   return { ...object, spec };
 }
@@ -191,11 +263,28 @@ function withParents(
   return { ...metadata, ownerReferences: [...others, ...parents.map((parent) => keyReference(parent, names))] };
 }
 
+/** Throws ApiError 403 where one of the keys that the rule dies with went this very moment. */
+function parentsOfRule(
+  issued: IssuedGrant | undefined,
+  keys: Pick<AccessKeyIndex, "byUid">,
+): readonly AccessKeyState[] {
+  return (issued?.parents ?? []).map((uid) => {
+    const key = keys.byUid(uid);
+    if (key === undefined)
+      throw forbiddenRequestError(KEYS, "", "the access key that the trust rule was written with is gone");
+    return key;
+  });
+}
+
+const KEYS = { group: "", resource: "ownedaccesskeys" };
+
 type KnownLife = {
   readonly lastActivity: string | undefined;
   readonly parents: readonly AccessKeyState[];
   /** Seconds, where spec.ttl is absent. */
   readonly defaultTTL: number;
+  /** By what a trust rule issued the key. */
+  readonly issuedBy: NonNullable<OwnedAccessKey["status"]>["issuedBy"];
 };
 
 /** The status is the server's: what was written of it stays, and the end of life follows from the spec. */
@@ -205,11 +294,12 @@ function withStatus(
   { configuration }: AccessKeyStrategyDependencies,
 ): OwnedAccessKey {
   const { status: _, ...rest } = object;
-  const { lastActivity } = known;
+  const { lastActivity, issuedBy } = known;
   const end = endOf(rest, known, configuration.accessKeys.maxTTLSeconds);
   const status = {
     ...(lastActivity === undefined ? {} : { lastActivity }),
     ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
+    ...(issuedBy === undefined ? {} : { issuedBy }),
   };
   // The rest keeps the members that make it an object of this kind.
   return Object.keys(status).length === 0 ? (rest as OwnedAccessKey) : ({ ...rest, status } as OwnedAccessKey);
@@ -233,15 +323,13 @@ function endOf(
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-function warnOfDefaultLife(
-  { spec }: OwnedAccessKey,
-  context: RequestContext,
-  { configuration }: AccessKeyStrategyDependencies,
-): void {
-  const { defaultTTLSeconds } = configuration.accessKeys;
-  if (spec?.ttl !== undefined || defaultTTLSeconds <= 0 || !createsKeyDirectly(context)) return;
+/** Whoever asked for no end is told of the one that the key got all the same. */
+function warnOfDefaultLife({ metadata, status }: OwnedAccessKey, context: RequestContext): void {
+  const end = status?.expirationTimestamp;
+  if (typeof end !== "string" || !createsKeyDirectly(context)) return;
+  const life = (parseTimestamp(end) ?? 0) - (parseTimestamp(metadata.creationTimestamp ?? "") ?? 0);
   context.warnings.add(
-    `spec.ttl: absent, so the access key expires ${defaultTTLSeconds} seconds from now, as the server is configured`,
+    `spec.ttl: absent, so the access key expires in ${humanDuration(life)}, at ${end}; a longer life takes spec.ttl and the verb extend on ownedaccesskeys`,
   );
 }
 

@@ -14,7 +14,6 @@ import {
   requiredError,
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, sameOwner } from "../../access-keys/access-key-owner.ts";
 import {
   canonicalRole,
@@ -23,7 +22,6 @@ import {
   SCOPE_ROLES,
 } from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
-import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { estimateEntropy, MIN_ENTROPY_BITS } from "../../access-keys/estimate-entropy.ts";
 import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
 import type { Directory } from "../../directory/directory.ts";
@@ -39,6 +37,8 @@ import { validateRules } from "./validate-rules.ts";
 const HIDDEN = "<hidden>";
 const KEY_REQUIRED = "keys are made by the server for ownedaccesskeys only, since nothing else shows them";
 const UNFIT_KEY = `must have at least ${MIN_ENTROPY_BITS} bits of chance, and never have been a key before: leave it out, or let a program make it`;
+const MADE_BY_SERVER =
+  "has the form of the values that the server makes itself: leave it out, and the server makes one";
 const NO_KEY_HERE = "must not contain an access key";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -46,18 +46,19 @@ export type ValidationDependencies = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly secrets: Pick<AccessKeySecrets, "format">;
-  readonly keys: Pick<AccessKeyIndex, "find">;
-  /** Whether a key is the caller's: of other people's keys nothing is told, so that no text can be tried for being one. */
-  readonly isOwn: (key: AccessKeyState | undefined) => boolean;
-  /** True for a new key: it has to have a value by now. */
-  readonly requiresKey: boolean;
+  /** Whether a text is the value of a key of the caller's: of other people's keys nothing is told, so that no text can be tried for being one. */
+  readonly isOwnValue: (text: string) => boolean;
+  /** Whether another key has the value that is set, or had it. */
+  readonly isTaken: boolean;
+  /** Whether somebody set it, and not the server itself. */
+  readonly isChosen: boolean;
 };
 
 /** `old` is what an update starts from. */
 export function validateAccessKey(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { names, directory, secrets, keys, requiresKey, isOwn }: ValidationDependencies,
+  { names, directory, secrets, isOwnValue, isTaken, isChosen }: ValidationDependencies,
 ): readonly FieldError[] {
   const { spec = {} } = object;
   const tooMany = validateSize(spec, old?.spec);
@@ -67,9 +68,14 @@ export function validateAccessKey(
   return [
     ...validateOwner(spec, old, names, directory),
     ...validateGroups(spec.groups ?? [], "spec.groups"),
-    ...(requiresKey && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : validateKey(spec, keys)),
+    // A new key has a value by now.
+    ...(old === undefined && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : []),
+    ...validateKey(spec, isTaken, isChosen ? secrets.format : undefined),
     ...(spec.ttl !== undefined && spec.ttl > MAX_TTL_SECONDS
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
+      : []),
+    ...(spec.type === "Login" && old?.spec?.type !== "Login" && directory.user(spec.user ?? "")?.isBot === true
+      ? [forbiddenError("spec.type", "a bot does not sign in: leave it out, or use Other")]
       : []),
     ...validateScope(spec.scope, aliases),
     ...validateSecretRef(spec),
@@ -77,7 +83,7 @@ export function validateAccessKey(
     ...validateRules(spec.rules ?? [], "spec.rules"),
     ...validateRules(spec.scope?.rules ?? [], "spec.scope.rules"),
     ...validateEnveloped(object),
-    ...validateNoKeyElsewhere(object, old, { secrets, keys, isOwn }),
+    ...validateNoKeyElsewhere(object, old, { secrets, isOwnValue }),
   ];
 }
 
@@ -92,7 +98,10 @@ const MAX_RESTRICTIONS = 5_000;
 const MAX_GROUPS = 1_000;
 
 /** A key that was larger already may be changed, so that it can be disabled, and may not grow. */
-function validateSize(spec: AccessKeySpec, old: AccessKeySpec = {}): readonly FieldError[] {
+export function validateSize(
+  spec: Pick<AccessKeySpec, "scope" | "rules" | "groups">,
+  old: Pick<AccessKeySpec, "scope" | "rules" | "groups"> = {},
+): readonly FieldError[] {
   const limits = [
     ["scope", MAX_RESTRICTIONS],
     ["rules", MAX_RESTRICTIONS],
@@ -114,14 +123,14 @@ function countValues(value: JsonValue | undefined): number {
 function validateNoKeyElsewhere(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  { secrets, keys, isOwn }: Pick<ValidationDependencies, "secrets" | "keys" | "isOwn">,
+  { secrets, isOwnValue }: Pick<ValidationDependencies, "secrets" | "isOwnValue">,
 ): readonly FieldError[] {
   const { key = "" } = object.spec ?? {};
   const { format } = secrets;
   const wanted = {
     key,
     hasForm: (text: string) => format.find(text),
-    isLive: (text: string) => text === key || isOwn(keys.find(text)),
+    isLive: (text: string) => text === key || isOwnValue(text),
   };
   return anyKeyPlaces(object, old, wanted).map((path) => forbiddenError(path, NO_KEY_HERE));
 }
@@ -158,7 +167,12 @@ function validateSubject(subject: string, names: PlatformNames, directory: Direc
   return known === undefined ? [] : [invalidError(path, subject, `is the user ${known.name}: use spec.user instead`)];
 }
 
-function validateKey({ key }: AccessKeySpec, keys: Pick<AccessKeyIndex, "find">): readonly FieldError[] {
+/** `reserved`: the form of the values that the server makes. */
+function validateKey(
+  { key }: AccessKeySpec,
+  isTaken: boolean,
+  reserved: AccessKeySecrets["format"] | undefined,
+): readonly FieldError[] {
   if (key === undefined || key === "") return [];
   if (key.length < MIN_KEY_LENGTH) {
     return [invalidError("spec.key", HIDDEN, `must have at least ${MIN_KEY_LENGTH} characters`)];
@@ -169,12 +183,14 @@ function validateKey({ key }: AccessKeySpec, keys: Pick<AccessKeyIndex, "find">)
   if (!/^[!-~]+$/.test(key)) {
     return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
   }
+  // So a value that the server once made comes back for nobody, although those of keys that are gone are not remembered.
+  if (reserved?.idOf(key) !== undefined) return [invalidError("spec.key", HIDDEN, MADE_BY_SERVER)];
   // One text for both: it does not tell a value that somebody has from one that anybody could have.
-  if (estimateEntropy(key) < MIN_ENTROPY_BITS || keys.find(key) !== undefined) {
-    return [invalidError("spec.key", HIDDEN, UNFIT_KEY)];
-  }
-  return [];
+  return isTaken || estimateEntropy(key) < MIN_ENTROPY_BITS ? [unfitKeyError()] : [];
 }
+
+/** Of a value that cannot be a key's, whatever the reason. */
+export const unfitKeyError = (): FieldError => invalidError("spec.key", HIDDEN, UNFIT_KEY);
 
 function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {
   return ENVELOPED_FIELDS.flatMap((path) => {
@@ -185,7 +201,7 @@ function validateEnveloped(object: OwnedAccessKey): readonly FieldError[] {
   });
 }
 
-function validateScope(scope: AccessKeySpec["scope"], aliases: RestrictionNames): readonly FieldError[] {
+export function validateScope(scope: AccessKeySpec["scope"], aliases: RestrictionNames): readonly FieldError[] {
   if (scope === undefined) return [];
   const { roles = [], projects = [], spaces = [], virtualClusters = [], clusters = [] } = scope;
   const path = "spec.scope";

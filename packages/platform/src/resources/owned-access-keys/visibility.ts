@@ -4,6 +4,7 @@ import { expiredError, notFoundError } from "@postern/apimachinery/meta/api-erro
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { uidPreconditionError } from "@postern/apiserver/registry/store/uid-precondition-error";
+import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
 import { createKeyOwnership, type KeyOwnershipDependencies } from "./key-ownership.ts";
 import { specOf } from "./secret-fields.ts";
@@ -22,11 +23,13 @@ export function ownKeysOnly(
 
   return {
     ...storage,
-    async get(context, namespace, name, options) {
-      const object = await storage.get(context, namespace, name, options);
-      if (!(await ownership.mayTouch(context, name, ownership.ownerOf(object)))) throw absent(name);
-      return object;
-    },
+    get: (context, namespace, name, options) =>
+      whenDone(storage.get(context, namespace, name, options), (object) =>
+        whenDone(ownership.mayTouch(context, name, ownership.ownerOf(object)), (may) => {
+          if (!may) throw absent(name);
+          return object;
+        }),
+      ),
     list: async (context, query) => storage.list(context, await ownership.select(context, query)),
     async watch(context, query, observer) {
       const teamsBefore = ownership.teamsOf(context);

@@ -27,7 +27,7 @@ export function withSecretDelivery(
     } catch (error) {
       const { name = "", uid = "" } = key.metadata;
       const { signal } = new AbortController();
-      await storage.delete({ ...context, signal }, "", name, { dryRun: false, preconditions: { uid } });
+      await storage.delete(context.with({ signal }), "", name, { dryRun: false, preconditions: { uid } });
       throw error;
     }
   };

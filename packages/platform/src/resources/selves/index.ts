@@ -9,13 +9,17 @@ import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { ownerOfCaller } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
+import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
 import { keyNotFoundError } from "../../authentication/access-key-authenticator.ts";
 import { INTROSPECT_VERB } from "../../authorization/asks-about-others.ts";
 import type { PlatformContext } from "../../platform-context.ts";
 import { hostField, type Self, selfSchema } from "./self.ts";
 
 export type SelvesDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {
+  readonly secrets: Pick<AccessKeySecrets, "digestsOf" | "isAmong">;
+  readonly comparisons: ComparisonLimits;
   /** Who a key makes its bearer. */
   readonly identityOf: (key: AccessKeyState) => UserInfo;
   /** The installed `ownedaccesskeys`. */
@@ -53,22 +57,32 @@ async function statusOfKey(
   context: RequestContext,
   dependencies: SelvesDependencies,
 ): Promise<JsonObject> {
-  const { keys, identityOf } = dependencies;
-  await checkMayIntrospect(presented, context, dependencies);
-  const key = keys.find(presented);
-  if (key === undefined) throw keyNotFoundError("the key that was asked about is unknown", undefined);
-  const refusal = keys.refusalOf(key);
-  if (refusal !== undefined) throw keyNotFoundError(`the key that was asked about: ${refusal}`, key.id);
+  const { keys, identityOf, comparisons } = dependencies;
+  const look = async () => {
+    const found = keys.find(presented);
+    return { key: found, refusal: found === undefined ? "is unknown" : keys.refusalOf(found) };
+  };
+  // Everybody may ask about the key that the request came in with.
+  const isOwn = isPresented(presented, context, dependencies);
+  if (!isOwn) await checkMayIntrospect(context, dependencies);
+  const { key, refusal } = isOwn
+    ? await look()
+    : await comparisons.ask(context, presented, look, (found) => found.refusal === undefined);
+  if (key === undefined || refusal !== undefined)
+    throw keyNotFoundError(`the key that was asked about: ${refusal}`, key?.id);
   return statusOf(identityOf(key), key.owner, key, context, dependencies);
 }
 
-/** Everybody may ask about the key that the request came in with. */
+/** Whether a value is that of the request's own key. Compared with that one alone: whoever may not ask about others learns nothing of them. */
+function isPresented(value: string, { credential }: RequestContext, { keys, secrets }: SelvesDependencies): boolean {
+  const own = credential === undefined ? undefined : keys.byId(credential.id)?.kept;
+  return own !== undefined && secrets.isAmong(own, secrets.digestsOf(value));
+}
+
 async function checkMayIntrospect(
-  presented: string,
   { user, credential }: RequestContext,
-  { names, keys, authorizer }: SelvesDependencies,
+  { names, authorizer }: SelvesDependencies,
 ): Promise<void> {
-  if (credential !== undefined && keys.find(presented)?.id === credential.id) return;
   const { verdict } = await authorizer.authorize({
     user,
     credential,

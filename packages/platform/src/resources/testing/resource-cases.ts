@@ -1,6 +1,6 @@
 // What the suite of every resource is told of the resources that the platform registers. A new resource needs its line in RESOURCE_CASES.
 
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { describeResource, type ResourceSuiteOptions } from "@postern/apiserver/registry/testing/resource-suite";
 import { createSuiteClient } from "@postern/apiserver/registry/testing/suite-client";
@@ -49,6 +49,12 @@ const withProject: Case["setup"] = async (surface) => {
   await seed(surface, "clusters", "embedded", { spec: { local: true } });
   await seed(surface, "projects", "default", { spec: { allowedClusters: [{ name: "*" }] } });
 };
+
+/** Nothing is fetched for it. */
+const jwks = JSON.stringify({
+  keys: [{ ...generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ format: "jwk" }), kid: "a" }],
+});
+const trust = { issuer: { url: "https://issuer.test", jwks }, audiences: ["platform"], user: "jane" };
 
 /** What is deleted stays as long as `reason` says. */
 const staysWhile = (reason: string): NonNullable<Case["skip"]> => ({
@@ -110,6 +116,20 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
     valid: named({ spec: { data: { a: "MQ==" } } }),
     change: { spec: { data: { a: "Mg==" } } },
     setup: withNamespace,
+  },
+  clustertrustrules: {
+    valid: named({ spec: { ...trust, scope: { projects: [{ project: "default" }] } } }),
+    change: { spec: { description: "changed" } },
+    setup: withJane,
+  },
+  trustrules: {
+    valid: named({ spec: trust }),
+    change: { spec: { description: "changed" } },
+    namespace: "p-default",
+    setup: async (surface) => {
+      await withProject(surface);
+      await seed(surface, "users", "jane");
+    },
   },
   namespaces: {
     valid: named(),

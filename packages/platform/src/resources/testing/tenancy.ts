@@ -6,7 +6,6 @@ import type { Authentication } from "@postern/apiserver/authentication/authentic
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -227,14 +226,13 @@ export async function createTenancy(options: TenancyOptions = {}) {
   async function request(
     call: TestRequest & { readonly credentialId?: string },
   ): Promise<{ status: number; body: any }> {
-    const context: RequestContext = {
-      ...createTestContext({
-        ...call,
-        headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
-      }),
+    const context = createTestContext({
+      ...call,
+      headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
+    }).with({
       receivedAt: runtime.clock.now(),
       ...(call.credentialId === undefined ? {} : { credential: { id: call.credentialId } }),
-    };
+    });
     const { status, body } = await surface.route(context);
     if (body.type !== "bytes") throw new Error("the answer is a stream");
     return { status, body: JSON.parse(Buffer.from(body.bytes).toString()) };
@@ -285,7 +283,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     });
     const { status, body } = await backends
       .backendOf(instance)
-      .proxy({ ...context, receivedAt: runtime.clock.now() }, user);
+      .proxy(context.with({ receivedAt: runtime.clock.now() }), user);
     if (body.type !== "bytes") throw new Error("the answer is a stream");
     const text = Buffer.from(body.bytes).toString();
     return { status, body: text.startsWith("{") ? JSON.parse(text) : text };
@@ -297,7 +295,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     const { request } = createTestContext({ url: "/api" });
     return await backends
       .backendOf(instance)
-      .authenticateCertificate({ ...request, peerCertificate: () => certificate as never });
+      .authenticateCertificate(request.with({ peerCertificate: () => certificate as never }));
   }
 
   const controller = new AbortController();
@@ -355,6 +353,7 @@ function createTestDirectory(users: readonly string[], teams: readonly string[])
         displayName: name,
         username: name,
         email: "",
+        isBot: false,
         locked: false,
       },
     ]),

@@ -33,13 +33,19 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
     ],
     selectableFields: [".spec.subject", ".spec.username", ".spec.email"],
     columns: [
+      {
+        name: "Kind",
+        type: "string",
+        description: "Person or Bot.",
+        // The store holds no other kind under this resource.
+        value: (user) => (user as User).spec?.kind ?? "Person",
+      },
       { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
       { name: "Email", type: "string", description: "E-mail address.", value: ".spec.email" },
       {
         name: "Locked",
         type: "boolean",
         description: "Whether all keys are refused.",
-        // The store holds no other kind under this resource.
         value: (user) => (user as User).spec?.disabled ?? false,
       },
       ageColumn,

@@ -1,7 +1,7 @@
 // What happens to a user on its way into the store.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../directory/directory.ts";
@@ -37,7 +37,9 @@ export function userStrategy(dependencies: UserStrategyDependencies): Strategy<U
 const subjectOf = ({ metadata, spec }: User): string => spec?.subject || (metadata.name ?? "");
 
 /** Whom somebody is taken for follows from these: who changes them takes the user over, locks it out or lets it in. */
-const IDENTITY_FIELDS = ["disabled", "email", "subject", "username"] as const;
+const IDENTITY_FIELDS = ["disabled", "email", "kind", "subject", "username"] as const;
+/** What people sign in by, which a bot has none of. */
+const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const;
 
 /**
  * Permissions are granted to subjects and groups, so who writes a user gives them: only groups that the writer may hand out, teams
@@ -106,6 +108,11 @@ function validateUser(
   const isTaken = other !== undefined && other.name !== user.metadata.name;
   return [
     ...validateGroups(user.spec?.groups ?? [], "spec.groups"),
+    ...(user.spec?.kind === "Bot"
+      ? SIGN_IN_FIELDS.filter((field) => (user.spec?.[field] ?? "") !== "").map((field) =>
+          forbiddenError(`spec.${field}`, "a bot does not sign in"),
+        )
+      : []),
     ...(isReserved(subject, names)
       ? [invalidError(path, subject, `names that begin with system: or ${names.name}: are reserved`)]
       : []),

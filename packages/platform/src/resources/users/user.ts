@@ -11,6 +11,11 @@ const fields = s
   .object({
     spec: s
       .object({
+        kind: s
+          .string({ enum: ["Person", "Bot"] })
+          .describe(
+            "Whether it is a person or a bot. A bot is a program: it has access keys, or trust rules that give it some, and never signs in. Absent means Person.",
+          ),
         displayName,
         description,
         username: s.string().describe("Name to log in with. Absent: the name of the object."),

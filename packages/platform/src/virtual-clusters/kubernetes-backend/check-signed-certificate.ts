@@ -70,7 +70,7 @@ function readSubject({ raw }: ReadCertificate): CertificateSubject | { readonly 
   }
 }
 
-function isSameSet(one: readonly string[], other: readonly string[]): boolean {
+export function isSameSet(one: readonly string[], other: readonly string[]): boolean {
   const left = new Set(one);
   const right = new Set(other);
   return left.size === right.size && [...left].every((member) => right.has(member));

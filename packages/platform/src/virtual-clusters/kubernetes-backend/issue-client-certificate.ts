@@ -18,7 +18,7 @@ import { createCertificateRequest } from "../../pki/certificate-request.ts";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";
 import { isSystemName } from "../system-name.ts";
 import type { ClientCertificateRequest, IssuedClientCertificate } from "../virtual-cluster-backend.ts";
-import { checkSignedCertificate } from "./check-signed-certificate.ts";
+import { checkSignedCertificate, isSameSet } from "./check-signed-certificate.ts";
 import { asOwnRequest, ownRefusal } from "./own-request.ts";
 import { deadline, pause } from "./pause.ts";
 
@@ -44,7 +44,7 @@ const MAX_WORDS_LENGTH = 500;
 const generateKeys = promisify(generateKeyPair);
 
 /**
- * The private key is made here and is nowhere but in the result; the request is removed again, whatever becomes of it.
+ * A private key that is made here is nowhere but in the result; the request is removed again, whatever becomes of it.
  *
  * Rejects with ApiErrors whose cause tells them apart: 403 CertificateDenied, 502 CertificateFailed, 504 CertificateTimedOut, and 502
  * RequestRefused where the platform's credential may not do this.
@@ -56,21 +56,51 @@ export async function issueClientCertificate(
   signal: AbortSignal,
 ): Promise<IssuedClientCertificate> {
   refuseNames(request);
-  const { commonName, organizations, expirationSeconds } = request;
+  const { expirationSeconds } = request;
   if (expirationSeconds !== undefined && expirationSeconds < MIN_EXPIRATION_SECONDS) {
     throw badRequestError(`a certificate lasts ${MIN_EXPIRATION_SECONDS} seconds at least`);
   }
-  const { privateKey } = await generateKeys("ec", { namedCurve: "prime256v1" });
-  const pem = createCertificateRequest(privateKey, { commonName, organizations });
+  const { pem, publicKey, privateKeyPem } = await requestToSign(request);
   const created = await asOwnRequest("ask for certificates", create(client, pem, expirationSeconds, signal));
   const { name = "" } = created.metadata;
   try {
     await approve(client, created, signal);
     const certificatePem = await untilSigned(client, name, options, signal);
-    return issuedCertificate(certificatePem, privateKey, request, options.clock);
+    const { serial, notAfter } = checkedCertificate(certificatePem, publicKey, request, options.clock);
+    return { certificatePem, privateKeyPem, serial, notAfter };
   } finally {
     await remove(client, name, options.scheduler);
   }
+}
+
+type RequestToSign = {
+  readonly pem: string;
+  readonly publicKey: KeyObject;
+  readonly privateKeyPem: string | undefined;
+};
+
+/** The signer takes over what a request says, so that a client's own must say what ours would. Throws ApiError 400. */
+async function requestToSign({ commonName, organizations, request }: ClientCertificateRequest): Promise<RequestToSign> {
+  if (request === undefined) {
+    const { privateKey } = await generateKeys("ec", { namedCurve: "prime256v1" });
+    return {
+      pem: createCertificateRequest(privateKey, { commonName, organizations }),
+      publicKey: createPublicKey(privateKey),
+      privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    };
+  }
+  const { subject, hasOtherSubjectAttributes, requestedExtensions, pem, publicKey } = request;
+  const isOurs = subject.commonName === commonName && isSameSet(subject.organizations, organizations);
+  if (!isOurs || hasOtherSubjectAttributes) {
+    const wanted = [...organizations.map((organization) => `O=${organization}`), `CN=${commonName}`].join(", ");
+    throw badRequestError(
+      `spec.certificateSigningRequest: the cluster signs the subject as it is written, so it must be ${wanted} and nothing else`,
+    );
+  }
+  if (requestedExtensions.length > 0) {
+    throw badRequestError("spec.certificateSigningRequest: must not ask for extensions, such as other names");
+  }
+  return { pem, publicKey, privateKeyPem: undefined };
 }
 
 function refuseNames({ commonName, organizations }: ClientCertificateRequest): void {
@@ -199,23 +229,18 @@ function timedOut(): ApiError {
 }
 
 /** Throws ApiError 502 for a certificate that is not what we asked for. */
-function issuedCertificate(
+function checkedCertificate(
   certificatePem: string,
-  privateKey: KeyObject,
+  publicKey: KeyObject,
   request: ClientCertificateRequest,
   clock: Clock,
-): IssuedClientCertificate {
-  const checked = checkSignedCertificate(certificatePem, { ...request, publicKey: createPublicKey(privateKey) }, clock);
+): Pick<IssuedClientCertificate, "serial" | "notAfter"> {
+  const checked = checkSignedCertificate(certificatePem, { ...request, publicKey }, clock);
   if ("fault" in checked) {
     const message = `its signer made another certificate than was asked for: ${checked.fault}`;
     throw badGatewayError({ reason: "CertificateFailed", message });
   }
-  return {
-    certificatePem,
-    privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    serial: new X509Certificate(certificatePem).serialNumber,
-    notAfter: checked.notAfter,
-  };
+  return { serial: new X509Certificate(certificatePem).serialNumber, notAfter: checked.notAfter };
 }
 
 /** Not under the signal of the request, which may be what ended it. */

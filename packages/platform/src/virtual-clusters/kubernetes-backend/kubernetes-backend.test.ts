@@ -100,7 +100,7 @@ describe("the proxy", () => {
   test("carries a watch, which ends with the caller's key", async () => {
     const { backend, cluster } = await connectCluster();
     const revoked = new AbortController();
-    const context = { ...createTestContext({ url: `${CONFIG_MAPS}?watch=1` }), signal: revoked.signal };
+    const context = createTestContext({ url: `${CONFIG_MAPS}?watch=1` }).with({ signal: revoked.signal });
     const { body } = await backend.proxy(context, viewer);
     if (body.type !== "stream") throw new Error("a watch is a stream");
     const events: string[] = [];

@@ -2,7 +2,6 @@
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ReverseProxy } from "../../proxy/reverse-proxy.ts";
 
 /** What clients need to find their way: discovery, OpenAPI, version and health. Read alone. */
@@ -17,9 +16,7 @@ const REVIEW_GROUPS: readonly string[] = ["authorization.k8s.io", "authenticatio
 /** The same proxy, closed to everything outside the namespace: those requests are answered 403. */
 export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string): ReverseProxy["proxy"] {
   return async (context, user) => {
-    const { method, path, query } = context.request;
-    const info = resolveRequestInfo(method, path, query);
-    if (!isWithin(info, method, namespace)) {
+    if (!isWithin(context.info, context.request.method, namespace)) {
       throw forbiddenPathError(`this space reaches namespace ${JSON.stringify(namespace)} alone`);
     }
     return await proxy(context, user);

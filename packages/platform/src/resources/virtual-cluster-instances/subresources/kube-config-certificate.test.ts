@@ -1,8 +1,9 @@
 import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { accessKey } from "../../../access-keys/testing/access-key.ts";
-import { createWorkspace, openssl } from "../../../pki/testing/openssl.ts";
+import { createWorkspace, openssl, type Workspace } from "../../../pki/testing/openssl.ts";
 import { createTenancy, type Tenancy, userOf } from "../../testing/tenancy.ts";
 import { ask, countOf, dump, withTenancy } from "./testing/ask-kube-config.ts";
 
@@ -47,6 +48,76 @@ describe("a kube config with a certificate", () => {
     const end = Date.parse(openssl("x509", "-in", leaf, "-noout", "-enddate").replace("notAfter=", ""));
     expect(Math.abs(end - Date.now() - 900_000)).toBeLessThan(15_000);
     expect(Date.parse(body.status.expirationTimestamp)).toBe(end);
+  });
+
+  describe("for a request of the client's", () => {
+    /** A key and a request that openssl makes, and what the server answers. */
+    async function askFor(workspace: Workspace, algorithm: readonly string[], subject = "/O=system:masters/CN=root") {
+      const [key, csr] = [workspace.path("key.pem"), workspace.path("request.pem")];
+      openssl("req", "-new", "-nodes", ...algorithm, "-keyout", key, "-subj", subject, "-out", csr);
+      const certificateSigningRequest = readFileSync(csr, "utf8");
+      return { key, answer: await ask(shared, { spec: { certificateSigningRequest, certificateTTL: 900 } }) };
+    }
+
+    it.each([
+      ["EC", ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]],
+      ["RSA", ["-newkey", "rsa:2048"]],
+      ["Ed25519", ["-newkey", "ed25519"]],
+    ])(
+      "names the requester whatever it says, for its key of kind %s, and sends no private key",
+      async (_kind, algorithm) => {
+        using workspace = createWorkspace();
+        const { key, answer } = await askFor(workspace, algorithm);
+        expect(answer.status).toBe(201);
+        const { user } = parse(answer.body.status.kubeConfig).users[0];
+        expect(Object.keys(user)).toEqual(["client-certificate-data"]);
+        expect(answer.body.status.kubeConfig).not.toContain("PRIVATE");
+        const leaf = workspace.write("leaf.pem", Buffer.from(user["client-certificate-data"], "base64").toString());
+        expect(openssl("x509", "-in", leaf, "-noout", "-pubkey")).toBe(openssl("pkey", "-in", key, "-pubout"));
+        const subject = openssl("x509", "-in", leaf, "-noout", "-subject", "-nameopt", "multiline");
+        expect(subject).toContain("alice@example.test");
+        expect(subject).not.toMatch(/root|system:/);
+      },
+    );
+
+    it.each([
+      ["no PEM", "x", "PEM block type must be CERTIFICATE REQUEST"],
+      ["a weak key", ["-newkey", "rsa:1024"], "2048"],
+      ["an unknown curve", ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp256k1"], "curve"],
+    ])("refuses %s with 422 that names the field", async (_what, made, message) => {
+      using workspace = createWorkspace();
+      const refused =
+        typeof made === "string" ? ask(shared, { spec: { certificateSigningRequest: made } }) : askFor(workspace, made);
+      await expect(refused).rejects.toMatchObject({
+        code: 422,
+        details: { causes: [{ field: "spec.certificateSigningRequest", message: expect.stringContaining(message) }] },
+      });
+    });
+
+    it("refuses one that its own key has not signed", async () => {
+      using workspace = createWorkspace();
+      const [key, csr] = [workspace.path("key.pem"), workspace.path("request.pem")];
+      openssl(
+        "req",
+        "-new",
+        "-nodes",
+        "-newkey",
+        "ed25519",
+        "-keyout",
+        key,
+        "-subj",
+        "/CN=a",
+        "-outform",
+        "DER",
+        "-out",
+        csr,
+      );
+      const der = readFileSync(csr);
+      der[der.length - 1] = (der.at(-1) ?? 0) ^ 1;
+      const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString("base64")}\n-----END CERTIFICATE REQUEST-----\n`;
+      const refused = ask(shared, { spec: { certificateSigningRequest: pem } });
+      await expect(refused).rejects.toMatchObject({ code: 422, message: expect.stringContaining("its own key") });
+    });
   });
 
   it("security book 29: carries no group of the system, and of the roles only what the platform gave", async () => {

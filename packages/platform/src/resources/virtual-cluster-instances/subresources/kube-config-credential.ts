@@ -66,7 +66,7 @@ export async function grantToken(
  * with a key lives longer than it.
  */
 export async function grantCertificate(
-  { ttlSeconds }: KubeConfigRequest,
+  { ttlSeconds, certificateRequest }: KubeConfigRequest,
   { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
@@ -80,6 +80,7 @@ export async function grantCertificate(
     throw refusal(info, BEYOND_THE_KEY);
   }
   const inside = insideIdentity(user, { project, virtualCluster: name });
+  const subject = { commonName: inside.name, organizations: inside.groups };
   const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
   if (seconds < MIN_TTL_SECONDS) {
@@ -89,9 +90,8 @@ export async function grantCertificate(
     );
   }
   // What it says beside its serial and its end is what was asked for: backends see to that.
-  const subject = { commonName: inside.name, organizations: inside.groups };
   const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
-    { ...subject, expirationSeconds: seconds === Infinity ? undefined : seconds },
+    { ...subject, expirationSeconds: seconds === Infinity ? undefined : seconds, request: certificateRequest },
     signal,
   );
   if (certificates !== undefined) {

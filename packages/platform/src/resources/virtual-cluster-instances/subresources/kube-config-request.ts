@@ -6,10 +6,17 @@ import { s } from "@postern/apimachinery/schema/builder";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { normalizeServer, validateServer } from "../../../kube-config/normalize-server.ts";
+import {
+  type CertificateRequest,
+  CertificateRequestError,
+  parseCertificateRequest,
+} from "../../../pki/certificate-request.ts";
 
 export const KUBE_CONFIG_KIND = "VirtualClusterInstanceKubeConfig";
 
 const MAX_CONTEXT_NAME_LENGTH = 253;
+/** Ten times what an RSA key of 8192 bits needs. */
+const MAX_CERTIFICATE_REQUEST_LENGTH = 64 * 1024;
 
 export const kubeConfigFields = s
   .object({
@@ -32,11 +39,27 @@ export const kubeConfigFields = s
         clientCert: s
           .boolean()
           .describe("True: the kube config holds a client certificate. Otherwise it holds a token of the platform."),
+        certificateSigningRequest: s
+          .string({ maxLength: MAX_CERTIFICATE_REQUEST_LENGTH })
+          .describe(
+            "A PKCS #10 certificate request in PEM, signed by a private key that stays with the client. The kubeconfig then holds a " +
+              "client certificate for that key, and no private key. The subject is replaced by yours in embedded virtual clusters; in " +
+              "all others it must be status.certificateSubject, which a dry run tells. EC P-256, P-384 or P-521, RSA of 2048 bits or " +
+              "more, or Ed25519.",
+          ),
       })
       .describe("What is asked for."),
     status: s
       .object({
-        kubeConfig: s.string().describe("The kube config, as YAML text. Secret: it holds the credential."),
+        kubeConfig: s
+          .string()
+          .describe("The kubeconfig, as YAML text. Secret: it holds the credential. That of a dry run holds none."),
+        certificateSubject: s
+          .object({
+            commonName: s.string().describe("Your user name inside the virtual cluster."),
+            organizations: s.list(s.string()).describe("Your groups inside the virtual cluster."),
+          })
+          .describe("Whom a client certificate names. In a dry run alone."),
         expirationTimestamp: s
           .timestamp()
           .describe("When the credential ends, which may be earlier than asked for. Absent: it has no end."),
@@ -48,7 +71,9 @@ export const kubeConfigFields = s
 export type KubeConfigKind = KindOf<typeof kubeConfigFields>;
 
 export type KubeConfigRequest = {
+  /** Also where there is only a request for one. */
   readonly clientCert: boolean;
+  readonly certificateRequest: CertificateRequest | undefined;
   /** Undefined: no end is asked for. */
   readonly ttlSeconds: number | undefined;
   /** Undefined: after the project and the virtual cluster. */
@@ -68,21 +93,37 @@ export function readKubeConfigRequest(body: KubeObject, group: string): KubeConf
     server = "",
     clientCert = false,
     contextName = "",
+    certificateSigningRequest = "",
   } = (body as KubeConfigKind).spec ?? {};
+  const certificateRequest =
+    certificateSigningRequest === "" ? undefined : readCertificateRequest(certificateSigningRequest);
   const errors = [
+    ...(certificateRequest instanceof CertificateRequestError
+      ? [invalidError("spec.certificateSigningRequest", "", certificateRequest.message)]
+      : []),
     ...validateTTL(certificateTTL),
     ...(server === "" ? [] : validateServer(server)),
     ...validateContextName(contextName),
   ];
-  if (errors.length > 0) {
+  if (errors.length > 0 || certificateRequest instanceof CertificateRequestError) {
     throw invalidObjectError({ group, kind: KUBE_CONFIG_KIND }, body.metadata.name ?? "", errors);
   }
   return {
-    clientCert,
+    clientCert: clientCert || certificateRequest !== undefined,
+    certificateRequest,
     contextName: contextName === "" ? undefined : contextName,
     ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
     server: server === "" ? undefined : normalizeServer(server),
   };
+}
+
+function readCertificateRequest(pem: string): CertificateRequest | CertificateRequestError {
+  try {
+    return parseCertificateRequest(pem);
+  } catch (error) {
+    if (error instanceof CertificateRequestError) return error;
+    throw error;
+  }
 }
 
 /** Line breaks and the like would hide in the output of `kubectl config get-contexts`. */

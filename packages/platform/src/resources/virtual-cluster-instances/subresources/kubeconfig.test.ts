@@ -210,14 +210,24 @@ describe("the request", () => {
     expect(answer.status).toBe(201);
   });
 
-  it("security book 53: is only checked in a dry run: no key, no certificate, no kube config", async () => {
+  it("security book 53: is only checked in a dry run: no key, no certificate, and a kubeconfig without a credential", async () => {
     const before = await countOf(shared);
     const minted = shared.minted.length;
     for (const clientCert of [false, true]) {
       const url = `${URL_OF()}?dryRun=All`;
       const answer = await shared.request({ method: "POST", url, user: alice, body: { spec: { clientCert } } });
-      expect(answer).toMatchObject({ status: 201, body: { status: {} } });
-      expect(answer.body.status).not.toHaveProperty("kubeConfig");
+      expect(answer.status).toBe(201);
+      const { kubeConfig, ...rest } = answer.body.status;
+      expect(parse(kubeConfig)).toMatchObject({
+        clusters: [{ cluster: { server: expect.stringMatching(/^https:/) } }],
+        users: [{ user: {} }],
+      });
+      expect(Object.keys(parse(kubeConfig).users[0].user)).toEqual([]);
+      expect(rest).toEqual(
+        clientCert
+          ? { certificateSubject: { commonName: "alice@example.test", organizations: expect.any(Array) } }
+          : {},
+      );
     }
     expect(shared.minted.length).toBe(minted);
     expect(await countOf(shared)).toBe(before);

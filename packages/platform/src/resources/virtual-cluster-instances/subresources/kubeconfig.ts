@@ -4,9 +4,11 @@ import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-err
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
-import { buildKubeConfig } from "../../../kube-config/kube-config.ts";
+import type { InstancePlace } from "../../../authorization/inside-groups.ts";
+import { buildKubeConfig, type KubeConfigCredential } from "../../../kube-config/kube-config.ts";
 import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
 import type { ObjectLookup } from "../../object-lookup.ts";
@@ -49,17 +51,25 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
       const backend = backends.backendOf(instance);
       const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
       const answer = { ...body, metadata: { name, namespace } };
-      if (isDryRun(createOptionsOf(context.request.query))) return { ...answer, status: {} };
+      const project = names.projectOf(namespace) ?? namespace;
+      const textWith = (credential: KubeConfigCredential) =>
+        buildKubeConfig({
+          server: url,
+          credential,
+          name: request.contextName ?? `${project}-${name}`,
+          ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+        });
+      if (isDryRun(createOptionsOf(context.request.query))) {
+        const subject = request.clientCert
+          ? { certificateSubject: subjectOf(context, { project, virtualCluster: name }, deps) }
+          : {};
+        return { ...answer, status: { kubeConfig: textWith(undefined), ...subject } };
+      }
 
       const { credential, notAfter } = request.clientCert
         ? await grantCertificate(request, requester, instance, backend, context, deps)
         : await grantToken(request, requester, instance, context, deps);
-      const text = buildKubeConfig({
-        server: url,
-        credential,
-        name: request.contextName ?? `${names.projectOf(namespace) ?? namespace}-${name}`,
-        ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
-      });
+      const text = textWith(credential);
       onKubeConfigIssued?.(request.clientCert ? "certificate" : "token");
       return {
         ...answer,
@@ -71,6 +81,11 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
     },
   };
 };
+
+function subjectOf({ user }: RequestContext, place: InstancePlace, { insideIdentity }: KubeConfigDeps) {
+  const { name, groups } = insideIdentity(user, place);
+  return { commonName: name, organizations: [...groups] };
+}
 
 /** Where the caller names an address itself, that is where its kube config leads. */
 function addressFor(

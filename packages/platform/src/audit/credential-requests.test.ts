@@ -1,0 +1,30 @@
+import { randomBytes } from "node:crypto";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bodyRedaction, issuesCredentials } from "./credential-requests.ts";
+
+const GROUPS = { managementGroup: "management.postern", storageGroup: "storage.postern" };
+const API = "/apis/management.postern/v1";
+const infoOf = (path: string) => resolveRequestInfo("POST", path, new URLSearchParams());
+
+describe("tokens that are tested and exchanged", () => {
+  const redactionOf = bodyRedaction(GROUPS, { find: () => false });
+  const paths = [`${API}/clustertrustrules/main/test`, `${API}/namespaces/p-team/trustrules/main/test`, "/oauth/token"];
+
+  it.each(paths)("are never kept of a body, wherever they stand in it and whatever they look like: %s", (path) => {
+    const keep = redactionOf(infoOf(path));
+    const token = fc.oneof(fc.string(), fc.constant(randomBytes(64).toString("base64url")));
+    fc.assert(
+      fc.property(token, fc.jsonValue(), (text, other) => {
+        const body = { spec: { token: text, [text]: other }, other: [text] } as never;
+        expect(keep(body)).toBeUndefined();
+      }),
+    );
+  });
+
+  it("are always recorded where they bring a key", () => {
+    expect(issuesCredentials(infoOf("/oauth/token"), GROUPS)).toBe(true);
+    expect(issuesCredentials(infoOf(`${API}/clustertrustrules/main/test`), GROUPS)).toBe(false);
+  });
+});

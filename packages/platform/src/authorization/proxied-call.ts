@@ -1,0 +1,86 @@
+// What a request asks for through the proxy: where its path leads, and what it asks there. Read when it comes in, and by nobody again.
+
+import { PROXY_TARGET_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import { type ApiError, isApiError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import { type Asked, type Behind, readAsked } from "@postern/apiserver/request/asked";
+import { isLongRunning } from "@postern/apiserver/request/long-running";
+import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { type ProxyPath, parseProxyPath } from "./proxy-target.ts";
+import type { ProxyRequest } from "./request-target.ts";
+
+/** A path that cannot be read is answered once it is known who asks; until then it stands here as its refusal. */
+export class ProxiedCall implements Behind {
+  /** Where it leads. Undefined where that is nowhere. */
+  readonly path: ProxyPath | undefined;
+  readonly pathRefusal: ApiError | undefined;
+  readonly info: RequestInfo | undefined;
+  readonly annotations: { readonly [key: string]: string };
+  readonly #infoRefusal: ApiError | undefined;
+
+  constructor({ method, path, query }: Pick<ApiRequest, "method" | "path" | "query">) {
+    const read = unlessRefused(() => parseProxyPath(path));
+    this.path = read.value;
+    this.pathRefusal = read.refusal;
+    const encodedPath = read.value?.encodedPath;
+    const { value, refusal } =
+      encodedPath === undefined ? NOTHING : unlessRefused(() => resolveRequestInfo(method, encodedPath, query));
+    this.info = value;
+    this.#infoRefusal = refusal;
+    this.annotations =
+      read.value === undefined || value === undefined ? {} : { [PROXY_TARGET_ANNOTATION]: targetOf(read.value) };
+  }
+
+  /** Throws ApiError 400 for a path that can be read in more than one way, and 404 for one that leads nowhere. */
+  destination(): { readonly path: ProxyPath; readonly info: RequestInfo; readonly request: ProxyRequest } {
+    if (this.pathRefusal !== undefined) throw this.pathRefusal;
+    const { path, info } = this;
+    if (path === undefined) throw resourceNotFoundError();
+    if (info === undefined) throw this.#infoRefusal;
+    return { path, info, request: { ...path.destination, inner: info } };
+  }
+}
+
+export function readProxied(request: ApiRequest): Asked {
+  const asked = readAsked(request);
+  const behind = new ProxiedCall(request);
+  return { ...asked, behind, isLongRunning: lasts(request, asked, behind) };
+}
+
+/** What is asked behind the proxy decides. What is refused does not last. */
+function lasts(request: ApiRequest, asked: Asked, { path, pathRefusal, info }: ProxiedCall): boolean {
+  if (pathRefusal !== undefined) return false;
+  if (path === undefined) return asked.isLongRunning;
+  return info !== undefined && isLongRunning(request, info);
+}
+
+/** What the request of a context asks for through the proxy. Throws as `destination` does. */
+export function proxiedCallOf({ behind }: { readonly behind: Behind | undefined }) {
+  if (!(behind instanceof ProxiedCall)) throw new Error("the request did not come through the proxy");
+  return behind.destination();
+}
+
+type Read<T> = { readonly value: T | undefined; readonly refusal: ApiError | undefined };
+
+const NOTHING = { value: undefined, refusal: undefined };
+
+function unlessRefused<T>(read: () => T): Read<T> {
+  try {
+    return { value: read(), refusal: undefined };
+  } catch (error) {
+    if (isApiError(error)) return { value: undefined, refusal: error };
+    throw error;
+  }
+}
+
+function targetOf({ destination }: ProxyPath): string {
+  switch (destination.target) {
+    case "ProjectVirtualCluster":
+      return `virtualcluster/${destination.project}/${destination.virtualCluster}`;
+    case "ProjectSpace":
+      return `space/${destination.project}/${destination.space}`;
+    case "Cluster":
+      return `cluster/${destination.cluster}`;
+  }
+}

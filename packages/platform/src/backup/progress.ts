@@ -1,0 +1,24 @@
+// How far long work on a store is, for whoever shows it.
+
+import type { CountEntries } from "./read-store.ts";
+
+export type ProgressStep = {
+  /** Such as `copying`. */
+  readonly phase: string;
+  readonly unit: "entries" | "bytes";
+  readonly done: number;
+  /** Undefined where nobody knows it. */
+  readonly total?: number | undefined;
+};
+
+/** Told often: neither throws nor blocks. */
+export type ReportProgress = (step: ProgressStep) => void;
+
+/** Reports the beginning of a phase, and then all that it has counted. */
+export function entryCounter(phase: string, total: number | undefined, report: ReportProgress): CountEntries {
+  let done = 0;
+  return (count) => {
+    done += count;
+    report({ phase, unit: "entries", done, total });
+  };
+}

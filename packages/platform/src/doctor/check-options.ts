@@ -1,0 +1,76 @@
+// Options that work, but not together, or not as whoever set them may think; and the Node that runs them.
+
+import type { Configuration } from "../config/configuration.ts";
+import { parseHostAndPort } from "../config/rules.ts";
+import { type Finding, fault, ok, warning } from "./finding.ts";
+
+const CHECK = "options";
+
+export function checkOptions(configuration: Configuration, nodeVersion: string): readonly Finding[] {
+  const { bindAddress, externalHostname, securePort, store, etcd, tlsCertFile, tlsSans, bootstrap } = configuration;
+  const findings: Finding[] = [];
+  const warn = (isSo: boolean, message: string, remedy: string): void => {
+    if (isSo) findings.push(warning(CHECK, message, remedy));
+  };
+  const isOpen = bindAddress === "0.0.0.0" || bindAddress === "::";
+  warn(
+    isOpen && externalHostname === "",
+    "the server listens on all addresses, and kubeconfigs name 127.0.0.1",
+    "set --external-hostname to the name that people use",
+  );
+  warn(
+    securePort === 0 && externalHostname !== "" && parseHostAndPort(externalHostname)?.port !== undefined,
+    "--external-hostname names a port, and --secure-port 0 takes another one at each start",
+    "set --secure-port",
+  );
+  warn(
+    tlsCertFile !== "" && tlsSans.length > 0,
+    "--tls-san has no effect: the certificate of --tls-cert-file has its own names",
+    "leave out --tls-san, or --tls-cert-file",
+  );
+  const isEtcd = store.kind === "etcd";
+  const hasEtcdFiles = [etcd.caFile, etcd.certFile, etcd.keyFile].some((file) => file !== "");
+  warn(
+    !isEtcd && hasEtcdFiles,
+    "files for a connection to etcd are given, and the store is not etcd",
+    "set --store etcd://…, or leave them out",
+  );
+  warn(
+    isEtcd && !hasEtcdFiles && store.endpoints.some((endpoint) => !LOCAL.test(endpoint)),
+    "the connection to etcd has no TLS: whoever can listen reads and changes everything",
+    "give --etcd-cafile, --etcd-certfile and --etcd-keyfile",
+  );
+  warn(
+    isEtcd && etcd.newInstallation,
+    "--etcd-new-installation is set: with a wrong prefix the next start makes an empty installation",
+    "leave it out, now that there is one",
+  );
+  if (isEtcd && (etcd.certFile === "") !== (etcd.keyFile === "")) {
+    findings.push(fault(CHECK, "--etcd-certfile and --etcd-keyfile belong together", "give both, or neither"));
+  }
+  warn(
+    store.kind === "memory",
+    "the store is in memory: everything is gone when the server ends",
+    "use --store sqlite or etcd for what has to last",
+  );
+  warn(
+    bootstrap.dir === "" && bootstrap.drift === "overwrite",
+    "--bootstrap-drift overwrite has no effect without --bootstrap-dir",
+    "give --bootstrap-dir, or leave it out",
+  );
+  warn(
+    configuration.previousServerKeyFile !== "",
+    "--previous-server-key-file is set: two server keys open the key ring",
+    "run `postern keys rotate`, and leave the option out once no start needs it",
+  );
+  if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));
+  return [...findings, checkNode(nodeVersion)];
+}
+
+const LOCAL = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):/;
+
+/** Releases with an even number are kept for three years. */
+function checkNode(version: string): Finding {
+  if (Number.parseInt(version, 10) >= 22) return ok("node", `Node ${version}`);
+  return warning("node", `Node ${version} gets no security fixes any more, and is slower`, "run the server on Node 24");
+}

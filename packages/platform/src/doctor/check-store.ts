@@ -1,0 +1,158 @@
+// The store: whether it is there, whole, healthy, and of a version that this release knows.
+
+import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
+import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
+import { assertNotInterrupted } from "../backup/filling-mark.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { readTls } from "../server/open-store.ts";
+import { clockFinding } from "./clock.ts";
+import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
+
+const MEBIBYTE = 1 << 20;
+/** etcd's own default, which releases before 3.6 do not tell. */
+const DEFAULT_QUOTA = 2048 * MEBIBYTE;
+const NEARLY_FULL = 0.8;
+const OLDEST_ETCD = "3.4";
+
+export type StoreFindings = {
+  readonly findings: readonly Finding[];
+  /** Whether its content can be looked at: no server has it to itself, and looking changes nothing. */
+  readonly isReadable: boolean;
+};
+
+export async function checkStore(configuration: Configuration): Promise<StoreFindings> {
+  const { store } = configuration;
+  switch (store.kind) {
+    case "memory":
+      return { findings: [skipped("store", "a store in memory is gone with its server")], isReadable: false };
+    case "sqlite":
+      return await checkSqlite(store.path);
+    case "etcd":
+      return await checkEtcd(store.endpoints, configuration);
+  }
+}
+
+async function checkSqlite(path: string): Promise<StoreFindings> {
+  const only = (finding: Finding): StoreFindings => ({ findings: [finding], isReadable: false });
+  try {
+    await assertNotInterrupted(path);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return only(fault("store", error.message, "see docs/operations/backup.md"));
+  }
+  const found = await examineSqlite(path);
+  const restore = "keep a copy of the file, and restore a backup: see docs/operations/backup.md";
+  switch (found.state) {
+    case "absent":
+      return only(
+        skipped("store", `${path} does not exist: no server has started on it`, "check --data-dir and --store"),
+      );
+    case "in use":
+      return only(ok("store", `a server runs on ${path}, and checks it once a day while it does`));
+    case "foreign":
+      return only(fault("store", `${path} is the database of another program`, "correct --store or --data-dir"));
+    case "damaged":
+      return only(fault("store", `${path} is damaged: ${found.fault}`, restore));
+    case "unreadable":
+      return only(
+        fault("store", `${path} cannot be read: ${found.fault}`, "run the doctor as the user that runs the server"),
+      );
+    case "newer":
+      return only(fault("store", found.fault, "install that release: see docs/operations/upgrading.md"));
+    case "whole":
+      break;
+  }
+  const { version, newestVersion, bytes } = found;
+  const whole = `${path} is whole, ${Math.ceil(bytes / MEBIBYTE)} MiB, format ${version}`;
+  if (version === newestVersion) return { findings: [ok("store", whole)], isReadable: true };
+  const message = `${whole}; the next start brings it to format ${newestVersion}, and releases before cannot open it then`;
+  return only(warning("store", message, "make a backup first: see docs/operations/upgrading.md"));
+}
+
+async function checkEtcd(endpoints: readonly string[], configuration: Configuration): Promise<StoreFindings> {
+  const { etcd } = configuration;
+  const { examineEtcd } = await import("@postern/stores/etcd/examine-etcd");
+  let examination: EtcdExamination;
+  try {
+    examination = await examineEtcd({ endpoints, prefix: etcd.prefix, tls: await readTls(etcd) });
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return { findings: [fault("etcd", error.message, "correct the option")], isReadable: false };
+  }
+  const { members, alarms, neighbour, isInstalled, versionFault } = examination;
+  const answering = members.filter((member) => member.fault === undefined);
+  const findings = [
+    ...members.flatMap((member) => checkMember(member, answering.length, members.length)),
+    ...alarms.map(alarmFinding),
+    ...members.flatMap(({ address, clockOffsetMs }) => clockFinding(`etcd at ${address}`, clockOffsetMs)),
+  ];
+  if (answering.length === 0) return { findings, isReadable: false };
+  if (versionFault !== undefined) {
+    findings.push(fault("etcd", versionFault, "install that release: see docs/operations/upgrading.md"));
+  }
+  if (!isInstalled) {
+    const message = `nothing lies below ${etcd.prefix}: no server has started there`;
+    findings.push(warning("etcd", message, "check --etcd-prefix"));
+  }
+  findings.push(neighbourFinding(neighbour, configuration));
+  return { findings, isReadable: isInstalled && versionFault === undefined };
+}
+
+function checkMember(member: EtcdMember, answering: number, all: number): readonly Finding[] {
+  const { address, version = "", bytes = 0, quotaBytes = DEFAULT_QUOTA, hasLeader, errors = [] } = member;
+  if (member.fault !== undefined) {
+    const message = `${address} does not answer: ${member.fault}`;
+    const remedy = "check that it runs, its address in --store, and --etcd-cafile, --etcd-certfile and --etcd-keyfile";
+    const isMajority = answering > all / 2;
+    return [isMajority ? warning("etcd", message, remedy) : fault("etcd", message, remedy)];
+  }
+  const findings: Finding[] = [];
+  if (hasLeader === false) {
+    findings.push(
+      fault("etcd", `${address} has no leader: nothing can be written`, "bring back a majority of the members"),
+    );
+  }
+  for (const error of errors)
+    findings.push(fault("etcd", `${address} says: ${error}`, "see the documentation of etcd"));
+  if (isOlder(version)) {
+    findings.push(fault("etcd", `${address} runs etcd ${version}, older than ${OLDEST_ETCD}`, "update etcd"));
+  }
+  const share = bytes / quotaBytes;
+  const size = `${Math.ceil(bytes / MEBIBYTE)} of ${Math.floor(quotaBytes / MEBIBYTE)} MiB`;
+  if (share > NEARLY_FULL) {
+    const message = `the database of ${address} has ${size}: beyond that etcd takes no writes`;
+    findings.push(warning("etcd", message, "compact and defragment it, or raise --quota-backend-bytes of etcd"));
+  }
+  return findings.length > 0 ? findings : [ok("etcd", `${address} runs etcd ${version}, and its database has ${size}`)];
+}
+
+const isOlder = (version: string): boolean => {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major < 3 || (major === 3 && minor < 4);
+};
+
+function alarmFinding(alarm: string): Finding {
+  const remedies: { readonly [alarm: string]: string } = {
+    NOSPACE: "compact and defragment etcd, raise its --quota-backend-bytes if need be, then `etcdctl alarm disarm`",
+    CORRUPT: "replace the member that differs: see the documentation of etcd",
+  };
+  return fault(
+    "etcd",
+    `etcd has raised the alarm ${alarm}, and takes no writes`,
+    remedies[alarm] ?? "see the documentation of etcd",
+  );
+}
+
+function neighbourFinding(neighbour: EtcdExamination["neighbour"], { etcd }: Configuration): Finding {
+  if (neighbour === undefined) return ok("etcd neighbours", "nobody else has keys in this etcd");
+  const who =
+    neighbour.example === undefined
+      ? "this user of etcd sees its own keys alone"
+      : `others have keys below ${neighbour.example}`;
+  if (etcd.compaction === "always") {
+    const remedy = "set --etcd-compaction unless-shared, and --auto-compaction-retention of etcd";
+    return warning("etcd neighbours", `${who}, and this server compacts their history too`, remedy);
+  }
+  return ok("etcd neighbours", `${who}: whoever runs etcd has to compact it (--auto-compaction-retention)`);
+}

@@ -1,0 +1,27 @@
+// Looks at an installation from the outside in, and changes nothing: options, files, certificates, store, what is in it, and what it reaches.
+
+import type { Configuration } from "../config/configuration.ts";
+import { checkCertificates } from "./check-certificates.ts";
+import { checkContent } from "./check-content.ts";
+import { checkFiles } from "./check-files.ts";
+import { checkOptions } from "./check-options.ts";
+import { checkServer, isServerRunning } from "./check-server.ts";
+import { checkStore } from "./check-store.ts";
+import type { Finding } from "./finding.ts";
+
+export type { Finding } from "./finding.ts";
+
+/** `now` in milliseconds since the epoch. */
+export async function examine(configuration: Configuration, now: number): Promise<readonly Finding[]> {
+  const outside = [
+    ...checkOptions(configuration, process.versions.node),
+    ...(await checkFiles(configuration)),
+    ...(await checkCertificates(configuration, now)),
+  ];
+  const isRunning = await isServerRunning(configuration);
+  const store = await checkStore(configuration);
+  const inside = isRunning ? await checkServer(configuration) : [];
+  // Where a server of this directory runs, it has looked already.
+  const content = store.isReadable && !isRunning ? await checkContent(configuration) : [];
+  return [...outside, ...store.findings, ...inside, ...content];
+}

@@ -1,0 +1,32 @@
+// What the doctor says of one thing that it looked at.
+
+export type Finding = {
+  /** What was looked at, such as `certificate`. */
+  readonly check: string;
+  /** An error keeps the installation from working, or will; a warning should be looked at; skipped could not be known. */
+  readonly status: "ok" | "warning" | "error" | "skipped";
+  /** A sentence without a period. No secret stands in it. */
+  readonly message: string;
+  /** What to do, as an order; absent where there is nothing to do. */
+  readonly remedy?: string;
+};
+
+export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message });
+export const skipped = (check: string, message: string, remedy?: string): Finding => ({
+  check,
+  status: "skipped",
+  message,
+  ...(remedy === undefined ? {} : { remedy }),
+});
+export const warning = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  status: "warning",
+  message,
+  remedy,
+});
+export const fault = (check: string, message: string, remedy: string): Finding => ({
+  check,
+  status: "error",
+  message,
+  remedy,
+});

@@ -1,0 +1,38 @@
+// Every text in an object of the platform has a longest length, whether or not its field says so: work on texts is linear, so that their length is
+// what bounds it.
+
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+
+/** Characters. Manifests and values of charts are far below. Bytes in base64 are data and no text: the limit of bodies holds for them. */
+const MAX_TEXT_LENGTH = 256 * 1024;
+
+/** A definition whose schemas limit every text. Longer ones are refused with 422, which names the field. */
+export const withTextLimits = (definition: ResourceDefinition): ResourceDefinition => ({
+  ...definition,
+  schema: limited(definition.schema),
+  ...(definition.subresources === undefined
+    ? {}
+    : {
+        subresources: definition.subresources.map((subresource) =>
+          subresource.schema === undefined ? subresource : { ...subresource, schema: limited(subresource.schema) },
+        ),
+      }),
+});
+
+function limited(schema: StructuralSchema): StructuralSchema {
+  const { properties, items, additionalProperties } = schema;
+  return {
+    ...schema,
+    ...(schema.type === "string" && schema.enum === undefined && schema.format !== "byte"
+      ? { maxLength: Math.min(schema.maxLength ?? MAX_TEXT_LENGTH, MAX_TEXT_LENGTH) }
+      : {}),
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, limited(member)])),
+        }),
+    ...(items === undefined ? {} : { items: limited(items) }),
+    ...(typeof additionalProperties === "object" ? { additionalProperties: limited(additionalProperties) } : {}),
+  };
+}

@@ -1,0 +1,91 @@
+// How far a read has to go: no promise between the request and its answer, and no more files than now.
+
+import { createHook } from "node:async_hooks";
+import { readFile } from "node:fs/promises";
+import { Agent, request as httpsRequest } from "node:https";
+import { Session } from "node:inspector/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+
+/** A few more than there are: whoever adds a layer finds out here. */
+const MAX_FILES = 130;
+const OURS = /\/packages\/(apimachinery|apiserver|platform|stores)\/src\//;
+/** The answer does not wait for what these do; and this file asks. */
+const BEHIND = /\/(audit\/file-audit-sink|testing\/|server\/request-path\.test)/;
+
+let platform: RunningPlatform;
+let get: (path: string) => Promise<number>;
+
+beforeAll(async () => {
+  platform = await startPlatform({ store: "sqlite", "log-level": "info" });
+  const agent = new Agent({ ca: await readFile(platform.server.caPath), keepAlive: true, maxSockets: 1 });
+  const headers = { authorization: `Bearer ${platform.adminKey}` };
+  get = (path) =>
+    new Promise((resolve, reject) => {
+      httpsRequest(new URL(path, platform.server.url), { agent, headers }, (response) => {
+        response.resume().on("end", () => resolve(response.statusCode ?? 0));
+      })
+        .on("error", reject)
+        .end();
+    });
+  await platform.send({ path: "ownedaccesskeys", body: { metadata: { name: "read" }, spec: { user: "admin" } } });
+});
+afterAll(() => platform[Symbol.asyncDispose]());
+
+const KEY = "/apis/management.postern/v1/ownedaccesskeys/read";
+const PROJECT = "/kubernetes/management/apis/management.postern/v1/projects/default";
+
+test.each([KEY, PROJECT])("a GET from memory makes no promise: %s", async (path) => {
+  expect(await get(path)).toBe(200);
+  const made = new Set<string>();
+  const depth = Error.stackTraceLimit;
+  const hook = createHook({
+    init(_id, type) {
+      if (type !== "PROMISE") return;
+      const frames = (new Error().stack ?? "").split("\n").filter((line) => OURS.test(line));
+      // What answers requests is called by the transport, in this turn of the event loop.
+      if (frames.some((line) => BEHIND.test(line)) || !frames.some((line) => line.includes("serve-exchange"))) return;
+      made.add(frames.slice(0, 3).join("\n"));
+    },
+  });
+  Error.stackTraceLimit = 100;
+  hook.enable();
+  try {
+    expect(await get(path)).toBe(200);
+  } finally {
+    hook.disable();
+    Error.stackTraceLimit = depth;
+  }
+  expect([...made]).toEqual([]);
+});
+
+test("the way of a GET does not get longer", async () => {
+  await get(KEY);
+  using session = Object.assign(new Session(), { [Symbol.dispose]: () => session.disconnect() });
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  const passed = async (): Promise<ReadonlySet<string>> => {
+    await session.post("Profiler.takePreciseCoverage");
+    await get(KEY);
+    const { result } = await session.post("Profiler.takePreciseCoverage");
+    const called = result.filter(({ url }) => OURS.test(url) && !BEHIND.test(url));
+    return new Set(
+      called.flatMap(({ url, functions }) =>
+        functions
+          .filter(({ functionName, ranges: [range] }) => functionName !== "" && (range?.count ?? 0) > 0)
+          .map(({ functionName }) => `${url} ${functionName}`),
+      ),
+    );
+  };
+  // What runs beside requests runs now and then: what every one of these has passed is the way of a GET.
+  let functions = await passed();
+  for (let times = 1; times < 20; times++) {
+    const again = await passed();
+    functions = new Set([...functions].filter((name) => again.has(name)));
+  }
+  const files = new Set([...functions].map((name) => name.slice(0, name.indexOf(" "))));
+  process.stdout.write(`a GET passes ${files.size} files and ${functions.size} named functions\n`);
+  expect([...files].filter((url) => url.includes("/chain/with-authorization"))).toHaveLength(1);
+  expect(files.size, [...files].join("\n")).toBeLessThanOrEqual(MAX_FILES);
+});
