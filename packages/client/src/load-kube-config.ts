@@ -58,10 +58,15 @@ export async function loadConnection(options: LoadOptions): Promise<Connection> 
   };
 }
 
+/** Where kubectl looks: the files of KUBECONFIG, or the one in the home directory. It writes into the first. */
+export function kubeConfigFiles(environment: LoadOptions["environment"]): readonly [string, ...string[]] {
+  const [first, ...others] = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
+  return first === undefined ? [join(environment["HOME"] ?? homedir(), ".kube", "config")] : [first, ...others];
+}
+
 async function loadKubeConfig({ path, environment }: LoadOptions): Promise<KubeConfig> {
   if (path !== undefined) return readKubeConfig(resolve(path));
-  const listed = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
-  const files = listed.length > 0 ? listed : [join(environment["HOME"] ?? homedir(), ".kube", "config")];
+  const files = kubeConfigFiles(environment);
   const configs: KubeConfig[] = [];
   for (const file of files) {
     // As kubectl does: of a list, files that are not there are passed over.

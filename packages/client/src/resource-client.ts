@@ -59,7 +59,7 @@ export type ResourceClient<T extends KubeObject> = {
   /** Ends when the server ends it, the signal aborts, or the loop is left. Throws ApiError for an ERROR event. */
   watch(options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
   /** Creates through a subresource: `subresource("demo", "kubeconfig", body)`. The answer is of its own kind. */
-  createSubresource(name: string, subresource: string, body: JsonObject, options?: CallOptions): Promise<JsonValue>;
+  createSubresource(name: string, subresource: string, body: JsonObject, options?: WriteOptions): Promise<JsonValue>;
   getSubresource(name: string, subresource: string, options?: CallOptions): Promise<JsonValue>;
 };
 
@@ -135,7 +135,13 @@ export function createResourceClient<T extends KubeObject = KubeObject>(
       yield* readWatchEvents<T>(response.body);
     },
     createSubresource: (name, subresource, body, options) =>
-      send({ method: "POST", path: pathOf(name, subresource), body, ...signalOf(options) }),
+      send({
+        method: "POST",
+        path: pathOf(name, subresource),
+        body,
+        query: writeQuery(options),
+        ...signalOf(options),
+      }),
     getSubresource: (name, subresource, options) =>
       send({ method: "GET", path: pathOf(name, subresource), ...signalOf(options) }),
   };
