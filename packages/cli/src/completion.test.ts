@@ -28,9 +28,17 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
       [
         "--version",
         "serve",
+        "login",
+        "logout",
+        "whoami",
+        "status",
         "key",
         "keys",
+        "credential",
         "credentials",
+        "doctor",
+        "ci",
+        "trust",
         "kubeconfig",
         "backup",
         "restore",
@@ -43,7 +51,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
     ["postern se", ["serve"]],
     ["postern key ", ["create", "list", "get", "explain", "rotate", "compromised", "disable", "enable", "revoke"]],
     ["postern key ro", ["rotate"]],
-    ["postern key create --tt", ["--ttl"]],
+    ["postern key create --displ", ["--display-name"]],
     ["postern serve --secure", ["--secure-port"]],
     ["postern serve --secure-port 1 --log-le", ["--log-level"]],
     ["postern serve --log-level w", ["warn"]],
@@ -59,7 +67,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
 
 describe.each([
   ["zsh", ["-n", "-c"], "'serve:run the server'"],
-  ["fish", ["--no-execute", "-c"], "complete -c postern -n 'not __fish_seen_subcommand_from serve key"],
+  ["fish", ["--no-execute", "-c"], "complete -c postern -n 'not __fish_seen_subcommand_from serve login"],
 ])("completion in %s", (shell, checkOnly, part) => {
   it("names every command and flag", async () => {
     const script = await scriptFor(shell);

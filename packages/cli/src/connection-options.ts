@@ -3,30 +3,38 @@
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
-import { loadConnection } from "@postern/client/load-kube-config";
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
+import { type ConnectionFlags, type FoundConnection, findConnection } from "./login/platforms.ts";
 import { UsageError } from "./usage-error.ts";
 
-export type ConnectionFlags = { readonly kubeconfig?: string; readonly context?: string };
+export type { ConnectionFlags } from "./login/platforms.ts";
 
 export const withConnectionOptions = (command: Command): Command =>
   command
-    .option("--kubeconfig <file>", "kube config of the platform [env: KUBECONFIG]")
-    .option("--context <name>", "context in it, instead of the current one");
+    .option(
+      "--kubeconfig <file>",
+      "kubeconfig of the platform, instead of the one you are signed in to [env: KUBECONFIG]",
+    )
+    .option("--context <name>", "context in it, instead of the current one")
+    .option("--server <name>", "name or address of a platform that you are signed in to, instead of the current one");
 
 /** A client for as long as `use` runs, and the platform's management group, as the server names it. */
 export async function withClient<T>(
   flags: ConnectionFlags,
-  { environment, stderr }: CommandContext,
+  context: CommandContext,
   use: (client: ApiClient, managementGroup: string) => Promise<T>,
 ): Promise<T> {
-  const connection = await loadConnection({
-    environment,
-    ...(flags.kubeconfig === undefined ? {} : { path: flags.kubeconfig }),
-    ...(flags.context === undefined ? {} : { context: flags.context }),
-  });
+  return await withConnection(await findConnection(flags, context.environment), context, use);
+}
+
+/** The same for a connection that is known already. */
+export async function withConnection<T>(
+  connection: Pick<FoundConnection, "transport" | "token">,
+  { stderr }: CommandContext,
+  use: (client: ApiClient, managementGroup: string) => Promise<T>,
+): Promise<T> {
   await using transport = createNodeTransport(connection.transport);
   const client = createApiClient({
     transport,
@@ -45,5 +53,5 @@ async function findManagementGroup(client: ApiClient): Promise<string> {
     const name = isJsonObject(group) ? group["name"] : undefined;
     if (typeof name === "string" && name.startsWith("management.")) return name;
   }
-  throw new UsageError("the server is no Postern: it has no management API (check --context)");
+  throw new UsageError("the server is no Postern: it has no management API (check its address)");
 }

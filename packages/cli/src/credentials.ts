@@ -6,10 +6,11 @@ import { createResourceClient, type ResourceAddress } from "@postern/client/reso
 import { Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
-import { listAt, objectAt } from "./json-members.ts";
+import { listAt, objectAt, textAt } from "./json-members.ts";
 import { withNamespacePrefixOption } from "./namespace-prefix-option.ts";
-import { type OutputFlags, withOutputOption, writeJson } from "./output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
 import { cellText, printRows } from "./print-table.ts";
+import { askWhoAmI } from "./self.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "./virtual-cluster-name.ts";
 
@@ -29,8 +30,9 @@ export function createCredentialsCommand(context: CommandContext): Command {
         const { address, name } = await ledgerOf(flags, client, group);
         const ledger = await createResourceClient(client, address).getSubresource(name, "credentials");
         const credentials = listAt(objectAt(ledger, "status"), "credentials");
-        if (flags.output === "json") writeJson(credentials, context);
-        else if (credentials.length === 0) context.stderr.write("no credentials\n");
+        const ids = credentials.map((credential) => textAt(credential, "id"));
+        if (writeAs(flags, credentials, context, ids)) return;
+        if (credentials.length === 0) context.stderr.write("no credentials\n");
         else context.stdout.write(printRows(HEADINGS, credentials.map(rowOf)));
       }),
     );
@@ -52,7 +54,7 @@ export function createCredentialsCommand(context: CommandContext): Command {
     );
 
   const credentials = new Command("credentials").description("list and end access keys and certificates together");
-  for (const command of [withOutputOption(list), revoke]) {
+  for (const command of [withOutputOption(list, ["text", "json", "yaml", "name"]), revoke]) {
     credentials.addCommand(withConnectionOptions(withSubjectOptions(command)));
   }
   return credentials;
@@ -90,12 +92,7 @@ async function ledgerOf(flags: SubjectFlags, client: ApiClient, group: string): 
     const namespace = `${namespacePrefix}${virtualCluster.project}`;
     return below("virtualclusterinstances", virtualCluster.virtualCluster, namespace);
   }
-  const self = await client.request({
-    method: "POST",
-    path: `/apis/${group}/v1/selves`,
-    body: { apiVersion: `${group}/v1`, kind: "Self", metadata: {}, spec: {} },
-  });
-  const status = objectAt(self, "status");
+  const status = await askWhoAmI(client, group);
   const me = objectAt(status, "user")["name"];
   if (typeof me === "string") return below("users", me);
   const ours = objectAt(status, "team")["name"];

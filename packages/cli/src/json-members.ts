@@ -8,6 +8,12 @@ export function objectAt(value: JsonValue | undefined, name: string): JsonObject
   return isJsonObject(member) ? member : {};
 }
 
+/** "" where there is no such text. */
+export function textAt(value: JsonValue | undefined, name: string): string {
+  const member = isJsonObject(value) ? value[name] : undefined;
+  return typeof member === "string" ? member : "";
+}
+
 /** Empty where there is no such list. */
 export function listAt(value: JsonValue | undefined, name: string): readonly JsonValue[] {
   const member = isJsonObject(value) ? value[name] : undefined;

@@ -6,12 +6,13 @@ import type { ApiClient } from "@postern/client/api-client";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
 import { printRows } from "./print-table.ts";
+import { createProgress, type Progress } from "./progress.ts";
 
 const PATH = "/keyring";
 const POLL_MS = 500;
-/** A line of progress is not worth reading before so many hundredths more are done. */
-const PROGRESS_STEP = 10;
+const FORMATS = ["text", "json"] as const;
 
 type Ring = {
   readonly keys: readonly RingKey[];
@@ -31,21 +32,31 @@ type RingKey = {
 
 export function createKeysCommand(context: CommandContext): Command {
   const status = withConnectionOptions(
-    new Command("status").description("show the keys on the ring, and what is still under each of them"),
-  ).action(async (flags: ConnectionFlags) => {
-    await withClient(flags, context, async (client) => printRing(await readRing(client), context));
+    withOutputOption(
+      new Command("status").description("show the keys on the ring, and what is still under each of them"),
+      FORMATS,
+    ),
+  ).action(async (flags: ConnectionFlags & OutputFlags) => {
+    await withClient(flags, context, async (client) => printRing(await readRing(client), flags, context));
   });
   const rotate = withConnectionOptions(
-    new Command("rotate")
-      .description("put a new key on the ring, and bring everything under it while the server goes on")
-      .option("--no-wait", "do not wait until everything is under the new key"),
-  ).action(async (flags: ConnectionFlags & { readonly wait: boolean }) => {
+    withOutputOption(
+      new Command("rotate")
+        .description("put a new key on the ring, and bring everything under it while the server goes on")
+        .option("--no-wait", "do not wait until everything is under the new key"),
+      FORMATS,
+    ),
+  ).action(async (flags: ConnectionFlags & OutputFlags & { readonly wait: boolean }) => {
     await withClient(flags, context, async (client) => {
       let ring = toRing(await client.request({ method: "POST", path: PATH, body: { action: "rotate" } }));
       const primary = ring.keys[0]?.id ?? "";
-      context.stdout.write(`${primary} is the primary key now\n`);
-      if (flags.wait) ring = await waitUntilUnder(primary, client, context);
-      printRing(ring, context);
+      const isForPrograms = flags.output !== "text";
+      if (!isForPrograms) context.stdout.write(`${primary} is the primary key now\n`);
+      if (flags.wait) {
+        using progress = createProgress({ ...context, isForPrograms });
+        ring = await waitUntilUnder(primary, client, progress);
+      }
+      printRing(ring, flags, context);
     });
   });
   return new Command("keys")
@@ -54,33 +65,25 @@ export function createKeysCommand(context: CommandContext): Command {
     .addCommand(rotate);
 }
 
-/** Tells how far it is, about ten times on the way. */
-async function waitUntilUnder(primary: string, client: ApiClient, { stderr }: CommandContext): Promise<Ring> {
-  let told = -PROGRESS_STEP;
+async function waitUntilUnder(primary: string, client: ApiClient, progress: Progress): Promise<Ring> {
   for (;;) {
     const ring = await readRing(client);
-    const { primary: under, finishedAt, left } = ring.reencryption;
+    const { primary: under, finishedAt, left, seen, total } = ring.reencryption;
     // Somebody else has rotated meanwhile: what is awaited here has been overtaken.
     if (ring.keys[0]?.id !== primary) return ring;
     if (under === primary) {
       const isFinished = finishedAt !== undefined && left === 0;
-      const done = isFinished ? 100 : percentageOf(ring.reencryption);
-      if (isFinished || done >= told + PROGRESS_STEP) {
-        stderr.write(`${progressOf(ring.reencryption)}\n`);
-        told = done;
-      }
+      progress.report({ phase: "encrypting anew", unit: "values", done: Number(seen), total: Number(total) });
       if (isFinished) return ring;
     }
     await delay(POLL_MS);
   }
 }
 
-const percentageOf = ({ seen, total }: JsonObject): number => (100 * Number(seen)) / Math.max(Number(total), 1);
-
-const progressOf = ({ seen, total, rewritten }: JsonObject): string =>
-  `${Number(seen)} of about ${Number(total)} values looked at, ${Number(rewritten)} encrypted anew`;
-
-function printRing({ keys, serverKeys, reencryption }: Ring, { stdout, stderr }: CommandContext): void {
+function printRing(ring: Ring, flags: OutputFlags, context: CommandContext): void {
+  const { keys, serverKeys, reencryption } = ring;
+  if (writeAs(flags, { keys: keys.map((key) => ({ ...key })), serverKeys, reencryption }, context)) return;
+  const { stdout, stderr } = context;
   const rows = keys.map(({ id, createdAt, isPrimary, accessKeys }) => [
     id,
     createdAt,

@@ -2,6 +2,7 @@
 // The postern command.
 
 import { createProgram } from "./program.ts";
+import { readSecret } from "./read-secret.ts";
 import { run } from "./run.ts";
 
 // Whoever reads our output may stop early, as `head` does.
@@ -13,6 +14,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 const context = {
   stdout: process.stdout,
   stderr: process.stderr,
+  readSecret,
   environment: process.env,
   workingDirectory: process.cwd(),
 };

@@ -2,14 +2,30 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { type Command, Option } from "commander";
+import { stringify } from "yaml";
 import type { CommandContext } from "./command-context.ts";
 
-export type OutputFlags = { readonly output: "text" | "json" };
+export type OutputFormat = "text" | "json" | "yaml" | "name";
+export type OutputFlags = { readonly output: OutputFormat };
 
-export const withOutputOption = (command: Command): Command =>
-  command.addOption(new Option("-o, --output <format>", "how to print it").choices(["text", "json"]).default("text"));
+/** `name` is for commands whose results have names. */
+export const withOutputOption = (
+  command: Command,
+  formats: readonly OutputFormat[] = ["text", "json", "yaml"],
+): Command =>
+  command.addOption(new Option("-o, --output <format>", "how to print it").choices(formats).default("text"));
 
-/** Indented, for people and programs alike. */
-export function writeJson(value: JsonValue, { stdout }: CommandContext): void {
-  stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
+/**
+ * Whether the format is one for programs: then the value is printed, or, one a line, the names in it. `text` is left to the command.
+ */
+export function writeAs(
+  { output }: OutputFlags,
+  value: JsonValue,
+  { stdout }: CommandContext,
+  names: readonly string[] = [],
+): boolean {
+  if (output === "json") stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
+  else if (output === "yaml") stdout.write(stringify(value, { lineWidth: 0 }));
+  else if (output === "name") for (const name of names) stdout.write(`${name}\n`);
+  return output !== "text";
 }

@@ -5,13 +5,18 @@ import { createAuditCommand } from "./audit/audit.ts";
 import { createBackupCommand } from "./backup/backup.ts";
 import { createRestoreCommand } from "./backup/restore.ts";
 import { createStoreCommand } from "./backup/store.ts";
+import { createCiCommand } from "./ci/ci.ts";
 import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { createCredentialsCommand } from "./credentials.ts";
+import { createDoctorCommand } from "./doctor.ts";
 import { createKeyCommand } from "./key/key.ts";
 import { createKeysCommand } from "./keys.ts";
-import { createKubeConfigCommand } from "./kube-config.ts";
+import { createCredentialCommand } from "./kubeconfig/credential.ts";
+import { createKubeconfigCommand } from "./kubeconfig/kubeconfig.ts";
+import { createLoginCommand, createLogoutCommand, createStatusCommand, createWhoAmICommand } from "./login/login.ts";
 import { createServeCommand } from "./serve.ts";
+import { createTrustCommand } from "./trust/trust.ts";
 import { createVersionCommand, versionText } from "./version.ts";
 
 export async function createProgram(context: CommandContext): Promise<Command> {
@@ -19,14 +24,22 @@ export async function createProgram(context: CommandContext): Promise<Command> {
     .description("Hands out the keys to virtual Kubernetes clusters")
     .version(versionText(), "--version", "print the version");
   program.addCommand(await createServeCommand(context));
+  program.addCommand(createLoginCommand(context));
+  program.addCommand(createLogoutCommand(context));
+  program.addCommand(createWhoAmICommand(context));
+  program.addCommand(createStatusCommand(context));
   program.addCommand(createKeyCommand(context));
   program.addCommand(createCredentialsCommand(context));
-  program.addCommand(createKubeConfigCommand(context));
+  program.addCommand(createKubeconfigCommand(context));
+  program.addCommand(createCredentialCommand(context));
+  program.addCommand(createCiCommand(context));
+  program.addCommand(createTrustCommand(context));
   program.addCommand(await createBackupCommand(context));
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));
   program.addCommand(createKeysCommand(context));
   program.addCommand(createAuditCommand(context));
+  program.addCommand(await createDoctorCommand(context));
   program.addCommand(createVersionCommand(context));
   program.addCommand(createCompletionCommand(context, program));
   return program;

@@ -55,7 +55,11 @@ async function serve(
   const signal = await stop.stopped;
   context.stderr.write(`postern: ${signal} received, stopping; send it again to stop at once\n`);
   await server.close();
+  // What is left by then waits for others, such as for a collector of traces that does not answer.
+  setTimeout(() => signals.exit(0), LINGER_MS).unref();
 }
+
+const LINGER_MS = 500;
 
 /** One line where this Node gets no security fixes any more; empty otherwise. */
 export const oldNodeNote = (version: string): string =>

@@ -1,5 +1,6 @@
 // `postern audit search`: who used which access key on which cluster.
 
+import { EventEmitter, once } from "node:events";
 import { Command, InvalidArgumentError } from "commander";
 import type { CommandContext, Output } from "../command-context.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
@@ -27,6 +28,7 @@ export const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Co
       .option("--until <time>", "before then", parseTime)
       .option("--refused", "only requests that were refused: 401 and 403")
       .option("--requests", "each request, instead of how many there were"),
+    ["text", "json"],
   ).action(async (files: readonly string[], { output, requests, ...query }: SearchFlags) => {
     const logs = await allFiles(files);
     const records = searchAuditLog(logs, query);
@@ -79,28 +81,34 @@ const PAGE = 1_000;
 async function writeRequests(records: AsyncIterable<AuditRecord>, stdout: Output, stderr: Output): Promise<void> {
   let page: (readonly string[])[] = [];
   let isFirst = true;
-  const flush = (): void => {
+  const flush = async (): Promise<void> => {
     const text = printRows(["Time", "Key", "User", "Cluster", "Verb", "Object", "Code", "From"], page);
     if (text === "") return;
-    stdout.write(isFirst ? text : text.slice(text.indexOf("\n") + 1));
+    await written(stdout, isFirst ? text : text.slice(text.indexOf("\n") + 1));
     isFirst = false;
     page = [];
   };
   for await (const { time, key, keyID, user, cluster, verb, object, code, sourceIP } of records) {
     page.push([time, key || keyID, user, cluster || "<platform>", verb, object, String(code), sourceIP].map(cellText));
-    if (page.length === PAGE) flush();
+    if (page.length === PAGE) await flush();
   }
-  flush();
+  await flush();
   if (isFirst) stderr.write("no such requests\n");
 }
 
 async function writeJsonList(items: Iterable<object> | AsyncIterable<object>, stdout: Output): Promise<void> {
   let before = "[";
   for await (const item of items) {
-    stdout.write(`${before}\n  ${JSON.stringify(item)}`);
+    await written(stdout, `${before}\n  ${JSON.stringify(item)}`);
     before = ",";
   }
   stdout.write(before === "[" ? "[]\n" : "\n]\n");
+}
+
+/** Resolves when more may be written: whatever reads the other end of a pipe may be slower than the search. */
+async function written(stdout: Output, text: string): Promise<void> {
+  const isFull = stdout.write(text) === false;
+  if (isFull && stdout instanceof EventEmitter) await once(stdout, "drain");
 }
 
 /** Milliseconds since the epoch. */

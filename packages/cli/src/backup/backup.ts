@@ -6,14 +6,17 @@ import type { Configuration } from "@postern/platform/config/configuration";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { createProgress, type Progress } from "../progress.ts";
 import { UsageError } from "../usage-error.ts";
 import { withStoreFlags } from "./store-flags.ts";
 
-type BackupFlags = ConnectionFlags & {
-  readonly out?: string;
-  readonly revocationsOut?: string;
-  readonly backupKeyFile?: string;
-};
+type BackupFlags = ConnectionFlags &
+  OutputFlags & {
+    readonly out?: string;
+    readonly revocationsOut?: string;
+    readonly backupKeyFile?: string;
+  };
 
 type Targets = {
   readonly out: string | undefined;
@@ -30,7 +33,7 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
     .option("--out <file>", "where to write it; the file must not exist")
     .option("--revocations-out <file>", "where to write the list of keys in force, which `postern restore` takes")
     .option("--backup-key-file <file>", "file with a passphrase to encrypt under, instead of the key of the server");
-  withConnectionOptions(command);
+  withConnectionOptions(withOutputOption(command, ["text", "json"]));
   const store = await withStoreFlags(command, context);
   command.addHelpText(
     "after",
@@ -48,21 +51,29 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
     if (targets.out === undefined && targets.revocationsOut === undefined) {
       throw new UsageError("nothing to write: name a file with --out, with --revocations-out, or with both");
     }
-    if (store.isGiven()) await backUpHere(targets, await store.load());
-    else await backUpThroughServer(targets, flags, context);
-    for (const path of [targets.out, targets.revocationsOut]) {
-      if (path !== undefined) context.stdout.write(`${path} written\n`);
+    {
+      using progress = createProgress({ ...context, isForPrograms: flags.output !== "text" });
+      if (store.isGiven()) await backUpHere(targets, await store.load(), progress);
+      else await backUpThroughServer(targets, flags, context, progress);
     }
+    const files = [targets.out, targets.revocationsOut].filter((path) => path !== undefined);
+    if (writeAs(flags, { files }, context)) return;
+    for (const path of files) context.stdout.write(`${path} written\n`);
   });
 }
 
-async function backUpHere(targets: Targets, configuration: Configuration): Promise<void> {
+async function backUpHere(targets: Targets, configuration: Configuration, progress: Progress): Promise<void> {
   const { backupStore } = await import("@postern/platform/backup/commands");
-  await backupStore(configuration, targets, new AbortController().signal);
+  await backupStore(configuration, targets, new AbortController().signal, progress.report);
 }
 
 /** The passphrase stays here: the server gets the key that is made of it, for this one file. */
-async function backUpThroughServer(targets: Targets, flags: ConnectionFlags, context: CommandContext): Promise<void> {
+async function backUpThroughServer(
+  targets: Targets,
+  flags: ConnectionFlags,
+  context: CommandContext,
+  progress: Progress,
+): Promise<void> {
   const [{ writeNewFile }, { newBackupKey }] = await Promise.all([
     import("@postern/platform/backup/write-new-file"),
     import("@postern/platform/backup/commands"),
@@ -71,7 +82,8 @@ async function backUpThroughServer(targets: Targets, flags: ConnectionFlags, con
   await withClient(flags, context, async (client) => {
     const save = async (path: string | undefined, body: JsonObject): Promise<void> => {
       if (path === undefined) return;
-      await writeNewFile(path, (await client.stream({ method: "POST", path: BACKUP_PATH, body })).body);
+      const { body: bytes } = await client.stream({ method: "POST", path: BACKUP_PATH, body });
+      await writeNewFile(path, counted(bytes, progress));
     };
     const sent: JsonObject =
       key?.source.from === "passphrase"
@@ -80,4 +92,14 @@ async function backUpThroughServer(targets: Targets, flags: ConnectionFlags, con
     await save(targets.out, { content: "backup", ...sent });
     await save(targets.revocationsOut, { content: "revocations" });
   });
+}
+
+/** How much comes is known when it has come: the server sends the store as it reads it. */
+async function* counted(bytes: AsyncIterable<Uint8Array>, progress: Progress): AsyncGenerator<Uint8Array> {
+  let done = 0;
+  for await (const chunk of bytes) {
+    done += chunk.length;
+    progress.report({ phase: "receiving", unit: "bytes", done });
+    yield chunk;
+  }
 }

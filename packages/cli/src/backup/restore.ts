@@ -4,10 +4,12 @@ import { resolve } from "node:path";
 import type { KeyChoice } from "@postern/platform/backup/commands";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { createProgress } from "../progress.ts";
 import { UsageError } from "../usage-error.ts";
 import { type StoreFlags, withStoreFlags } from "./store-flags.ts";
 
-type RestoreFlags = {
+type RestoreFlags = OutputFlags & {
   readonly in: string;
   readonly backupKeyFile?: string;
   readonly revocations?: string;
@@ -29,18 +31,29 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
       "bring every access key back disabled; the next start makes one for the administrator",
     )
     .option("--keep-keys", "bring keys back as they were: those that were revoked since the backup work again");
+  withOutputOption(command, ["text", "json"]);
   const store = await withStoreFlags(command, context);
   return command.action(async (flags: RestoreFlags) => {
     const fromHere = (path: string) => resolve(context.workingDirectory, path);
     const choice = await choiceOf(flags, store, fromHere);
     const configuration = await store.load();
     const { restoreStore } = await import("@postern/platform/backup/commands");
+    using progress = createProgress({ ...context, isForPrograms: flags.output !== "text" });
     const { entries, keys, listTakenAt, needsPreviousServerKey } = await restoreStore({
       configuration,
       file: fromHere(flags.in),
       choice,
+      onProgress: progress.report,
       ...(flags.backupKeyFile === undefined ? {} : { passphraseFile: fromHere(flags.backupKeyFile) }),
     });
+    progress[Symbol.dispose]();
+    const outcome = {
+      entries,
+      accessKeys: { kept: keys.kept, disabled: keys.disabled, leftOut: keys["left out"] },
+      revocationsAsOf: listTakenAt === undefined ? null : new Date(listTakenAt).toISOString(),
+      needsPreviousServerKey,
+    };
+    if (writeAs(flags, outcome, context)) return;
     context.stdout.write(
       `${entries} entries restored; access keys: ${keys.kept} kept, ${keys.disabled} disabled, ${keys["left out"]} left out\n`,
     );

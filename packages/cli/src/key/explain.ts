@@ -5,7 +5,7 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { listAt, objectAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption, writeJson } from "../output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields } from "../print-fields.ts";
 import { UsageError } from "../usage-error.ts";
 import { accessKeysOf } from "./access-keys.ts";
@@ -30,11 +30,10 @@ export const createKeyExplainCommand = (context: CommandContext): Command =>
         spec: { path, method },
       });
       const status = objectAt(answer, "status");
-      if (flags.output === "json") writeJson(status, context);
-      else
-        context.stdout.write(
-          printFields([...state(status), ...judgement(status), ...remedies(status), ...usage(status)]),
-        );
+      if (writeAs(flags, status, context)) return;
+      context.stdout.write(
+        printFields([...state(status), ...judgement(status), ...remedies(status), ...usage(status)]),
+      );
     });
   });
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { runCommand } from "../testing/run-command.ts";
 
 const base = "/apis/management.example.com/v1";
@@ -159,19 +160,82 @@ describe("postern key", () => {
       `postern: ${message} (401): check the credential in the kube config\n`,
     );
     server.respond((_, response) => sendJson(response, { groups: [{ name: "apps" }] }));
-    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/no Postern.*--context/);
+    expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/no Postern.*address/);
     expect((await runCommand(["key", "list"], { KUBECONFIG: "/nowhere" })).stderr).toMatch(
       /no kube config found in \/nowhere/,
     );
   });
 });
 
+describe("postern key create", () => {
+  it("says all that a scope, a rule and a lifecycle can", async () => {
+    answer({ metadata: { name: "ci" }, spec: { key: "pst_x" } }, 201);
+    const lines = [
+      "--description x --ttl 90m --ttl-after-last-activity --group g --secret-ref p-a/s --space a/s --cluster c",
+      "--role platform-cli --verb get,list --verb watch --resource pods,pods/log,deployments.apps/scale --namespace default",
+    ];
+    const { code, stdout } = await runCommand(
+      ["key", "create", ...lines.join(" ").split(" "), "-o", "yaml"],
+      environment,
+    );
+    expect({ code, key: parse(stdout).spec.key }).toEqual({ code: 0, key: "pst_x" });
+    expect(bodies[0].spec).toEqual({
+      description: "x",
+      ttl: 5400,
+      ttlAfterLastActivity: true,
+      groups: ["g"],
+      secretRef: { namespace: "p-a", name: "s" },
+      type: "User",
+      scope: {
+        spaces: [{ project: "a", space: "s" }],
+        clusters: [{ cluster: "c" }],
+        roles: [{ role: "platform-cli" }],
+      },
+      rules: [
+        {
+          verbs: ["get", "list", "watch"],
+          resources: [
+            { group: "", resources: ["pods", "pods/log"] },
+            { group: "apps", resources: ["deployments/scale"] },
+          ],
+          namespaces: ["default"],
+        },
+      ],
+    });
+  });
+
+  it.each([
+    [["--ttl-after-last-activity"], 1, "needs a --ttl"],
+    [["--secret-ref", "x"], 2, "namespace/name"],
+  ])("refuses %j", async (args, code, message) => {
+    const outcome = await runCommand(["key", "create", ...args], environment);
+    expect(outcome).toMatchObject({ code, stderr: expect.stringContaining(message) });
+  });
+});
+
 describe("postern kubeconfig", () => {
-  it("prints the kube config alone", async () => {
-    answer({ status: { kubeConfig: "apiVersion: v1\n" } }, 201);
-    const args = ["kubeconfig", "demo", "--project", "a", "--ttl", "10m", "--client-cert", "--server", "x"];
-    expect(await runCommand(args, environment)).toEqual({ code: 0, stdout: "apiVersion: v1\n", stderr: "" });
+  it("prints the kubeconfig alone", async () => {
+    const kubeConfig = JSON.stringify({
+      "current-context": "a-demo",
+      clusters: [{ name: "a-demo", cluster: { server: "https://x" } }],
+      contexts: [{ name: "a-demo", context: { cluster: "a-demo", user: "a-demo" } }],
+      users: [{ name: "a-demo", user: { token: "secret" } }],
+    });
+    answer({ status: { kubeConfig } }, 201);
+    const args = ["kubeconfig", "demo", "--project", "a", "--ttl", "10m", "--cluster-server", "x"];
+    const { code, stdout, stderr } = await runCommand(args, environment);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(parse(stdout)).toMatchObject({ ...JSON.parse(kubeConfig), apiVersion: "v1", kind: "Config" });
     expect(server.requests.at(-1)).toBe(`POST ${base}/namespaces/p-a/virtualclusterinstances/demo/kubeconfig`);
-    expect(bodies[0].spec).toEqual({ certificateTTL: 600, server: "x", clientCert: true });
+    expect(bodies[0].spec).toEqual({ certificateTTL: 600, server: "x" });
+  });
+
+  it.each([
+    [["kubeconfig"], 1, "name one virtual cluster, or all of them with --all"],
+    [["kubeconfig", "demo", "--all"], 1, "name one virtual cluster, or all of them with --all"],
+    [["kubeconfig", "--all", "--context-name", "x"], 2, "cannot be used with option '--context-name <name>'"],
+    [["kubeconfig", "demo", "--merge", "--out", "x"], 2, "cannot be used with option"],
+  ])("refuses %j", async (args, code, message) => {
+    expect(await runCommand(args, environment)).toMatchObject({ code, stderr: expect.stringContaining(message) });
   });
 });

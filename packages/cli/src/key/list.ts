@@ -1,26 +1,36 @@
 // `postern key list` and `postern key get`: what access keys there are, and all that one of them is.
 
-import { collectionPath } from "@postern/client/resource-client";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { collectionPath, listAll } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { type OutputFlags, withOutputOption, writeJson } from "../output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { printFields } from "../print-fields.ts";
 import { printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
 import { accessKeysAddress, accessKeysOf, type OwnedAccessKey } from "./access-keys.ts";
 
 export const createKeyListCommand = (context: CommandContext): Command =>
-  new Command("list").description("list your access keys").action((flags: ConnectionFlags) =>
-    withClient(flags, context, async (client, group) => {
-      const table = await client.request({
-        method: "GET",
-        path: collectionPath(accessKeysAddress(group)),
-        accept: TABLE_MEDIA_TYPE,
-      });
-      const text = printTable(table);
-      if (text === "") context.stderr.write("no access keys\n");
-      else context.stdout.write(text);
-    }),
+  withOutputOption(new Command("list").description("list your access keys"), ["text", "json", "yaml", "name"]).action(
+    (flags: ConnectionFlags & OutputFlags) =>
+      withClient(flags, context, async (client, group) => {
+        if (flags.output !== "text") {
+          const { items } = await listAll(accessKeysOf(client, group));
+          const names = items.map(({ metadata }) => metadata.name ?? "");
+          // Objects of an API are JSON; their type says so member by member.
+          writeAs(flags, items as readonly KubeObject[] as JsonValue, context, names);
+          return;
+        }
+        const table = await client.request({
+          method: "GET",
+          path: collectionPath(accessKeysAddress(group)),
+          accept: TABLE_MEDIA_TYPE,
+        });
+        const text = printTable(table);
+        if (text === "") context.stderr.write("no access keys\n");
+        else context.stdout.write(text);
+      }),
   );
 
 export const createKeyGetCommand = (context: CommandContext): Command =>
@@ -31,8 +41,9 @@ export const createKeyGetCommand = (context: CommandContext): Command =>
   ).action((name: string, flags: ConnectionFlags & OutputFlags) =>
     withClient(flags, context, async (client, group) => {
       const key = await accessKeysOf(client, group).get(name);
-      if (flags.output === "json") writeJson(key, context);
-      else context.stdout.write(printFields(fieldsOf(key)));
+      // As above.
+      if (writeAs(flags, key as KubeObject as JsonValue, context, [key.metadata.name ?? ""])) return;
+      context.stdout.write(printFields(fieldsOf(key)));
     }),
   );
 

@@ -6,11 +6,16 @@ import { run } from "../run.ts";
 
 export type Outcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-export function createTestContext(environment: CommandContext["environment"] = {}, workingDirectory = "/work-dir") {
+export function createTestContext(
+  environment: CommandContext["environment"] = {},
+  workingDirectory = "/work-dir",
+  secret?: string,
+) {
   const written = { stdout: "", stderr: "" };
   const context: CommandContext = {
     stdout: { write: (text) => (written.stdout += text) },
     stderr: { write: (text) => (written.stderr += text) },
+    readSecret: async () => secret,
     environment,
     workingDirectory,
   };
@@ -20,8 +25,9 @@ export function createTestContext(environment: CommandContext["environment"] = {
 export async function runCommand(
   args: readonly string[],
   environment?: CommandContext["environment"],
+  secret?: string,
 ): Promise<Outcome> {
-  const { context, written } = createTestContext(environment);
+  const { context, written } = createTestContext(environment, undefined, secret);
   const code = await run(await createProgram(context), args, context);
   return { code, ...written };
 }

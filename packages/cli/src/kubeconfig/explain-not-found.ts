@@ -3,8 +3,8 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, listAll } from "@postern/client/resource-client";
-import { UsageError } from "./usage-error.ts";
-import type { VirtualClusterName } from "./virtual-cluster-name.ts";
+import { UsageError } from "../usage-error.ts";
+import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 
 export type VirtualClusterPlace = VirtualClusterName & {
   readonly group: string;

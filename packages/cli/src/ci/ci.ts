@@ -1,0 +1,117 @@
+// `postern ci login`: an access key for a CI job, in exchange for the token by which it proves who it is.
+
+import { appendFile, chmod, writeFile } from "node:fs/promises";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { createNodeTransport } from "@postern/client/transport/node";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { parseAddress, readAuthority } from "../login/platforms.ts";
+import { shellQuote } from "../shell-quote.ts";
+import { UsageError } from "../usage-error.ts";
+import { findJobIdentity, type IdentityFlags, readAnswer } from "./job-identity.ts";
+
+type LoginFlags = IdentityFlags & {
+  readonly server?: string;
+  readonly ca?: string;
+  readonly audience?: string;
+  readonly project?: string;
+  readonly rule?: string;
+  readonly print?: boolean;
+  readonly writeEnv?: string;
+};
+
+export function createCiCommand(context: CommandContext): Command {
+  const login = new Command("login")
+    .description("get an access key for a CI job by the job's own identity; nobody stores a secret")
+    .option("--server <url>", "address of the platform [env: POSTERN_URL]")
+    .option("--ca <file>", "certificate authority of the platform, if it is not publicly trusted [env: POSTERN_CA]")
+    .option("--rule <name>", "trust rule to ask (default: the only one that takes the job)")
+    .option("--project <name>", "project whose trust rules are asked, instead of those of the whole platform")
+    .option("--audience <text>", "audience to ask the CI system for (default: the address of the platform)")
+    .option("--token-file <file>", "file with the job's token, instead of looking for it")
+    .option("--token-variable <name>", "variable with the job's token, instead of looking for it")
+    .option("--print", "print the access key, and nothing else")
+    .option("--write-env <file>", "write POSTERN_URL and POSTERN_TOKEN to a file for following steps")
+    .addHelpText(
+      "after",
+      '\nIn GitHub Actions the following steps have POSTERN_TOKEN. Elsewhere: eval "$(postern ci login --server …)"',
+    )
+    .action((flags: LoginFlags) => logIn(flags, context));
+  return new Command("ci").description("access keys for CI jobs").addCommand(login);
+}
+
+async function logIn(flags: LoginFlags, context: CommandContext): Promise<void> {
+  const { environment, stderr } = context;
+  const given = flags.server ?? environment["POSTERN_URL"] ?? "";
+  if (given === "") throw new UsageError("name the platform with --server or POSTERN_URL");
+  const server = parseAddress(given);
+  const authority = flags.ca ?? environment["POSTERN_CA"] ?? "";
+  const { token, from } = await findJobIdentity(flags, flags.audience ?? server, context);
+  const { key, seconds } = await exchange(server, authority, token, targetOf(flags));
+  await handOver(key, server, authority, flags, context);
+  stderr.write(`access key for ${seconds} seconds, for the identity from ${from}\n`);
+}
+
+const targetOf = ({ project, rule }: LoginFlags): string | undefined =>
+  project === undefined ? rule : `${project}/${rule ?? "*"}`;
+
+type Issued = { readonly key: string; readonly seconds: number };
+
+async function exchange(server: string, authority: string, token: string, target: string | undefined): Promise<Issued> {
+  await using transport = createNodeTransport({
+    server,
+    ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
+  });
+  const form = new URLSearchParams({
+    grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+    subject_token: token,
+    subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+    ...(target === undefined ? {} : { audience: target }),
+  });
+  const response = await transport.send({
+    method: "POST",
+    path: "/oauth/token",
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      accept: "application/json",
+      "user-agent": `postern/${BUILD_INFO.version}`,
+    },
+    body: form.toString(),
+  });
+  const answer = await readAnswer(response);
+  const { access_token: key, expires_in: seconds, error_description: why } = isJsonObject(answer) ? answer : {};
+  if (response.status === 200 && typeof key === "string") return { key, seconds: Number(seconds) };
+  const said = typeof why === "string" ? why : `it answered with code ${response.status}`;
+  throw new UsageError(`${server} gives no access key: ${said}`);
+}
+
+async function handOver(
+  key: string,
+  server: string,
+  authority: string,
+  { print, writeEnv }: LoginFlags,
+  { environment, stdout, stderr }: CommandContext,
+): Promise<void> {
+  if (print === true) return void stdout.write(`${key}\n`);
+  const variables: readonly (readonly [name: string, value: string])[] = [
+    ["POSTERN_URL", server],
+    ["POSTERN_TOKEN", key],
+    // A bundle that is given as text is in the environment already.
+    ...(authority === "" || authority.includes("\n") ? [] : ([["POSTERN_CA", authority]] as const)),
+  ];
+  if (writeEnv !== undefined) {
+    await writeFile(writeEnv, variables.map(([name, value]) => `${name}=${value}\n`).join(""), { mode: 0o600 });
+    // A file that was there keeps its mode otherwise.
+    await chmod(writeEnv, 0o600);
+    stderr.write(`wrote ${writeEnv}\n`);
+    return;
+  }
+  const file = environment["GITHUB_ENV"] ?? "";
+  if (file !== "") {
+    // Before anything may print it.
+    stdout.write(`::add-mask::${key}\n`);
+    return await appendFile(file, variables.map(([name, value]) => `${name}=${value}\n`).join(""));
+  }
+  stdout.write(variables.map(([name, value]) => `export ${name}=${shellQuote(value)}\n`).join(""));
+}

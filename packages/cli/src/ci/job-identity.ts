@@ -1,0 +1,100 @@
+// Finds the token by which a CI job proves who it is: where GitHub, GitLab, Buildkite and Kubernetes put it.
+
+import { readFile } from "node:fs/promises";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { createNodeTransport } from "@postern/client/transport/node";
+import type { TransportResponse } from "@postern/client/transport/transport";
+import type { CommandContext } from "../command-context.ts";
+import { UsageError } from "../usage-error.ts";
+
+export type IdentityFlags = { readonly tokenFile?: string; readonly tokenVariable?: string };
+
+export type JobIdentity = {
+  readonly token: string;
+  /** For people: where it was found. */
+  readonly from: string;
+};
+
+/** What GitLab's `id_tokens` and Buildkite's step put the token into. */
+export const TOKEN_VARIABLE = "POSTERN_ID_TOKEN";
+/** Where a projected volume of Kubernetes puts it. */
+const TOKEN_FILE = "/var/run/secrets/postern/token";
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** Throws UsageError, which says what the job lacks. `audience` is what GitHub is asked for. */
+export async function findJobIdentity(
+  { tokenFile, tokenVariable }: IdentityFlags,
+  audience: string,
+  { environment }: Pick<CommandContext, "environment">,
+): Promise<JobIdentity> {
+  if (tokenFile !== undefined) return await readToken(tokenFile);
+  const variable = tokenVariable ?? TOKEN_VARIABLE;
+  const inVariable = (environment[variable] ?? "").trim();
+  if (inVariable !== "") return { token: inVariable, from: `the variable ${variable}` };
+  if (tokenVariable !== undefined) throw new UsageError(`the variable ${tokenVariable} is empty`);
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: url = "", ACTIONS_ID_TOKEN_REQUEST_TOKEN: bearer = "" } = environment;
+  if (url !== "" && bearer !== "") return { token: await askGitHub(url, bearer, audience), from: "GitHub Actions" };
+  const file = environment["POSTERN_ID_TOKEN_FILE"] ?? "";
+  if (file !== "") return await readToken(file);
+  const projected = await readToken(TOKEN_FILE).catch(() => undefined);
+  if (projected !== undefined) return projected;
+  throw new UsageError(`no identity of a CI job was found: ${adviceFor(environment, audience)}`);
+}
+
+async function readToken(path: string): Promise<JobIdentity> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read the token in ${path} (${error.code})`);
+  });
+  if (text.trim() === "") throw new UsageError(`there is no token in ${path}`);
+  return { token: text.trim(), from: path };
+}
+
+function adviceFor(environment: CommandContext["environment"], audience: string): string {
+  if (environment["GITHUB_ACTIONS"] === "true") return "the job needs `permissions: id-token: write`";
+  if (environment["GITLAB_CI"] === "true") return `the job needs \`id_tokens: ${TOKEN_VARIABLE}: aud: ${audience}\``;
+  if (environment["BUILDKITE"] === "true")
+    return `set ${TOKEN_VARIABLE} to what \`buildkite-agent oidc request-token --audience ${audience}\` prints`;
+  if ((environment["KUBERNETES_SERVICE_HOST"] ?? "") !== "")
+    return `mount a projected ServiceAccount token with the audience ${audience} at ${TOKEN_FILE}`;
+  return `set ${TOKEN_VARIABLE}, or name a file with --token-file`;
+}
+
+/** Source: docs.github.com/en/actions/reference/security/oidc#methods-for-requesting-the-oidc-token */
+async function askGitHub(address: string, bearer: string, audience: string): Promise<string> {
+  if (!URL.canParse(address)) throw new UsageError("ACTIONS_ID_TOKEN_REQUEST_URL is no URL");
+  const url = new URL(address);
+  url.searchParams.set("audience", audience);
+  await using transport = createNodeTransport({ server: url.origin });
+  const response = await transport.send({
+    method: "GET",
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      authorization: `Bearer ${bearer}`,
+      accept: "application/json",
+      "user-agent": `postern/${BUILD_INFO.version}`,
+    },
+  });
+  const answer = await readAnswer(response);
+  const value = isJsonObject(answer) ? answer["value"] : undefined;
+  if (response.status !== 200 || typeof value !== "string")
+    throw new UsageError(`GitHub gave no token: it answered with code ${response.status}`);
+  return value;
+}
+
+/** Undefined for what is no JSON, or too long. */
+export async function readAnswer({ body }: TransportResponse): Promise<ReturnType<typeof parseJson> | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    return parseJson(Buffer.concat(chunks));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,205 @@
+// `postern credential`: the credential plugin that kubeconfigs of `postern kubeconfig --exec` name. kubectl runs it, and no secret lies in
+// the kubeconfig. Credentials are kept until shortly before they expire, so that most calls ask nobody.
+// Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
+
+import { createHash } from "node:crypto";
+import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { createApiClient } from "@postern/client/api-client";
+import { replaceFile } from "@postern/client/kube-config-file";
+import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { withConnection, withConnectionOptions } from "../connection-options.ts";
+import { parseDurationSeconds } from "../duration-seconds.ts";
+import { type ConnectionFlags, type FoundConnection, findConnection } from "../login/platforms.ts";
+import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { UsageError } from "../usage-error.ts";
+import { issueKubeconfig } from "./issue-kubeconfig.ts";
+
+type CredentialFlags = ConnectionFlags & {
+  readonly project: string;
+  readonly namespacePrefix: string;
+  readonly ttl: number;
+  readonly clientCert?: boolean;
+  readonly clusterServer?: string;
+};
+
+const API_VERSION = "client.authentication.k8s.io/v1";
+const HOUR_SECONDS = 3600;
+/** A credential is replaced so long before it expires, or when a tenth of its life is left, if that is shorter. */
+const MARGIN_MS = 60_000;
+const LOCK_PAUSE_MS = 50;
+/** Longer than a cluster takes to sign a certificate. A process that died holds its lock no longer either. */
+const LOCK_PATIENCE_MS = 40_000;
+const PROBE = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+export const createCredentialCommand = (context: CommandContext): Command =>
+  withConnectionOptions(
+    withNamespacePrefixOption(
+      new Command("credential")
+        .description("print a credential for a virtual cluster, as kubectl asks its plugins (see kubeconfig --exec)")
+        .argument("<virtual-cluster>", "name of the virtual cluster")
+        .option("--project <name>", "project of the virtual cluster", "default")
+        .option("--ttl <duration>", "TTL of each credential, such as 15m or 12h", parseDurationSeconds, HOUR_SECONDS)
+        .option("--cert, --client-cert", "a client certificate instead of a token")
+        .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one"),
+    ),
+  ).action(async (name: string, flags: CredentialFlags) => {
+    checkExecInfo(context.environment["KUBERNETES_EXEC_INFO"]);
+    const { user, expires } = await credentialOf(name, flags, context);
+    context.stdout.write(`${JSON.stringify(execCredential(user, expires))}\n`);
+  });
+
+/** kubectl says which version of the answer it reads. Absent when a person runs the command. */
+function checkExecInfo(text: string | undefined): void {
+  if (text === undefined || text === "") return;
+  let info: unknown;
+  try {
+    info = JSON.parse(text);
+  } catch {
+    throw new UsageError("KUBERNETES_EXEC_INFO is not JSON");
+  }
+  const version = info !== null && typeof info === "object" && "apiVersion" in info ? info.apiVersion : undefined;
+  if (version === API_VERSION) return;
+  throw new UsageError(`the kubeconfig asks for ${String(version)}, and only ${API_VERSION} is served: write it anew`);
+}
+
+/** A kept credential, with what it takes to try it. */
+type KeptCredential = {
+  readonly user: JsonObject;
+  /** RFC 3339. */
+  readonly expires: string | undefined;
+  readonly issuedAt: number;
+  readonly cluster: JsonObject;
+};
+
+async function credentialOf(name: string, flags: CredentialFlags, context: CommandContext): Promise<KeptCredential> {
+  const connection = await findConnection(flags, context.environment);
+  const { project, namespacePrefix, ttl, clientCert, clusterServer } = flags;
+  const wishes = { ttlSeconds: ttl, clientCert, clusterServer };
+  const file = join(
+    credentialsDirectory(context.environment, connection),
+    `${digest([namespacePrefix, project, name, ttl, clientCert === true, clusterServer ?? ""])}.json`,
+  );
+  return await underLock(`${file}.lock`, async () => {
+    const kept = await readKept(file);
+    if (kept !== undefined && isFresh(kept) && (await isAccepted(kept))) return kept;
+    const issued = await withConnection(connection, context, (client, group) =>
+      issueKubeconfig(client, { group, namespacePrefix, project, virtualCluster: name }, wishes),
+    );
+    const { cluster, user } = issued.entry;
+    const fresh = { user, expires: issued.expires, issuedAt: Date.now(), cluster };
+    await replaceFile(file, JSON.stringify(fresh));
+    return fresh;
+  });
+}
+
+/** Where the credentials lie that were issued to this credential of the platform: another one finds none of them. */
+export function credentialsDirectory(
+  environment: CommandContext["environment"],
+  { transport, token = "" }: Pick<FoundConnection, "transport" | "token">,
+): string {
+  const base = environment["XDG_CACHE_HOME"] ?? join(environment["HOME"] ?? homedir(), ".cache");
+  return join(base, "postern", "credentials", digest([transport.server, token, transport.clientCertificatePem ?? ""]));
+}
+
+const digest = (parts: readonly unknown[]): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
+
+async function readKept(file: string): Promise<KeptCredential | undefined> {
+  try {
+    const kept: unknown = JSON.parse(await readFile(file, "utf8"));
+    return isJsonObject(kept as JsonObject) ? (kept as KeptCredential) : undefined;
+  } catch {
+    // Not there yet, or half written by a machine that lost its power: another one is asked for.
+    return undefined;
+  }
+}
+
+function isFresh({ expires, issuedAt }: KeptCredential): boolean {
+  if (expires === undefined) return true;
+  const end = Date.parse(expires);
+  return end - Date.now() > marginOf(end - issuedAt);
+}
+
+const marginOf = (lifeMs: number): number => Math.min(MARGIN_MS, lifeMs / 10);
+
+/**
+ * kubectl asks again when a server answers 401, and cannot say so: the cluster is asked instead. Whatever else it answers is
+ * kubectl's to show.
+ */
+async function isAccepted({ cluster, user }: KeptCredential): Promise<boolean> {
+  const pem = (data: unknown): string | undefined =>
+    typeof data === "string" ? Buffer.from(data, "base64").toString() : undefined;
+  const options = {
+    server: String(cluster["server"]),
+    certificateAuthorityPem: pem(cluster["certificate-authority-data"]),
+    insecureSkipTlsVerify: cluster["insecure-skip-tls-verify"] === true,
+    clientCertificatePem: pem(user["client-certificate-data"]),
+    clientKeyPem: pem(user["client-key-data"]),
+  };
+  // Members without a value are as good as absent to it.
+  await using transport = createNodeTransport(options as NodeTransportOptions);
+  const { token } = user;
+  const client = createApiClient({ transport, ...(typeof token === "string" ? { token } : {}), delay: async () => {} });
+  try {
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview", metadata: {} };
+    await client.request({ method: "POST", path: PROBE, body });
+    return true;
+  } catch (error) {
+    return !isApiError(error, "Unauthorized");
+  }
+}
+
+/** Many kubectls side by side ask for one credential together. */
+async function underLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
+  await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+  const deadline = Date.now() + LOCK_PATIENCE_MS;
+  for (;;) {
+    try {
+      await (await open(lock, "wx", 0o600)).close();
+      break;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      const age = await stat(lock).then(
+        ({ mtimeMs }) => Date.now() - mtimeMs,
+        () => 0,
+      );
+      if (age > LOCK_PATIENCE_MS || Date.now() > deadline) await rm(lock, { force: true });
+      else await setTimeout(LOCK_PAUSE_MS);
+    }
+  }
+  try {
+    return await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** kubectl renews it in time, while it runs. */
+function execCredential(user: JsonObject, expires: string | undefined): JsonObject {
+  const { token, "client-certificate-data": certificate, "client-key-data": key } = user;
+  const pem = (data: unknown): string => Buffer.from(String(data), "base64").toString();
+  return {
+    apiVersion: API_VERSION,
+    kind: "ExecCredential",
+    status: {
+      ...(token === undefined ? {} : { token }),
+      ...(certificate === undefined ? {} : { clientCertificateData: pem(certificate), clientKeyData: pem(key) }),
+      ...(expires === undefined ? {} : { expirationTimestamp: expires }),
+    },
+  };
+}
+
+/** Forgets all credentials that were issued to a credential of the platform. */
+export async function forgetCredentials(
+  environment: CommandContext["environment"],
+  connection: Pick<FoundConnection, "transport" | "token">,
+): Promise<void> {
+  await rm(credentialsDirectory(environment, connection), { recursive: true, force: true });
+}

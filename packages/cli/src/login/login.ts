@@ -1,0 +1,236 @@
+// `postern login`, `logout`, `whoami` and `status`: which platform the other commands talk to, and as whom.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { Command } from "commander";
+import type { CommandContext } from "../command-context.ts";
+import { withConnection, withConnectionOptions } from "../connection-options.ts";
+import { describeFailure } from "../failure.ts";
+import { listAt, objectAt, textAt } from "../json-members.ts";
+import { accessKeysOf } from "../key/access-keys.ts";
+import { forgetCredentials } from "../kubeconfig/credential.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { printFields } from "../print-fields.ts";
+import { printRows } from "../print-table.ts";
+import { askWhoAmI } from "../self.ts";
+import { UsageError } from "../usage-error.ts";
+import {
+  type ConnectionFlags,
+  findConnection,
+  findPlatform,
+  forgetPlatform,
+  listPlatforms,
+  parseAddress,
+  platformsFile,
+  readAuthority,
+  savePlatform,
+} from "./platforms.ts";
+
+type LoginFlags = { readonly ca?: string; readonly name?: string };
+
+export const createLoginCommand = (context: CommandContext): Command =>
+  new Command("login")
+    .description("sign in to a platform with an access key, or go back to one that you are signed in to")
+    .argument(
+      "<server>",
+      "address of the platform, such as https://postern.example.com:8443, or the name of a known one",
+    )
+    .option("--ca <file>", "certificate authority of the platform, if its certificate is not publicly trusted")
+    .option("--name <name>", "name for the platform (default: its host and port)")
+    .addHelpText(
+      "after",
+      "\nThe access key is read from standard input, or asked for on a terminal: postern login https://host:8443 < key.txt" +
+        "\nIn CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.",
+    )
+    .action((server: string, flags: LoginFlags) => logIn(server, flags, context));
+
+async function logIn(server: string, flags: LoginFlags, context: CommandContext): Promise<void> {
+  const { environment, stderr } = context;
+  const known = (await listPlatforms(environment)).find(({ name }) => name === server);
+  if (known !== undefined && (await goOnWith(known.name, context))) return;
+  const address = known?.server ?? parseAddress(server);
+  const name = flags.name ?? known?.name ?? new URL(address).host;
+  const token = await context.readSecret(`Access key for ${address}: `);
+  if (token === undefined) throw new UsageError("no access key: pipe it in, or type it at the prompt");
+  const authority =
+    flags.ca === undefined
+      ? ((await knownAuthority(name, address, context)) ?? (await environmentAuthority(context)))
+      : await readAuthority(flags.ca);
+  const transport = {
+    server: address,
+    insecureSkipTlsVerify: false,
+    ...(authority === undefined ? {} : { certificateAuthorityPem: authority }),
+  };
+  const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust);
+  await savePlatform(environment, { name, server: address, token, certificateAuthorityPem: authority });
+  stderr.write(
+    `Signed in to ${address} as ${holderOf(me)}, with access key ${me["accessKey"] ?? "?"}, expires ${endOf(me)}.\n`,
+  );
+}
+
+/** Whether the credential that is kept for the platform is still good; it is the current one then. */
+async function goOnWith(name: string, context: CommandContext): Promise<boolean> {
+  const { environment, stderr } = context;
+  const { transport, token = "" } = await findConnection({ server: name }, environment);
+  try {
+    const me = await withConnection({ transport, token }, context, askWhoAmI);
+    const { server, certificateAuthorityPem } = transport;
+    await savePlatform(environment, { name, server, token, certificateAuthorityPem });
+    stderr.write(`Signed in to ${server} as ${holderOf(me)} already; the other commands use it now.\n`);
+    return true;
+  } catch (error) {
+    if (isApiError(error) && error.code === 401) return false;
+    throw error;
+  }
+}
+
+/** A platform of which the authority was given before needs none again. */
+async function knownAuthority(
+  name: string,
+  address: string,
+  { environment }: CommandContext,
+): Promise<string | undefined> {
+  const known = (await listPlatforms(environment)).find((platform) => platform.name === name);
+  if (known?.server !== address) return undefined;
+  return (await findConnection({ server: name }, environment)).transport.certificateAuthorityPem;
+}
+
+async function environmentAuthority({ environment }: CommandContext): Promise<string | undefined> {
+  const authority = environment["POSTERN_CA"] ?? "";
+  return authority === "" ? undefined : await readAuthority(authority);
+}
+
+const UNTRUSTED = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
+
+function explainTrust(error: unknown): never {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!UNTRUSTED.includes(code)) throw error;
+  throw new UsageError(
+    "this machine does not trust the certificate of the platform: get its certificate authority (ca.crt in the data directory of the server) and pass it with --ca",
+  );
+}
+
+export const createLogoutCommand = (context: CommandContext): Command =>
+  new Command("logout")
+    .description("forget the credential of a platform")
+    .option("--server <name>", "name or address of the platform, instead of the current one")
+    .option("--all", "forget all platforms")
+    .option("--revoke", "delete the access key on the platform as well")
+    .action((flags: { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean }) =>
+      logOut(flags, context),
+    );
+
+async function logOut(
+  { server, all, revoke }: { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const { environment, stderr } = context;
+  const platforms = await listPlatforms(environment);
+  const one =
+    server === undefined ? platforms.filter(({ isCurrent }) => isCurrent) : [await findPlatform(environment, server)];
+  const chosen = all === true ? platforms : one;
+  if (chosen.length === 0) throw new UsageError("you are not signed in to any platform");
+  for (const { name } of chosen) {
+    if (revoke === true) {
+      const connection = await findConnection({ server: name }, environment);
+      await withConnection(connection, context, async (client, group) => {
+        const { accessKey } = await askWhoAmI(client, group);
+        if (typeof accessKey !== "string") throw new UsageError("the credential is no access key: nothing to delete");
+        await accessKeysOf(client, group).delete(accessKey);
+        stderr.write(`Access key ${accessKey} deleted.\n`);
+      });
+    }
+    await forgetCredentials(environment, await findConnection({ server: name }, environment));
+    await forgetPlatform(environment, name);
+    stderr.write(`Signed out of ${name}.\n`);
+  }
+}
+
+export const createWhoAmICommand = (context: CommandContext): Command =>
+  withOutputOption(
+    withConnectionOptions(new Command("whoami").description("print who you are, and with which access key")),
+  ).action(async (flags: ConnectionFlags & OutputFlags) => {
+    const connection = await findConnection(flags, context.environment);
+    const me = await withConnection(connection, context, askWhoAmI);
+    if (writeAs(flags, me, context)) return;
+    const teams = listAt(objectAt(me, "user"), "teams").map((team) => textAt(team, "name"));
+    const scope = objectAt(me, "accessKeyScope");
+    context.stdout.write(
+      printFields([
+        ["Platform", connection.transport.server],
+        ["Signed in by", connection.from],
+        ["Name", holderOf(me)],
+        ["Teams", teams.join(", ")],
+        ["Groups", listAt(me, "groups").join(", ")],
+        ["Access key", textAt(me, "accessKey")],
+        ["Type", textAt(me, "accessKeyType")],
+        ["Scope", Object.keys(scope).length === 0 ? "none: everything its owner may do" : JSON.stringify(scope)],
+        ["Expires", endOf(me)],
+      ]),
+    );
+  });
+
+export const createStatusCommand = (context: CommandContext): Command =>
+  withOutputOption(new Command("status").description("list the platforms that you are signed in to"), [
+    "text",
+    "json",
+    "yaml",
+    "name",
+  ]).action(async (flags: OutputFlags) => {
+    const { environment, stderr, stdout } = context;
+    const platforms = await listPlatforms(environment);
+    const states = await Promise.all(
+      platforms.map(async ({ name, server, isCurrent }) => ({
+        ...{ name, server, current: isCurrent },
+        ...(await stateOf(name, context)),
+      })),
+    );
+    const names = states.map(({ name }) => name);
+    if (writeAs(flags, states, context, names)) return;
+    if (states.length === 0) {
+      stderr.write(`not signed in to any platform (${platformsFile(environment)})\n`);
+      return;
+    }
+    const rows = states.map(({ name, server, current, user, accessKey, expires, state }) => [
+      ...[current ? "*" : "", name, server, user, accessKey, expires, state],
+    ]);
+    stdout.write(printRows(["current", "name", "server", "user", "access key", "expires", "state"], rows));
+  });
+
+type PlatformState = {
+  readonly state: string;
+  readonly version: string;
+  readonly user: string;
+  readonly accessKey: string;
+  readonly expires: string;
+};
+
+async function stateOf(name: string, context: CommandContext): Promise<PlatformState> {
+  try {
+    const connection = await findConnection({ server: name }, context.environment);
+    return await withConnection(connection, context, async (client, group) => {
+      const me = await askWhoAmI(client, group);
+      const version = await client.request({ method: "GET", path: "/version" });
+      return {
+        state: "ok",
+        version: textAt(version, "gitVersion"),
+        user: holderOf(me),
+        accessKey: textAt(me, "accessKey"),
+        expires: endOf(me),
+      };
+    });
+  } catch (error) {
+    const state =
+      isApiError(error) && error.code === 401 ? "signed out: run postern login again" : describeFailure(error);
+    return { state, version: "", user: "", accessKey: "", expires: "" };
+  }
+}
+
+function holderOf(me: JsonObject): string {
+  const user = textAt(me["user"], "name");
+  const team = textAt(me["team"], "name");
+  if (user !== "") return `user ${user}`;
+  return team === "" ? textAt(me, "subject") : `team ${team}`;
+}
+
+const endOf = (me: JsonObject): string => String(me["accessKeyExpirationTimestamp"] ?? "never");

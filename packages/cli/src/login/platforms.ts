@@ -1,0 +1,196 @@
+// The platforms that somebody is signed in to: a kubeconfig file of their own for their owner alone, one context a platform. kubectl reads it too.
+
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join, resolve } from "node:path";
+import { KubeConfigError, parseKubeConfig } from "@postern/client/kube-config";
+import { changeKubeConfigFile, putKubeConfigEntries, removeKubeConfigEntry } from "@postern/client/kube-config-file";
+import { type Connection, loadConnection } from "@postern/client/load-kube-config";
+import type { CommandContext } from "../command-context.ts";
+import { UsageError } from "../usage-error.ts";
+
+type Environment = CommandContext["environment"];
+
+export type Platform = {
+  /** The host and port of its address, unless `postern login --name` gave another. */
+  readonly name: string;
+  readonly server: string;
+  readonly isCurrent: boolean;
+};
+
+export type ConnectionFlags = {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly server?: string;
+};
+
+export type FoundConnection = Connection & {
+  /** Where it was found, for a person. */
+  readonly from: string;
+  /** The flags that find it again from anywhere. None for a connection that the environment describes. */
+  readonly flags: readonly string[];
+};
+
+/** Where `postern login` keeps credentials. */
+export function platformsFile(environment: Environment): string {
+  const base = environment["XDG_CONFIG_HOME"] ?? join(environment["HOME"] ?? homedir(), ".config");
+  return join(base, "postern", "platforms.yaml");
+}
+
+/** In the order of the file; none when nobody has signed in. */
+export async function listPlatforms(environment: Environment): Promise<readonly Platform[]> {
+  const path = platformsFile(environment);
+  const text = await readIfThere(path);
+  if (text === undefined) return [];
+  const { contexts, clusters, currentContext } = parseKubeConfig(text, path);
+  return [...contexts.keys()].map((name) => ({
+    name,
+    server: clusters.get(name)?.server ?? "",
+    isCurrent: name === currentContext,
+  }));
+}
+
+/** Keeps the credential, and makes the platform the current one. */
+export async function savePlatform(
+  environment: Environment,
+  {
+    name,
+    server,
+    token,
+    certificateAuthorityPem,
+  }: { name: string; server: string; token: string; certificateAuthorityPem?: string | undefined },
+): Promise<void> {
+  const path = platformsFile(environment);
+  const trust =
+    certificateAuthorityPem === undefined
+      ? {}
+      : { "certificate-authority-data": Buffer.from(certificateAuthorityPem).toString("base64") };
+  const entry = { name, cluster: { server, ...trust }, user: { token } };
+  await changeKubeConfigFile(path, (text) => putKubeConfigEntries(text, path, [entry], name));
+}
+
+/** Forgets the credential. The first platform that is left becomes the current one. */
+export async function forgetPlatform(environment: Environment, name: string): Promise<void> {
+  const path = platformsFile(environment);
+  await changeKubeConfigFile(path, (text) => {
+    const without = removeKubeConfigEntry(text, path, name);
+    const { currentContext, contexts } = parseKubeConfig(without, path);
+    const [next] = contexts.keys();
+    return currentContext !== "" || next === undefined ? without : putKubeConfigEntries(without, path, [], next);
+  });
+}
+
+/** The platform of that name or address. Throws UsageError. */
+export async function findPlatform(environment: Environment, nameOrAddress: string): Promise<Platform> {
+  const platforms = await listPlatforms(environment);
+  const found = platforms.find(
+    ({ name, server }) => name === nameOrAddress || server === addressOrEmpty(nameOrAddress),
+  );
+  if (found !== undefined) return found;
+  const known = platforms.length === 0 ? "" : ` (signed in: ${platforms.map(({ name }) => name).join(", ")})`;
+  throw new UsageError(`you are not signed in to ${nameOrAddress}: run postern login${known}`);
+}
+
+/**
+ * The platform to talk to. In this order: `--kubeconfig` or `--context`, `--server`, POSTERN_URL with POSTERN_TOKEN, the current
+ * platform of `postern login`, and the kubeconfig that kubectl would use. Throws UsageError and KubeConfigError.
+ */
+export async function findConnection(flags: ConnectionFlags, environment: Environment): Promise<FoundConnection> {
+  const { kubeconfig, context, server } = flags;
+  if (kubeconfig !== undefined || context !== undefined) {
+    if (server !== undefined) throw new UsageError("--server does not go together with --kubeconfig or --context");
+    return await kubectlConnection(flags, environment);
+  }
+  if (server === undefined) {
+    const fromEnvironment = await environmentConnection(environment);
+    if (fromEnvironment !== undefined) return fromEnvironment;
+  }
+  const platforms = await listPlatforms(environment);
+  const chosen =
+    server === undefined ? platforms.find(({ isCurrent }) => isCurrent) : await findPlatform(environment, server);
+  if (chosen !== undefined) {
+    const { name } = chosen;
+    const connection = await loadConnection({ environment, path: platformsFile(environment), context: name });
+    return { ...connection, from: `postern login ${name}`, flags: ["--server", name] };
+  }
+  try {
+    return await kubectlConnection(flags, environment);
+  } catch (error) {
+    if (!(error instanceof KubeConfigError) || environment["KUBECONFIG"] !== undefined) throw error;
+    throw new UsageError(`${error.message}; or sign in with postern login`);
+  }
+}
+
+/** The connection of a kubeconfig file that is named, or that kubectl would use. */
+async function kubectlConnection(
+  { kubeconfig, context }: ConnectionFlags,
+  environment: Environment,
+): Promise<FoundConnection> {
+  const connection = await loadConnection({
+    environment,
+    ...(kubeconfig === undefined ? {} : { path: kubeconfig }),
+    ...(context === undefined ? {} : { context }),
+  });
+  const { contextName } = connection;
+  const path = kubeconfig ?? environment["KUBECONFIG"] ?? "";
+  const isOneFile = path !== "" && !path.includes(delimiter);
+  return {
+    ...connection,
+    from: `context ${contextName} of ${path === "" ? "~/.kube/config" : path}`,
+    flags: [...(isOneFile ? ["--kubeconfig", resolve(path)] : []), "--context", contextName],
+  };
+}
+
+async function environmentConnection(environment: Environment): Promise<FoundConnection | undefined> {
+  const { POSTERN_URL: url = "", POSTERN_TOKEN: token = "", POSTERN_CA: authority = "" } = environment;
+  if (url === "") {
+    if (token !== "") throw new UsageError("POSTERN_TOKEN is set without POSTERN_URL: set the address of the platform");
+    return undefined;
+  }
+  if (token === "") throw new UsageError("POSTERN_URL is set without POSTERN_TOKEN: set an access key");
+  return {
+    transport: {
+      server: parseAddress(url),
+      insecureSkipTlsVerify: false,
+      ...(authority === "" ? {} : { certificateAuthorityPem: await readAuthority(authority) }),
+    },
+    token: token.trim(),
+    namespace: "default",
+    contextName: "",
+    from: "POSTERN_URL and POSTERN_TOKEN",
+    flags: [],
+  };
+}
+
+/** A PEM bundle, given as text or as the path of a file. Throws UsageError. */
+export async function readAuthority(textOrPath: string): Promise<string> {
+  if (textOrPath.includes("-----BEGIN CERTIFICATE-----")) return textOrPath;
+  const text = await readFile(textOrPath, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read the certificate authority ${textOrPath} (${error.code})`);
+  });
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw new UsageError(`${textOrPath} holds no PEM certificate`);
+  return text;
+}
+
+/** The base URL of a platform; `https://` may be left out. Throws UsageError. */
+export function parseAddress(text: string): string {
+  const address = addressOrEmpty(text);
+  if (address === "")
+    throw new UsageError(`${JSON.stringify(text)} is no address of a platform: write https://host:port`);
+  return address;
+}
+
+function addressOrEmpty(text: string): string {
+  const withScheme = text.includes("://") ? text : `https://${text}`;
+  const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+  const isPlain =
+    url !== undefined && url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  if (!isPlain || url.protocol !== "https:") return "";
+  return `${url.origin}${url.pathname.replace(/\/$/, "")}`;
+}
+
+const readIfThere = (path: string): Promise<string | undefined> =>
+  readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new KubeConfigError(`cannot read ${path} (${error.code})`, { cause: error });
+  });

@@ -1,0 +1,115 @@
+// How far a long command is: one line that is rewritten on a terminal, lines now and then elsewhere.
+
+import type { Output } from "./command-context.ts";
+
+/** A phase of a command and how far it is. */
+export type ProgressStep = {
+  /** Such as `copying`. */
+  readonly phase: string;
+  readonly unit: string;
+  readonly done: number;
+  /** Undefined where nobody knows it. */
+  readonly total?: number | undefined;
+};
+
+export type Progress = Disposable & { report(step: ProgressStep): void };
+
+export type ProgressOptions = {
+  readonly stderr: Output;
+  /** Where results are for programs, lines of progress are for nobody; a terminal still shows it. */
+  readonly isForPrograms?: boolean;
+  /** Milliseconds that pass. */
+  readonly now?: () => number;
+};
+
+const REDRAW_MS = 100;
+/** Of what takes less, a log need not hear. */
+const LINE_MS = 10_000;
+/** Of a hundred: between two lines, where the total is known. */
+const LINE_STEP = 10;
+const CLEAR = "\r\u001b[K";
+
+/** Disposed when the command is through, before it prints its result. */
+export function createProgress({
+  stderr,
+  isForPrograms = false,
+  now = () => performance.now(),
+}: ProgressOptions): Progress {
+  const isTerminal = stderr.isTTY === true;
+  let phase = "";
+  let startedAt = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let toldShare = 0;
+  let isTold = false;
+  let last: ProgressStep | undefined;
+
+  const write = (step: ProgressStep): void => {
+    const line = textOf(step, (now() - startedAt) / 1000);
+    stderr.write(isTerminal ? `${CLEAR}${line}` : `${line}\n`);
+    toldAt = now();
+    toldShare = shareOf(step) ?? 0;
+    isTold = true;
+  };
+  const isDue = (step: ProgressStep): boolean => {
+    if (isTerminal) return now() - toldAt >= REDRAW_MS;
+    if (isForPrograms || now() - startedAt < LINE_MS) return false;
+    return now() - toldAt >= LINE_MS || (shareOf(step) ?? 0) >= toldShare + LINE_STEP;
+  };
+  /** The end of a phase that was told of. */
+  const finish = (): void => {
+    if (last !== undefined && isTold && !isTerminal) write(last);
+    last = undefined;
+    isTold = false;
+  };
+  return {
+    report(step) {
+      if (step.phase !== phase) {
+        finish();
+        phase = step.phase;
+        startedAt = now();
+        toldAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
+        toldShare = 0;
+      }
+      last = step;
+      if (!isDue(step)) return;
+      write(step);
+      // Told already: the end of the phase says nothing new.
+      if (!isTerminal) last = undefined;
+    },
+    [Symbol.dispose]() {
+      const wasShown = isTerminal && isTold;
+      finish();
+      if (wasShown) stderr.write(CLEAR);
+    },
+  };
+}
+
+const shareOf = ({ done, total }: ProgressStep): number | undefined =>
+  total === undefined || total <= 0 ? undefined : Math.min(100, (100 * done) / total);
+
+/** Such as `copying: 12,000 of 100,000 entries, 12 %, 3,400/s, 26 s left`. */
+function textOf(step: ProgressStep, seconds: number): string {
+  const { phase, unit, done, total } = step;
+  const amount = (value: number): string => (unit === "bytes" ? bytes(value) : `${grouped(value)}`);
+  const of = total === undefined ? "" : ` of ${amount(total)}`;
+  const rate = seconds > 0 ? done / seconds : 0;
+  const share = shareOf(step);
+  const parts = [
+    `${amount(done)}${of}${unit === "bytes" ? "" : ` ${unit}`}`,
+    ...(share === undefined ? [] : [`${Math.floor(share)} %`]),
+    ...(rate > 0 ? [`${amount(Math.round(rate))}/s`] : []),
+    ...(rate > 0 && total !== undefined && total > done ? [`${duration((total - done) / rate)} left`] : []),
+  ];
+  return `${phase}: ${parts.join(", ")}`;
+}
+
+const grouped = (value: number): string => Math.round(value).toLocaleString("en-US");
+
+const bytes = (value: number): string =>
+  value < 1 << 20 ? `${Math.ceil(value / 1024)} KiB` : `${(value / (1 << 20)).toFixed(1)} MiB`;
+
+function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 90) return `${whole} s`;
+  return whole < 5400 ? `${Math.round(whole / 60)} min` : `${Math.round(whole / 3600)} h`;
+}

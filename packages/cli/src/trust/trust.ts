@@ -1,0 +1,66 @@
+// `postern trust test`: which conditions of a trust rule hold for a token, without getting anything for it.
+
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { createResourceClient } from "@postern/client/resource-client";
+import { Command } from "commander";
+import { findJobIdentity, type IdentityFlags } from "../ci/job-identity.ts";
+import type { CommandContext } from "../command-context.ts";
+import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
+import { listAt, objectAt } from "../json-members.ts";
+import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { cellText, printRows } from "../print-table.ts";
+import { UsageError } from "../usage-error.ts";
+
+type TestFlags = ConnectionFlags &
+  OutputFlags &
+  IdentityFlags & { readonly project?: string; readonly namespacePrefix: string };
+
+export function createTrustCommand(context: CommandContext): Command {
+  const test = new Command("test")
+    .description(
+      "say which conditions of a trust rule hold for a token; nothing is handed out, and the token is not kept",
+    )
+    .argument("<rule>", "name of the trust rule")
+    .option("--project <name>", "project of the rule, if it is not one of the whole platform")
+    .option("--token-file <file>", "file with the token (default: standard input)")
+    .option("--token-variable <name>", "variable with the token")
+    .action((name: string, flags: TestFlags) => testToken(name, flags, context));
+  const command = withConnectionOptions(withNamespacePrefixOption(withOutputOption(test)));
+  return new Command("trust").description("trust rules, which give access keys to CI jobs").addCommand(command);
+}
+
+async function testToken(name: string, flags: TestFlags, context: CommandContext): Promise<void> {
+  const token = await tokenOf(flags, context);
+  const { project, namespacePrefix } = flags;
+  const accepted = await withClient(flags, context, async (client, group) => {
+    const address = { group, version: "v1" };
+    const rules =
+      project === undefined
+        ? createResourceClient(client, { ...address, resource: "clustertrustrules" })
+        : createResourceClient(client, {
+            ...address,
+            resource: "trustrules",
+            namespace: `${namespacePrefix}${project}`,
+          });
+    const body = { apiVersion: `${group}/v1`, kind: "TrustTest", metadata: {}, spec: { token } };
+    const status = objectAt(await rules.createSubresource(name, "test", body), "status");
+    if (!writeAs(flags, status, context))
+      context.stdout.write(printRows(["check", "holds", "field", "why"], listAt(status, "checks").map(rowOf)));
+    return status["accepted"] === true;
+  });
+  if (!accepted) throw new UsageError(`the trust rule ${name} does not take the token`);
+}
+
+async function tokenOf(flags: TestFlags, context: CommandContext): Promise<string> {
+  if (flags.tokenFile !== undefined || flags.tokenVariable !== undefined)
+    return (await findJobIdentity(flags, "", context)).token;
+  const token = await context.readSecret("Token: ");
+  if (token === undefined) throw new UsageError("no token: pipe it in, or name a file with --token-file");
+  return token;
+}
+
+function rowOf(check: JsonValue): readonly string[] {
+  const { type, status, field, message } = isJsonObject(check) ? check : {};
+  return [type, status, field, message].map(cellText);
+}
