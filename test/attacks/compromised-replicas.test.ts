@@ -1,16 +1,18 @@
 // A key is compromised on one of two servers of one etcd: what the thief made on both ends on both, and old values lock nothing on either.
 
-import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
 import { type EtcdCluster, startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import {
+  type PosternProcess,
+  shareIdentity,
+  startPostern,
+  temporaryDirectory,
+} from "../e2e/testing/postern-process.ts";
 import { type Attack, type Loot, prepareAttack } from "./testing/thief.ts";
 
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
-/** What has to be the same on both servers, and the administrator's kubeconfig, which the first one writes. */
-const SHARED_FILES = ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"];
 /** What the other server shows late, it shows within the bound that it keeps; a busy machine may answer much later. */
 const WAIT = { timeout: 20 * FRESHNESS_BOUND_MS, interval: 50 };
 
@@ -30,8 +32,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd (security bo
     const [one, other] = [join(directory.path, "one"), join(directory.path, "other")];
     const first = await startPostern(one, flags);
     servers = [first];
-    await mkdir(other, { mode: 0o700 });
-    for (const file of SHARED_FILES) await copyFile(join(one, file), join(other, file));
+    await shareIdentity(one, other);
     servers = [first, await startPostern(other, flags)];
     near = await prepareAttack(first);
     far = await prepareAttack(servers[1] ?? first);

@@ -61,7 +61,12 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/users/accesskeys",
     "management/users/credentials",
     "management/virtualclusterinstances/credentials",
+    // What is found out about rules, which are in the table.
+    "management/clustertrustrules/status",
+    "management/trustrules/status",
     // Questions.
+    "management/clustertrustrules/test",
+    "management/trustrules/test",
     "management/ownedaccesskeys/explain",
     "management/selfsubjectaccessreviews",
     "management/selves",

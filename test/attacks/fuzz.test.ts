@@ -135,7 +135,8 @@ describe(`seed ${SEED}`, () => {
         );
     }
     expect(faults.join("\n")).toBe("");
-    expect((await server.send("/livez")).status).toBe(200);
+    // With a key: a path that is nearly right may have deleted the roles of those who have none.
+    expect((await server.send("/livez", { key: server.admin })).status).toBe(200);
   });
 
   async function answerTo({ method, path, type = "application/json", body }: Call) {
@@ -172,7 +173,8 @@ describe(`seed ${SEED}`, () => {
       socket.end();
       await closed;
     }
-    expect((await server.send("/livez")).status).toBe(200);
+    // With a key: a path that is nearly right may have deleted the roles of those who have none.
+    expect((await server.send("/livez", { key: server.admin })).status).toBe(200);
   });
 
   function anyFrame(chance: Chance): Buffer {

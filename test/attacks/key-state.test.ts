@@ -11,8 +11,6 @@ import {
 } from "../e2e/testing/postern-process.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
-const KEEP_SECONDS = 20;
-
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
 let attack: Attack;
@@ -20,12 +18,7 @@ let kubectl: (...args: readonly string[]) => Promise<string>;
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), [
-    "--access-key-keep-expired-seconds",
-    String(KEEP_SECONDS),
-    "--failed-logins-per-minute",
-    "0",
-  ]);
+  server = await startPostern(join(directory.path, "data"), ["--failed-logins-per-minute", "0"]);
   attack = await prepareAttack(server);
   const run = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
   kubectl = (...args) => succeed(run(args));
@@ -78,23 +71,6 @@ describe("a key that is refused", () => {
     await wait(child, "false");
     expect((await attack.get(name)).status.conditions[0].reason).toBe("OwnerLocked");
     expect((await attack.get(child)).status.conditions[0].reason).toBe("Revoked");
-  });
-
-  it("stays visible after its end, is refused all the while, and goes with an Event", async () => {
-    const name = attack.unique();
-    const value = await attack.newKey(name, { ttl: 1 });
-    await wait(name, "false");
-    expect((await attack.get(name)).status.conditions[0].reason).toBe("Expired");
-    expect(await attack.works(value)).toBe(false);
-    await kubectl("wait", "--for=delete", `oak/${name}`, "--timeout=120s");
-    const events = await kubectl(
-      "get",
-      "events",
-      "-A",
-      "-o",
-      "jsonpath={range .items[*]}{.involvedObject.name} {.reason}{'\\n'}{end}",
-    );
-    expect(events).toContain(`${name} Expired\n`);
   });
 
   it("changes its condition without a conflict for whoever edits it", async () => {

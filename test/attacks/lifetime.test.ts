@@ -114,8 +114,27 @@ describe("a new installation gives keys ninety days", () => {
     for (const as of [jane, server.admin]) {
       const { body, warnings } = await server.send({ path: "ownedaccesskeys", as, body: { spec: {} } });
       expect(secondsOf(body)).toBe(90 * DAY);
-      expect(warnings.join()).toContain("expires 7776000 seconds from now");
+      expect(warnings.join()).toContain(`expires in 90d, at ${body.status.expirationTimestamp}`);
     }
+  });
+
+  test("to keys of machines where whoever makes them may not extend, and no end otherwise (security book 2, 14)", async () => {
+    const resources = ["users"];
+    await server.grant("lends", "jane", [{ verbs: ["impersonate"], apiGroups: [""], resources }]);
+    const body = { spec: { subject: "robot" } };
+    const limited = await server.send({ path: "ownedaccesskeys", as: jane, body });
+    expect([limited.body.spec.ttl, secondsOf(limited.body)]).toEqual([90 * DAY, 90 * DAY]);
+    expect(limited.warnings.join()).toContain("expires in 90d");
+    const free = await server.send({ path: "ownedaccesskeys", body });
+    expect([free.body.spec.ttl, free.body.status?.expirationTimestamp]).toEqual([undefined, undefined]);
+    expect(free.warnings).toEqual([]);
+    const path = `ownedaccesskeys/${limited.body.metadata.name}`;
+    for (const ttl of [0, null, 90 * DAY + 1]) {
+      const change = { method: "PATCH", headers: MERGE, path, body: { spec: { ttl } } };
+      // Who is not the owner does not see it either.
+      expect([403, 404]).toContain((await server.send({ ...change, as: jane })).status);
+    }
+    expect(secondsOf(await read(limited.body.metadata.name))).toBe(90 * DAY);
   });
 
   test.each([0, TEN_YEARS, 90 * DAY + 1])("and %i seconds to nobody who may not extend", async (ttl) => {

@@ -1,7 +1,7 @@
 // Bodies made so that careless work on them takes quadratic time. What the server's own thread did for each is counted by the kernel, so that a busy
 // machine decides nothing. All fields of all kinds: ATTACK_FIELDS=100000.
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { API, type AttackedServer, KEYS, startAttackedServer } from "./testing/attacked-server.ts";
 import { costOf, superlinearity } from "./testing/processor-time.ts";
 import { type FieldAttack, fieldAttacks, hostileText } from "./testing/schema-attacks.ts";
@@ -156,6 +156,88 @@ describe("one request of a hundred kilobytes (security book 46, 50)", () => {
   });
 });
 
+describe("expressions of users in a virtual cluster (security book 51)", () => {
+  const DEMO = "/kubernetes/project/default/virtualcluster/demo";
+  const DEFINITIONS = `${DEMO}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
+  /** Each of at most 70 items is looked at for each, for each. */
+  const definition = (plural: string, maxItems?: number) => ({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.example.com` },
+    spec: {
+      group: "example.com",
+      scope: "Cluster",
+      names: {
+        plural,
+        singular: plural.slice(0, -1),
+        kind: plural.toUpperCase(),
+        listKind: `${plural.toUpperCase()}List`,
+      },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: "object",
+              properties: {
+                items: {
+                  type: "array",
+                  ...(maxItems === undefined ? {} : { maxItems }),
+                  items: { type: "string", maxLength: 8 },
+                  "x-kubernetes-validations": [
+                    { rule: "self.all(a, self.all(b, self.all(c, a != b || b != c || a == c)))" },
+                  ],
+                },
+                text: { type: "string", "x-kubernetes-validations": [{ rule: "!self.matches('^(a+)+$')" }] },
+                name: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
+              },
+            },
+          },
+        },
+      ],
+    },
+  });
+  const send = (path: string, body: object) =>
+    costOf(server.process.pid, () => server.send(path, { key: server.admin, body }));
+
+  it("are refused where they could cost too much, and given up where they do", async () => {
+    const unbounded = await vi.waitFor(async () => {
+      const answer = await send(DEFINITIONS, definition("wides"));
+      if (answer.value.status === 503) throw new Error(answer.value.text);
+      return answer;
+    });
+    expect([unbounded.value.status, unbounded.value.text]).toEqual([
+      422,
+      expect.stringContaining("estimated rule cost exceeds budget"),
+    ]);
+    expect((await send(DEFINITIONS, definition("costlies", 70))).value.status).toBe(201);
+    const write = (more: object) =>
+      send(`${DEMO}/apis/example.com/v1/costlies`, {
+        apiVersion: "example.com/v1",
+        kind: "COSTLIES",
+        metadata: { generateName: "a-" },
+        ...more,
+      });
+    await vi.waitFor(async () => expect((await write({ items: ["a"] })).value.status).toBe(201));
+    const attacks: readonly (readonly [object, number])[] = [
+      [{ items: Array.from({ length: 70 }, (_, at) => `item-${at}`) }, 422],
+      [{ text: `${"a".repeat(SIZE)}!` }, 201],
+      [{ text: "a".repeat(1_000) }, 422],
+      [{ name: "a".repeat(SIZE) }, 422],
+    ];
+    const costs = [];
+    for (const [more, status] of attacks) {
+      const { ms, value } = await write(more);
+      expect([value.status, value.text.slice(0, 300)]).toEqual([status, expect.anything()]);
+      expect(ms).toBeLessThan(AT_MOST_MS);
+      costs.push(Math.round(ms));
+    }
+    process.stdout.write(`expressions: ${costs.join(", ")} ms of the server's thread\n`);
+  });
+});
+
 it(`no field of any kind is worked on for longer than its length allows: ${fields} of them, ATTACK_SEED=${seed} (security book 46, 50)`, async () => {
   const { body } = await server.send("/openapi/v2", { key: server.admin });
   const all = fieldAttacks(body);
@@ -207,6 +289,8 @@ it("says in its metrics and its log when it stood still for work, and never did 
   const { text } = await server.send("/metrics", { key: server.admin });
   const figure = (what: string) => Number(new RegExp(`stall_seconds_${what}\\} (\\d+)`).exec(text)?.[1] ?? 0);
   expect(text).toContain("# TYPE apiserver_event_loop_stall_seconds histogram");
+  const stalls = text.match(/^apiserver_event_loop_stall_seconds\w*\{.*cause="work".*$/gm) ?? [];
+  process.stdout.write(`${stalls.join("\n")}\n`);
   // The machine may stop any process for a while: one stall may be of that.
   expect(figure('count{cause="work"') - figure('bucket{le="2.5",cause="work"')).toBeLessThanOrEqual(1);
 });

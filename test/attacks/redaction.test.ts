@@ -1,5 +1,5 @@
 // Somebody puts an access key where it does not belong. It is found nowhere afterwards: not in the log, the audit log, the store, the
-// metrics or an answer.
+// metrics, a trace or an answer.
 
 import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type PosternProcess, startPostern, temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { startTraceCollector, type TraceCollector } from "../e2e/testing/trace-collector.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
 const MANAGEMENT = "/apis/management.postern/v1";
@@ -17,19 +18,18 @@ const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
 let attack: Attack;
+let collector: TraceCollector;
 
 beforeAll(async () => {
   directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), [
-    "--audit-log-mode",
-    "blocking",
-    "--failed-logins-per-minute",
-    "0",
-  ]);
+  collector = await startTraceCollector();
+  const flags = ["--audit-log-mode", "blocking", "--failed-logins-per-minute", "0"];
+  server = await startPostern(join(directory.path, "data"), flags, { env: collector.env("attacked") });
   attack = await prepareAttack(server);
 });
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
+  await collector?.[Symbol.asyncDispose]();
   await directory?.[Symbol.asyncDispose]();
 });
 
@@ -100,6 +100,8 @@ const PLACES: { readonly [place: string]: (sent: Sent, text: string) => Sent } =
       "Impersonate-Extra-note",
       "X-Forwarded-For",
       "Traceparent",
+      "Tracestate",
+      "Baggage",
       "Origin",
       "Referer",
     ].map((name) => [
@@ -114,6 +116,18 @@ const PLACES: { readonly [place: string]: (sent: Sent, text: string) => Sent } =
       }),
     ]),
   ),
+  "trace id": (sent, text) => ({
+    ...sent,
+    headers: { ...sent.headers, Traceparent: `00-${text}-${"1".repeat(16)}-01` },
+  }),
+  "state of a trace": (sent, text) => ({
+    ...sent,
+    headers: {
+      ...sent.headers,
+      Traceparent: `00-${"1".repeat(32)}-${"1".repeat(16)}-01`,
+      Tracestate: `vendor=${text}`,
+    },
+  }),
   "agent with a version": (sent, text) => ({
     ...sent,
     headers: { ...sent.headers, "User-Agent": `${text}/v1.0 (linux)` },
@@ -151,6 +165,8 @@ const PLACES: { readonly [place: string]: (sent: Sent, text: string) => Sent } =
 const chosen = (): string => `Zq8+${randomBytes(9).toString("hex")}/Wh.94-${randomBytes(5).toString("hex")}_M~7`;
 const CHOSEN = chosen();
 const OTHERS = chosen();
+/** As a trace id, which nothing else tells from one. */
+const HEXADECIMAL = randomBytes(16).toString("hex");
 
 async function everythingKept(): Promise<readonly (readonly [place: string, text: string])[]> {
   const files = await readdir(server.dataDir);
@@ -159,6 +175,7 @@ async function everythingKept(): Promise<readonly (readonly [place: string, text
   return [
     ["log", server.output()],
     ["metrics", metrics.text],
+    ["traces", Buffer.concat(collector.received).toString("latin1")],
     ...(await Promise.all(
       kept.map(async (name) => [name, await readFile(join(server.dataDir, name), "latin1")] as const),
     )),
@@ -172,10 +189,12 @@ it("finds no key that was sent in any place of a request on any route (security 
   await attack.newKey("chosen", { key: CHOSEN });
   await attack.http(`${MANAGEMENT}/users`, { key: attack.admin, body: { metadata: { name: "other" }, spec: {} } });
   await attack.newKey("others", { key: OTHERS, user: "other" });
+  await attack.newKey("hexadecimal", { key: HEXADECIMAL });
   const values = [
     ["made by the server", made, made],
     ["chosen by a client", CHOSEN, CHOSEN],
     ["chosen by somebody else", OTHERS, made],
+    ["chosen of hexadecimal digits", HEXADECIMAL, made],
   ] as const;
   const leaked: string[] = [];
   const forms = (value: string): readonly string[] => [value, encodeURIComponent(value), encodedWhole(value)];
@@ -200,6 +219,12 @@ it("finds no key that was sent in any place of a request on any route (security 
     ),
     { numRuns: RUNS, endOnFailure: true },
   );
+  // Spans are sent in the order in which they end: those of all requests before are there with this one.
+  const last = randomBytes(16).toString("hex");
+  const traceparent = `00-${last}-${randomBytes(8).toString("hex")}-01`;
+  await attack.http("/version", { key: attack.admin, headers: { traceparent } });
+  await expect.poll(() => collector.spans.some(({ traceId }) => traceId === last)).toBe(true);
+  expect(collector.spans.filter(({ kind }) => kind === 2).length).toBeGreaterThan(RUNS / 2);
   for (const [place, text] of await everythingKept()) {
     for (const [whose, value] of values) {
       for (const form of forms(value)) {

@@ -17,6 +17,8 @@ export type Attack = {
   /** An object is sent as JSON, a text as it is. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The address of this machine that it comes from, such as 127.0.0.2: limits count by address. */
+  readonly from?: string;
 };
 
 export type Answered = {
@@ -50,9 +52,22 @@ export async function attackerOf(process: PosternProcess, adminKey?: string) {
   const config = adminKey ?? (await readFile(process.adminKubeConfig, "utf8"));
   const admin = adminKey ?? /token: (\S+)/.exec(config)?.[1];
   if (admin === undefined) throw new Error("the administrator's kubeconfig holds no key");
-  const agent = new Agent({ ca, keepAlive: true });
+  const agents = new Map<string, Agent>();
+  const agentFrom = (localAddress: string): Agent => {
+    const agent = agents.get(localAddress) ?? new Agent({ ca, keepAlive: true, localAddress });
+    agents.set(localAddress, agent);
+    return agent;
+  };
 
-  const send = ({ path, as = admin, body, headers = {}, certificate, ...rest }: Attack): Promise<Answered> => {
+  const send = ({
+    path,
+    as = admin,
+    body,
+    headers = {},
+    certificate,
+    from = "127.0.0.1",
+    ...rest
+  }: Attack): Promise<Answered> => {
     const { method = body === undefined ? "GET" : "POST" } = rest;
     const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
     return new Promise((resolve, reject) => {
@@ -60,7 +75,7 @@ export async function attackerOf(process: PosternProcess, adminKey?: string) {
         new URL(path.startsWith("/") ? path : `/apis/management.postern/v1/${path}`, process.url),
         {
           method,
-          ...(certificate === undefined ? { agent } : { ca, ...certificate, agent: false }),
+          ...(certificate === undefined ? { agent: agentFrom(from) } : { ca, ...certificate, agent: false }),
           headers: {
             ...(certificate === undefined && as !== "" ? { authorization: `Bearer ${as}` } : {}),
             ...(text === undefined

@@ -1,6 +1,8 @@
 // One sound object of each kind, so that a single wrong value in it gets as far as it can.
 
 import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
 
 /** Of a subject "alice". */
 const CSR = `-----BEGIN CERTIFICATE REQUEST-----
@@ -108,6 +110,18 @@ const BY_KIND: { readonly [kind: string]: object } = {
   Scale: { spec: { replicas: 1 } },
 };
 
+/** Of kinds that are not above: each has a manifest in `examples/`. */
+const examples = new URL("../../../examples/", import.meta.url);
+const exampleOf: ReadonlyMap<string, object> = new Map(
+  readdirSync(examples)
+    .filter((name) => name.endsWith(".yaml"))
+    .flatMap((name) => parseAllDocuments(readFileSync(new URL(name, examples), "utf8")))
+    .map((document) => document.toJS())
+    .filter((manifest) => manifest?.kind !== undefined && !(manifest.kind in BY_KIND))
+    // Whom an example names is made beside it; here there is the administrator.
+    .map(({ kind, spec }) => [kind, { spec: spec?.user === undefined ? spec : { ...spec, user: "admin" } }]),
+);
+
 /** What the newer of the two APIs of events asks for besides. */
 const NEW_EVENT = {
   eventTime: "2026-01-01T00:00:00.000000Z",
@@ -126,7 +140,7 @@ export const minimalObject = (apiVersion: string, kind: string, name: string, na
       apiVersion,
       kind,
       metadata: name === "" || isUnnamed(kind) ? {} : { name },
-      ...BY_KIND[kind],
+      ...(BY_KIND[kind] ?? exampleOf.get(kind)),
       ...(apiVersion === "events.k8s.io/v1" && kind === "Event" && NEW_EVENT),
     }).replaceAll(NAMESPACE, namespace),
   );

@@ -9,15 +9,16 @@ export const FRAME = {
   headers: 1,
   reset: 3,
   settings: 4,
+  priority: 2,
   ping: 6,
   goaway: 7,
   windowUpdate: 8,
   continuation: 9,
 } as const;
-const FLAG = { endStream: 1, ack: 1, endHeaders: 4 } as const;
+export const FLAG = { endStream: 1, ack: 1, endHeaders: 4 } as const;
 const SETTING = { initialWindowSize: 4 } as const;
 
-const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+export const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEAD_BYTES = 9;
 
 type ReceivedFrame = {
@@ -63,7 +64,7 @@ export async function connectRawHttp2(
   };
   let rest = Buffer.alloc(0);
   const send: RawHttp2["send"] = (type, flags, stream, payload = Buffer.alloc(0)) => {
-    if (!socket.destroyed) socket.write(Buffer.concat([frameHead(type, flags, stream, payload.length), payload]));
+    if (!socket.destroyed) socket.write(frame(type, flags, stream, payload));
   };
   socket.on("data", (chunk: Buffer) => {
     rest = Buffer.concat([rest, chunk]);
@@ -140,6 +141,9 @@ function settingsPayload(initialWindowSize: number | undefined): Buffer {
   return Buffer.concat([Buffer.from([0, SETTING.initialWindowSize]), uint32(initialWindowSize)]);
 }
 
+export const frame = (type: number, flags: number, stream: number, payload: Uint8Array = Buffer.alloc(0)): Buffer =>
+  Buffer.concat([frameHead(type, flags, stream, payload.length), payload]);
+
 function frameHead(type: number, flags: number, stream: number, length: number): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   head.writeUIntBE(length, 0, 3);
@@ -150,7 +154,7 @@ function frameHead(type: number, flags: number, stream: number, length: number):
 }
 
 /** Literals without indexing (RFC 7541, section 6.2.2): nothing to remember between requests. */
-const encodeHeaders = (headers: Readonly<Record<string, string>>): Buffer =>
+export const encodeHeaders = (headers: Readonly<Record<string, string>>): Buffer =>
   Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), literal(name), literal(value)]));
 
 function literal(text: string): Buffer {

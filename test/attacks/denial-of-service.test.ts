@@ -1,0 +1,58 @@
+// Attacks on the availability of a server, each from a process of its own, while somebody who does nothing wrong reads, connects anew, revokes
+// keys, and an administrator writes: nobody of these is refused, and every revocation gets through while the attack goes on. How long they wait
+// says `benchmarks/under-attack.ts`. A few attacks are drawn; by night all: DENIALS=all, DENIAL_SECONDS, DENIAL_SEED.
+
+import { readFile } from "node:fs/promises";
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { totalOf } from "./testing/denial/attack.ts";
+import { ATTACKS } from "./testing/denial/attacks.ts";
+import { experience } from "./testing/denial/bystander.ts";
+import { type Attacker, startAttacker } from "./testing/denial/start-attacker.ts";
+import { startTenants, type Tenants } from "./testing/denial/tenants.ts";
+
+const ALL = process.env["DENIALS"] === "all";
+const SECONDS = Number(process.env["DENIAL_SECONDS"] ?? 1.5);
+const DRAWN = 4;
+const seed = Number(process.env["DENIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const OBJECTS = ALL ? 2_000 : 200;
+/** More than it ever takes, and less than an attack that fills memory would bring about. */
+const MAX_MIB = 1_500;
+
+const next = randomNumbers(seed);
+const quick = ATTACKS.filter(({ isHeavy }) => isHeavy !== true);
+const chosen = ALL ? ATTACKS : Array.from({ length: DRAWN }, () => quick.splice(next(quick.length), 1)[0] ?? []).flat();
+
+const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+describe(`security book 48, 49, 50: others are served during an attack (DENIAL_SEED=${seed})`, () => {
+  let tenants: Tenants;
+  let attacker: Attacker;
+  beforeAll(async () => {
+    tenants = await startTenants({ objects: OBJECTS });
+    attacker = startAttacker();
+  });
+  afterAll(async () => {
+    await attacker?.[Symbol.asyncDispose]();
+    await tenants?.[Symbol.asyncDispose]();
+  });
+
+  test.each(chosen.map(({ name }) => name))("%s", async (name) => {
+    await attacker.attack(name, tenants.target);
+    try {
+      await expect.poll(async () => totalOf(await attacker.counts()), { timeout: 60_000 }).toBeGreaterThan(0);
+      const { reads, logins, revocations, writes, acceptedAfterwards } = await experience(
+        tenants,
+        pause(SECONDS * 1_000),
+      );
+      const failures = [reads, logins, revocations, writes].map((waits) => waits.failures);
+      expect(failures).toEqual([{}, {}, {}, {}]);
+      for (const { times } of [reads, logins, revocations, writes]) expect(times.length).toBeGreaterThan(0);
+      expect(acceptedAfterwards).toBe(0);
+    } finally {
+      await attacker.stop();
+    }
+    const pages = Number((await readFile(`/proc/${tenants.process.pid}/statm`, "utf8")).split(" ")[1]);
+    expect((pages * 4_096) / (1 << 20)).toBeLessThan(MAX_MIB);
+  });
+});

@@ -1,0 +1,52 @@
+// What an attack on the availability of a server is: who carries it out with what, and what it counts.
+
+/** Whom an attacker can be: everything here is what a tenant of the platform, or somebody without any credential, has. */
+export type Target = {
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  readonly ca: string;
+  /** Of one user: a key with an empty scope, one without a scope, and many more like it. */
+  readonly weak: string;
+  readonly key: string;
+  readonly keys: readonly string[];
+  /** The name of the object of `key`. */
+  readonly keyName: string;
+  /** The user's own embedded cluster behind the proxy, where the key is an administrator's, and its object in the management API. */
+  readonly cluster: string;
+  readonly instance: string;
+};
+
+export type Attack = {
+  readonly name: string;
+  /** Its requests keep the one thread that serves everybody for longer than others should wait (ADR 22): left to the night. */
+  readonly isHeavy?: boolean;
+  /** Goes on until the signal is aborted. Counts every request, connection or answer by its outcome. */
+  run(target: Target, count: (outcome: string, many?: number) => void, signal: AbortSignal): Promise<void> | void;
+};
+
+export type Counts = { readonly [outcome: string]: number };
+
+/** How often the server said no, or ended a connection. */
+export const refusedIn = (counts: Counts): number =>
+  Object.entries(counts).reduce(
+    (sum, [outcome, many]) => sum + (/^(4\d\d|5\d\d|ended|goaway)/.test(outcome) ? many : 0),
+    0,
+  );
+
+/** All that the attacker did or got. */
+export const totalOf = (counts: Counts): number => Object.values(counts).reduce((sum, many) => sum + many, 0);
+
+export const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener("abort", done, { once: true });
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+  });
+
+export const repeat = <T>(times: number, make: (index: number) => T): T[] =>
+  Array.from({ length: times }, (_, index) => make(index));

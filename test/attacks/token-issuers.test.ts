@@ -1,0 +1,120 @@
+// Issuers that lead elsewhere, take their keys back, and are not there: what is fetched for a trust rule, and what is not.
+
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:net";
+import { githubClaims } from "@postern/platform/trust/testing/ci-claims";
+import {
+  type IssuerSigningKey,
+  newSigningKey,
+  type ServedIssuer,
+  serveIssuer,
+} from "@postern/platform/trust/testing/serve-issuer";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Exchanging, startExchanging } from "./testing/exchanging.ts";
+
+let server: Exchanging;
+let count = 0;
+beforeAll(async () => {
+  server = await startExchanging();
+});
+afterAll(() => server?.[Symbol.asyncDispose]());
+
+const exchange: Exchanging["exchange"] = (...call) => server.exchange(...call);
+const rule: Exchanging["rule"] = (...call) => server.rule(...call);
+
+describe("an issuer that leads elsewhere (security book 20)", () => {
+  const reachable = async (name: string, path = "clustertrustrules"): Promise<any> => {
+    let found: any;
+    await expect
+      .poll(async () => {
+        const { status } = await server.must({ path: `${path}/${name}` });
+        found = (status?.conditions ?? []).find(({ type }: any) => type === "IssuerReachable");
+        return found?.reason;
+      })
+      .toMatch(/^(FetchFailed|KeysFetched)$/);
+    return found;
+  };
+
+  const cases: readonly (readonly [what: string, document: (issuer: ServedIssuer) => object, why: string])[] = [
+    [
+      "names another issuer",
+      () => ({ issuer: "https://other.test", jwks_uri: "https://other.test/keys" }),
+      "of another issuer",
+    ],
+    ["has its keys at plain HTTP", ({ url }) => ({ issuer: url, jwks_uri: "http://127.0.0.1:1/keys" }), "https://"],
+    ["has its keys in a file", ({ url }) => ({ issuer: url, jwks_uri: "file:///etc/passwd" }), "https://"],
+    [
+      "has its keys in the cloud's metadata",
+      ({ url }) => ({ issuer: url, jwks_uri: "https://169.254.169.254/keys" }),
+      "address",
+    ],
+    ["has its keys in a private network", ({ url }) => ({ issuer: url, jwks_uri: "https://10.0.0.1/keys" }), "address"],
+    ["has its keys on this machine", ({ url }) => ({ issuer: url, jwks_uri: "https://127.0.0.2/keys" }), "address"],
+    ["has its keys on this machine by IPv6", ({ url }) => ({ issuer: url, jwks_uri: "https://[::1]/keys" }), "address"],
+    ["names no keys", ({ url }) => ({ issuer: url }), "names no jwks_uri"],
+  ];
+  for (const [what, document, why] of cases) {
+    test(`where its document ${what}`, async () => {
+      const bad = await serveIssuer();
+      bad.intercept = (_, response) => response.end(JSON.stringify(document(bad)));
+      const name = `bad-${++count}`;
+      await rule(name, { issuer: server.placeOf(bad) });
+      const condition = await reachable(name);
+      expect([condition.status, condition.message]).toEqual(["False", expect.stringContaining(why)]);
+      expect((await exchange(await bad.sign(githubClaims()), { rule: name })).status).toBe(503);
+      await server.must({ method: "DELETE", path: `clustertrustrules/${name}` });
+      await bad[Symbol.asyncDispose]();
+    });
+  }
+
+  test.each([
+    ["redirects", (response: any) => response.writeHead(302, { location: "https://127.0.0.1:1/" }).end()],
+    ["sends too much", (response: any) => response.end(Buffer.alloc(300_000, 32))],
+    ["sends something else", (response: any) => response.end("<html>")],
+  ])("where it %s", async (_, answer) => {
+    const bad = await serveIssuer();
+    bad.intercept = (_request, response) => void answer(response);
+    const name = `bad-${++count}`;
+    await rule(name, { issuer: server.placeOf(bad) });
+    expect((await reachable(name)).status).toBe("False");
+    await server.must({ method: "DELETE", path: `clustertrustrules/${name}` });
+    await bad[Symbol.asyncDispose]();
+  });
+
+  test("where a project names an address of this machine that is not allowed", async () => {
+    let connections = 0;
+    const door = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => door.listen(0, "127.0.0.3", resolve));
+    const { port } = door.address() as { port: number };
+    const spec = { issuer: { url: `https://127.0.0.3:${port}` }, scope: undefined };
+    for (const path of ["namespaces/p-default/trustrules", "clustertrustrules"]) {
+      await rule("door", spec, path);
+      const condition = await reachable("door", path);
+      expect([condition.status, condition.message]).toEqual(["False", expect.stringContaining("address")]);
+    }
+    expect(connections).toBe(0);
+    await new Promise((resolve) => door.close(resolve));
+  });
+});
+
+test("keys that the issuer takes back verify nothing, and new ones are found by their kid (security book 20)", async () => {
+  const rolling = await serveIssuer();
+  const [first] = rolling.keys as [IssuerSigningKey];
+  await rule("rolling", { issuer: server.placeOf(rolling) });
+  expect((await exchange(await rolling.sign(githubClaims()), { rule: "rolling" })).status).toBe(200);
+  const second = await newSigningKey("ES256");
+  rolling.keys = [second];
+  expect((await exchange(await rolling.sign(githubClaims()), { rule: "rolling" })).status).toBe(200);
+  expect((await exchange(await rolling.sign(githubClaims(), { key: first }), { rule: "rolling" })).status).toBe(400);
+  const asked = rolling.requests.length;
+  // Kids by chance do not make the issuer be asked again and again.
+  for (let at = 0; at < 10; at++) {
+    const key = { ...second, kid: randomUUID() };
+    expect((await exchange(await rolling.sign(githubClaims(), { key }), { rule: "rolling" })).status).toBe(400);
+  }
+  expect(rolling.requests.length).toBe(asked);
+  await rolling[Symbol.asyncDispose]();
+});
