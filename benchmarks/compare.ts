@@ -1,30 +1,50 @@
 // Measures builds against each other and against a bare server, in turns on the same machine, by the processor time that a request takes:
-// absolute times say more of the machine than of a build. Takes about two minutes.
+// absolute times say more of the machine than of a build. Takes about three minutes. Also says how that is as a multiple of the bare server's
+// beside the last committed run (`ratios.json`), and how many times as fast as kube-apiserver, scaled by the pace of the bare server.
 // Usage: npm run benchmarks:compare -- [--builds now=packages/cli/bin/postern.js,before=/other/bin/postern.js] [--node /other/bin/node]
-//        [--objects 10000] [--seconds 0.7] [--rounds 3] [--only get,list]
+//        [--objects 10000] [--seconds 0.7] [--rounds 3] [--only get,list] [--store sqlite|etcd]
+//        [--gate 1.5]: fails where the first build takes more than so many times its committed multiple; [--commit]: writes ratios.json
 
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { Order } from "./load/order.ts";
+import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import type { Order, Target } from "./load/order.ts";
 import { type LoadGenerator, startLoadGenerator } from "./load/start-load-generator.ts";
+import { commitRatios, committedRatio } from "./report/committed-ratios.ts";
 import { type Round, type Summary, summarize } from "./report/measurement.ts";
+import { timesPeer } from "./report/peer-figures.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
-import { GETS } from "./scenarios/get.ts";
+import { CLUSTERS } from "./scenarios/clusters.ts";
+import { GETS, QUIET_GETS } from "./scenarios/get.ts";
 import { KUBE_CONFIGS } from "./scenarios/kube-configs.ts";
 import { LISTS } from "./scenarios/lists.ts";
 import type { Scenario } from "./scenarios/scenario.ts";
+import { TOKEN_REVIEW } from "./scenarios/token-reviews.ts";
 import { WRITES } from "./scenarios/writes.ts";
 import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
 import { cpuSeconds, type MeasuredServer } from "./servers/measured-server.ts";
 import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
 import { startProcess } from "./servers/start-process.ts";
+import { openVirtualCluster } from "./servers/virtual-cluster.ts";
 
 // Lists first: writes add to what they list.
-const SCENARIOS: readonly Scenario[] = [...GETS, ...LISTS, ...WRITES, ...KUBE_CONFIGS];
+const SCENARIOS: readonly Scenario[] = [
+  ...GETS,
+  ...QUIET_GETS,
+  ...LISTS,
+  ...WRITES,
+  ...KUBE_CONFIGS,
+  TOKEN_REVIEW,
+  ...CLUSTERS,
+];
 const FILL_IN_FLIGHT = 64;
+/** What each connection or stream asks at least, also where that takes longer than the round. */
+const REQUESTS_PER_LANE = 16;
+const WARM_UP_PER_LANE = 48;
 
 const { values: options } = parseArgs({
   options: {
@@ -34,6 +54,9 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "0.7" },
     rounds: { type: "string", default: "3" },
     only: { type: "string", default: "" },
+    store: { type: "string", default: "sqlite" },
+    gate: { type: "string" },
+    commit: { type: "boolean", default: false },
   },
 });
 const [objects, seconds, rounds] = [options.objects, options.seconds, options.rounds].map(Number) as [
@@ -50,7 +73,15 @@ const builds = options.builds.split(",").map((text) => {
   return { name: text.slice(0, at), main: resolve(text.slice(at + 1)) };
 });
 
-type Contestant = { readonly name: string; readonly kind: "bare" | "postern"; readonly server: MeasuredServer };
+type Contestant = {
+  readonly name: string;
+  readonly kind: "bare" | "postern";
+  readonly server: MeasuredServer;
+  readonly cluster?: Target;
+};
+
+/** Multiples are compared with those of the same runtime on the same kind of store. */
+const SETTING = `${options.store}, Node ${spawnSync(options.node, ["--version"]).stdout.toString().slice(1, 3)}`;
 
 const folder = mkdtempSync(join(tmpdir(), "postern-compare-"));
 const loadBefore = loadavg()[0] ?? 0;
@@ -59,29 +90,41 @@ try {
   const generator = alsoEnds(startLoadGenerator());
   const contestants: Contestant[] = [];
   for (const { name, main } of builds) {
-    const server: Postern = alsoEnds(await startPostern(join(folder, name), main, [], options.node));
+    const flags: string[] = [];
+    if (options.store === "etcd") flags.push("--store", `etcd://${alsoEnds(await startEtcd()).endpoints[0]}`);
+    const server: Postern = alsoEnds(await startPostern(join(folder, name), main, [], options.node, flags));
     await fill(generator, server);
-    contestants.push({ name, kind: "postern", server });
+    contestants.push({ name, kind: "postern", server, cluster: await openVirtualCluster(server.target) });
   }
   contestants.unshift({ name: "bare", kind: "bare", server: alsoEnds(await startBare(contestants[0]?.server)) });
   const rows: Row[] = [];
+  const ratios = new Map<string, number>();
   let run = 0;
   for (const scenario of scenarios) {
+    let inFlight = 0;
     const measured = new Map<string, Round[]>(contestants.map(({ name }) => [name, []]));
     // The first round warms up whatever is new to it.
     for (let round = -1; round < rounds; round++) {
-      for (const { name, kind, server } of contestants) {
+      for (const { name, kind, server, cluster } of contestants) {
         run++;
-        const order = scenario.order({ kind, target: server.target, objects, seconds, run });
+        const setting = { kind, target: server.target, objects, seconds, run };
+        const order = scenario.order(cluster === undefined ? setting : { ...setting, cluster });
         if (order === undefined) continue;
-        const result = await measure(generator, server, order);
+        inFlight = order.kind === "load" ? order.inFlight : 0;
+        const atLeast = inFlight * (round < 0 ? WARM_UP_PER_LANE : REQUESTS_PER_LANE);
+        const result = await measure(generator, server, order.kind === "load" ? { ...order, atLeast } : order);
         if (round >= 0) measured.get(name)?.push(result);
       }
     }
     process.stderr.write(`${scenario.name}\n`);
-    rows.push(rowOf(scenario.name, new Map([...measured].map(([name, list]) => [name, summarize(list)]))));
+    const summaries = new Map([...measured].map(([name, list]) => [name, summarize(list)]));
+    const ratio = ratioOf(summaries);
+    if (Number.isFinite(ratio)) ratios.set(scenario.name, ratio);
+    rows.push(rowOf(scenario.name, inFlight, summaries));
   }
   process.stdout.write(`${describe()}\n\n${renderTable(rows)}\n`);
+  if (options.gate !== undefined) holdAgainst(Number(options.gate), ratios);
+  if (options.commit) commitRatios(SETTING, ratios);
 } finally {
   for (const resource of started.reverse()) await resource[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
@@ -131,22 +174,40 @@ async function fill(generator: LoadGenerator, { target }: MeasuredServer): Promi
   if (failures !== "{}") throw new Error(`filling the server failed: ${failures}`);
 }
 
+/** Of the first build: its processor time as a multiple of the bare server's, of each the least, which other work disturbs least. */
+function ratioOf(summaries: ReadonlyMap<string, Summary | undefined>): number {
+  const [own, bare] = [summaries.get(builds[0]?.name ?? ""), summaries.get("bare")];
+  return (own?.leastCpuMicroseconds ?? Number.NaN) / (bare?.leastCpuMicroseconds ?? Number.NaN);
+}
+
 /** Of each build: processor time above the bare server's, and requests a second. */
-function rowOf(work: string, summaries: ReadonlyMap<string, Summary | undefined>): Row {
-  const bare = summaries.get("bare");
+function rowOf(work: string, inFlight: number, summaries: ReadonlyMap<string, Summary | undefined>): Row {
+  const bare = summaries.get("bare")?.cpuMicroseconds;
   const cells: [string, string][] = [
     ["work", work],
-    ["bare µs", micros(bare?.cpuMicroseconds)],
+    ["at once", String(inFlight)],
+    ["bare µs", micros(bare)],
   ];
   for (const { name } of builds) {
-    const summary = summaries.get(name);
-    const { cpuMicroseconds } = summary ?? {};
-    const above = (cpuMicroseconds ?? Number.NaN) - (bare?.cpuMicroseconds ?? Number.NaN);
+    const { cpuMicroseconds, perSecond } = summaries.get(name) ?? {};
+    const above = (cpuMicroseconds ?? Number.NaN) - (bare ?? Number.NaN);
     cells.push([`${name} µs`, micros(cpuMicroseconds)], [`${name} above bare`, micros(above)]);
-    cells.push([`${name} /s`, summary === undefined ? "" : summary.perSecond.toFixed(0)]);
+    cells.push([`${name} /s`, perSecond?.toFixed(0) ?? ""]);
+    cells.push([`${name} × peer`, timesPeer(options.store, work, perSecond, bare)?.toFixed(1) ?? ""]);
   }
+  cells.push(["× bare", ratioOf(summaries).toFixed(1)], ["committed", committedRatio(SETTING, work)?.toFixed(1) ?? ""]);
   const failures = builds.map(({ name }) => summaries.get(name)?.failures ?? "").filter((text) => text !== "");
   return Object.fromEntries([...cells, ["failures", failures.join("; ")]]);
+}
+
+function holdAgainst(factor: number, ratios: ReadonlyMap<string, number>): void {
+  for (const [work, ratio] of ratios) {
+    const committed = committedRatio(SETTING, work);
+    if (committed === undefined) process.stderr.write(`${work}: nothing is committed for ${SETTING}\n`);
+    if (committed === undefined || ratio <= committed * factor) continue;
+    process.stderr.write(`${work}: ${ratio.toFixed(1)} × bare, committed are ${committed.toFixed(1)}\n`);
+    process.exitCode = 1;
+  }
 }
 
 function micros(value: number | undefined): string {
@@ -156,5 +217,6 @@ function micros(value: number | undefined): string {
 function describe(): string {
   const load = `load average ${loadBefore.toFixed(1)} before, ${(loadavg()[0] ?? 0).toFixed(1)} after, this run included`;
   return `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${options.node}, ${load};
-${objects} objects of 1.2 kB; medians of ${rounds} rounds of ${seconds} s in turns; processor time of all threads of the server`;
+${objects} objects of 1.2 kB; medians of ${rounds} rounds of ${seconds} s in turns; processor time of all threads of the server;
+× peer goes by requests a second, which say something only where the machine has nothing else to do`;
 }

@@ -12,14 +12,10 @@ import { loadRow } from "./report/load-rows.ts";
 import { type Round, summarize } from "./report/measurement.ts";
 import { renderTable } from "./report/render-table.ts";
 import { NUMBERS_PER_RUN } from "./scenarios/scenario.ts";
-import { GROUP } from "./servers/access-key-object.ts";
-import { askText } from "./servers/ask-text.ts";
 import { cpuSeconds } from "./servers/measured-server.ts";
 import { MAIN, startPostern } from "./servers/start-postern.ts";
+import { CONFIG_MAPS, INSTANCE, openVirtualCluster } from "./servers/virtual-cluster.ts";
 
-const DEMO = "/kubernetes/project/default/virtualcluster/demo";
-const CONFIG_MAPS = `${DEMO}/api/v1/namespaces/default/configmaps`;
-const INSTANCE = `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances/demo`;
 const CREATE: RequestPattern = {
   method: "POST",
   path: CONFIG_MAPS,
@@ -61,10 +57,7 @@ const folder = mkdtempSync(join(tmpdir(), "postern-benchmarks-"));
 try {
   await using postern = await startPostern(join(folder, "data"), MAIN);
   await using generator = startLoadGenerator();
-  const answer = JSON.parse(await askText(postern.target, "POST", `${INSTANCE}/kubeconfig`, "{}"));
-  const token = /token: (\S+)/.exec(answer.status.kubeConfig)?.[1];
-  if (token === undefined) throw new Error("the kube config has no token");
-  const target: Target = { ...postern.target, token };
+  const target = await openVirtualCluster(postern.target);
   const filled = await generator.run({
     kind: "load",
     target,

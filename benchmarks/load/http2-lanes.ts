@@ -26,7 +26,7 @@ export async function openHttp2Lanes(target: Target, lanes: number): Promise<Cli
   };
 }
 
-function sendOn(
+export function sendOn(
   session: ClientHttp2Session,
   { method, path, contentType = "application/json", body }: ClientRequest,
   token: string,

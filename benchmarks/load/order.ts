@@ -32,6 +32,8 @@ export type LoadOrder = {
   /** Ends after so many seconds, or so many requests, whichever comes first. */
   readonly seconds: number;
   readonly requests?: number;
+  /** But not before so many requests: a machine with much else to do measures as much work as another one. */
+  readonly atLeast?: number;
   readonly request: RequestPattern;
 };
 

@@ -11,6 +11,8 @@ import { requestsOf } from "./run-load.ts";
 const NEWLINE = 0x0a;
 /** Stands before the time at which an event's write was sent. */
 const SENT_AT = "sent-at-";
+/** A server that tells nothing for so long tells nothing more. */
+const SILENCE_MS = 10_000;
 /** Reading the time out of every line would cost more than delivering it. */
 const TIMED_ONE_IN = 50;
 
@@ -25,7 +27,9 @@ export async function runFanOut(order: FanOutOrder, onStarted: () => void): Prom
   let bytes = 0;
   try {
     const arrived = withResolvers();
+    let silence: NodeJS.Timeout | undefined;
     const take = (chunk: Buffer, timed: boolean): void => {
+      silence?.refresh();
       bytes += chunk.length;
       for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) delivered++;
       if (timed) delays.push(...delaysIn(chunk));
@@ -51,8 +55,12 @@ export async function runFanOut(order: FanOutOrder, onStarted: () => void): Prom
       }
     };
     await Promise.all(writer.lanes.map(write));
+    silence = setTimeout(arrived.resolve, SILENCE_MS);
     if (Object.keys(failures).length === 0) await arrived.promise;
-    const seconds = (performance.now() - startedAt) / 1_000;
+    clearTimeout(silence);
+    if (delivered < expected) failures["not told"] = expected - delivered;
+    const silentMs = delivered < expected ? SILENCE_MS : 0;
+    const seconds = (performance.now() - startedAt - silentMs) / 1_000;
     return { count: delivered, seconds, bytes, latencies: latenciesOf(delays), failures };
   } finally {
     for (const session of sessions) session.destroy();

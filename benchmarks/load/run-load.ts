@@ -10,14 +10,14 @@ export async function runLoad(order: LoadOrder, onStarted: () => void): Promise<
   const next = requestsOf(order.request);
   const latencies: number[] = [];
   const failures: { [status: string]: number } = {};
-  const limit = order.requests ?? Number.POSITIVE_INFINITY;
+  const { requests: limit = Number.POSITIVE_INFINITY, atLeast = 0 } = order;
   let sent = 0;
   let bytes = 0;
   onStarted();
   const startedAt = performance.now();
   const endsAt = startedAt + order.seconds * 1_000;
   const work = async (lane: Lane): Promise<void> => {
-    while (sent < limit && performance.now() < endsAt) {
+    while (sent < limit && (sent < atLeast || performance.now() < endsAt)) {
       sent++;
       const before = performance.now();
       const response = await lane.send(next());

@@ -14,6 +14,7 @@ export type Summary = {
   readonly slowest: number;
   readonly fastest: number;
   readonly cpuMicroseconds: number | undefined;
+  readonly leastCpuMicroseconds: number | undefined;
   readonly p50: number;
   readonly p99: number;
   readonly failures: string;
@@ -29,6 +30,7 @@ export function summarize(rounds: readonly Round[]): Summary | undefined {
     slowest: Math.min(...rates),
     fastest: Math.max(...rates),
     cpuMicroseconds: cpu.length === 0 ? undefined : median(cpu),
+    leastCpuMicroseconds: cpu.length === 0 ? undefined : Math.min(...cpu),
     p50: median(rounds.map(({ report }) => report.latencies.p50)),
     p99: median(rounds.map(({ report }) => report.latencies.p99)),
     failures: failuresOf(rounds),

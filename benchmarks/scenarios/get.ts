@@ -4,13 +4,13 @@ import type { Protocol } from "../load/order.ts";
 import { COLLECTION, OBJECT_BYTES } from "../servers/access-key-object.ts";
 import type { Scenario } from "./scenario.ts";
 
-const get = (name: string, protocol: Protocol): Scenario => ({
+const get = (name: string, protocol: Protocol, inFlight = 32): Scenario => ({
   name,
   order: ({ kind, target, objects, seconds }) => ({
     kind: "load",
     target,
     protocol,
-    inFlight: 32,
+    inFlight,
     seconds,
     request: {
       method: "GET",
@@ -23,4 +23,10 @@ const get = (name: string, protocol: Protocol): Scenario => ({
 export const GETS: readonly Scenario[] = [
   get("GET by name, HTTP/1.1, 32 connections", "h1"),
   get("GET by name, HTTP/2, 32 streams", "h2"),
+];
+
+/** What a client waits for where few ask at once. */
+export const QUIET_GETS: readonly Scenario[] = [
+  get("GET by name, HTTP/2, 1 stream", "h2", 1),
+  get("GET by name, HTTP/2, 4 streams", "h2", 4),
 ];

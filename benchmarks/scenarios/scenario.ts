@@ -8,6 +8,8 @@ export type ServerKind = "postern" | "peer" | "bare";
 type Setting = {
   readonly kind: ServerKind;
   readonly target: Target;
+  /** The virtual cluster that a new server has, as the holder of its kubeconfig sees it; absent if there is none. */
+  readonly cluster?: Target;
   /** Objects that are there, `key-0` and so on. */
   readonly objects: number;
   readonly seconds: number;

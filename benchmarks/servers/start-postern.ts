@@ -12,15 +12,19 @@ export const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", i
 
 export type Postern = MeasuredServer & AsyncDisposable & { readonly startMilliseconds: number };
 
-/** `main` is the built command; `nodeOptions` such as `--cpu-prof`; `node` another binary than the one that runs this. */
+/** `main` is the built command; `nodeOptions` such as `--cpu-prof`; `node` another binary than the one that runs this; `flags` of the server. */
 export async function startPostern(
   dataDir: string,
   main: string,
   nodeOptions: readonly string[] = [],
   node?: string,
+  flags: readonly string[] = [],
 ): Promise<Postern> {
   const startedAt = performance.now();
-  const server = await startProcess([...nodeOptions, main, "serve", "--data-dir", dataDir, "--secure-port", "0"], node);
+  const server = await startProcess(
+    [...nodeOptions, main, "serve", "--data-dir", dataDir, "--secure-port", "0", ...flags],
+    node,
+  );
   const startMilliseconds = performance.now() - startedAt;
   const kubeConfig = readFileSync(join(dataDir, "admin.kubeconfig"), "utf8");
   return {
