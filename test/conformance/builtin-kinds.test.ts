@@ -105,6 +105,22 @@ test.each([
   expect([found, json.message]).toEqual([status, why === undefined ? undefined : expect.stringContaining(why)]);
 });
 
+test.each([
+  ["configmaps", MAPS],
+  ["clusterroles", ROLES],
+  ["widgets", WIDGETS],
+])("a name with a percent sign in the path of %s is no name, whatever is done there", async (_plural, path) => {
+  const refused = [400, `Name parameter invalid: "a%b": may not contain '%'`];
+  const at = `${path}/a%25b`;
+  expect(refusal(await api.get(at))).toEqual(refused);
+  expect(refusal(await api.delete(at))).toEqual(refused);
+  expect(refusal(await api.patch(at, MERGE_PATCH, {}))).toEqual(refused);
+  expect(refusal(await api.put(at, { metadata: { name: "a%b" } } as never))).toEqual(refused);
+  // A selector for a name that cannot be selects nothing.
+  const { status, json } = await api.get(`${path}?fieldSelector=metadata.name%3Da%2525b`);
+  expect([status, json.items]).toEqual([200, []]);
+});
+
 test("a certificate request may be called anything: only what it asks for is refused", async () => {
   const { json } = await api.post(REQUESTS, { metadata: { name: "A_B" }, spec: { usages: ["client auth"] } });
   expect(json.details.causes.map(({ field }: any) => field)).not.toContain("metadata.name");

@@ -62,6 +62,9 @@ test("M-01 lets a reflector list, follow, take up where a watch ended, and list 
   third.close();
 });
 
+/** A Lease `released` with the holder "" and no transitions, both set. */
+const RELEASED_LEASE = "azhzAAofChZjb29yZGluYXRpb24uazhzLmlvL3YxEgVMZWFzZRISCgoKCHJlbGVhc2VkEgQKACgAGgAiAA==";
+
 type ProtobufCase = { readonly base64: string; readonly json: JsonObject };
 
 test("M-02 takes protobuf of typed clients for built-in kinds, and answers them in JSON", async () => {
@@ -94,6 +97,9 @@ test("M-02 takes protobuf of typed clients for built-in kinds, and answers them 
   // A second elector finds the name taken, and may not take the lease over without naming the version that it has seen.
   expect((await typed("POST", leases, bytesOf("Lease"))).status).toBe(409);
   expect((await typed("PUT", `${leases}/l`, bytesOf("Lease"))).status).toBe(422);
+  // An elector that steps down leaves an empty holder behind, and says so: a pointer to an empty text.
+  const released = await typed("POST", leases, Buffer.from(RELEASED_LEASE, "base64"));
+  expect([released.status, JSON.parse(released.text).spec]).toEqual([201, { holderIdentity: "", leaseTransitions: 0 }]);
   // The options of the sample name another uid.
   const refused = await typed("DELETE", `${leases}/l`, bytesOf("DeleteOptions"));
   expect({ status: refused.status, text: refused.text }).toMatchObject({

@@ -73,7 +73,7 @@ describe("with room for one change", () => {
   const shares = createFairShares(limits, systemRuntime);
   const api = useServer({ chain: { shares } });
   const RETRY = { status: 429, text: "Too many requests, please try again later.\n", after: "1" };
-  const held = () => shares.take("mutating", { user: "other", key: "other" }, AbortSignal.timeout(60_000));
+  const held = () => shares.take("mutating", { user: "other", key: "other" }, { signal: AbortSignal.timeout(60_000) });
 
   test("E-18 sends a second one away for a second, as text", async () => {
     const place = await held();

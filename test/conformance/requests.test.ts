@@ -34,7 +34,7 @@ test.each([
   ["R-06 tells upper from lower case", "GET", `${API}/OwnedAccessKeys`, 404],
   ["R-09 refuses OPTIONS", "OPTIONS", KEYS, 405],
   ["R-09 answers HEAD as GET without a body", "HEAD", KEYS, 200],
-  ["R-10 takes .. for a name", "GET", `${KEYS}/..`, 404],
+  ["R-10 takes .. for a name that no object can have", "GET", `${KEYS}/..`, 400],
   ["R-18 serves discovery to a POST", "POST", "/apis", 200],
   ["R-18 serves the version to a GET only", "POST", "/version", 405],
 ])("%s", async (_name, method, path, status) => {

@@ -1,84 +1,78 @@
-// Keys, users and certificates revoked by the hundred on one of two servers, while the other is asked with them all the time: on a sound
-// network, while it is cut off from etcd, and while it stands still. Counts what is accepted after the answer.
+// Credentials ended by the hundred, in every way there is, on one of two servers, while the other is asked with them all the time: on a sound
+// network, while it is cut off from etcd, while it stands still, and while it is killed. Counts what is accepted after the answer.
 
+import { readFile } from "node:fs/promises";
 import { FRESHNESS_BOUND_MS } from "@postern/apiserver/cache/freshness";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { describe, expect, it, vi } from "vitest";
-import type { ApiClient } from "./testing/api-client.ts";
-import { createKey, expectSuccess, KEYS, MANAGEMENT, rotateKey, statusFor } from "./testing/keys.ts";
-import { type Replicas, startReplicas } from "./testing/replicas.ts";
+import { statusFor } from "./testing/keys.ts";
+import { type Replica, type Replicas, startReplicas } from "./testing/replicas.ts";
+import {
+  type Administrator,
+  type Asked,
+  REVOCATION_KINDS,
+  type RevocationKind,
+  type Victim,
+} from "./testing/revocation-kinds.ts";
 
-/** Of each kind: on a sound network, and with each fault. */
-const SOUND = Number(process.env["REVOCATIONS"] ?? 10);
-const FAULTY = Number(process.env["REVOCATIONS_WITH_FAULTS"] ?? 6);
-/** Revoked side by side. */
+/** Of each kind: on a sound network, and with faults. */
+const SOUND = Number(process.env["REVOCATIONS"] ?? 5);
+const FAULTY = Number(process.env["REVOCATIONS_WITH_FAULTS"] ?? 3);
+/** Of one kind, ended side by side. */
 const BATCH = Number(process.env["REVOCATION_BATCH"] ?? 5);
+const KINDS_AT_ONCE = 4;
+/** Words, of which a kind has one in its name; absent: all kinds. */
+const ONLY = process.env["REVOCATION_KINDS"]?.split(",") ?? [];
 const SLACK_MS = 1_000;
 const WAIT = { timeout: 60_000, interval: 50 };
-const USERS = `${MANAGEMENT}/users`;
-const MERGE = "application/merge-patch+json";
+/** How often a server without news is asked with each credential, and with all of them. */
+const FAULTY_PAUSE_MS = 1_000;
+const FAULTY_REQUESTS_PER_SECOND = 200;
+const ASK_TIMEOUT_MS = 20_000;
+/** A TTL of a second has passed by then. */
+const OLD_ENOUGH_MS = 1_500;
 
-type Victim = { readonly name: string; readonly key: string };
-type Kind = {
-  readonly what: string;
-  readonly make: (client: ApiClient, admin: string, name: string) => Promise<string>;
-  readonly revoke: (client: ApiClient, admin: string, victim: Victim) => Promise<unknown>;
-};
-
-const ofUser: Kind["make"] = async (client, admin, name) => {
-  await expectSuccess(client.send(USERS, { key: admin, body: { metadata: { name } } }));
-  const body = { metadata: { name }, spec: { user: name, type: "User" } };
-  return (await expectSuccess(client.send(KEYS, { key: admin, body }))).body.spec.key;
-};
-const patch = (client: ApiClient, admin: string, path: string, spec: object) =>
-  expectSuccess(client.send(path, { key: admin, method: "PATCH", contentType: MERGE, body: { spec } }));
-/** Also where the first try has done it, and its answer was lost. */
-async function remove(client: ApiClient, admin: string, path: string): Promise<void> {
-  const { status, body } = await client.send(path, { key: admin, method: "DELETE" });
-  if (status >= 300 && status !== 404) throw new Error(`${status} ${JSON.stringify(body)}`);
-}
-
-/** A connection that was kept open may be closed by the server just when a request takes it: every revocation may be asked for again. */
-const revokeWith = (kind: Kind, client: ApiClient, admin: string, victim: Victim): Promise<unknown> =>
-  vi.waitFor(() => kind.revoke(client, admin, victim), WAIT);
-
-const KINDS: readonly Kind[] = [
-  { what: "deleted", make: createKey, revoke: (client, admin, { name }) => remove(client, admin, `${KEYS}/${name}`) },
-  {
-    what: "disabled",
-    make: createKey,
-    revoke: (client, admin, { name }) => patch(client, admin, `${KEYS}/${name}`, { disabled: true }),
-  },
-  { what: "rotated", make: createKey, revoke: (client, admin, { name }) => rotateKey(client, admin, name, "1") },
-  {
-    what: "owner locked",
-    make: ofUser,
-    revoke: (client, admin, { name }) => patch(client, admin, `${USERS}/${name}`, { disabled: true }),
-  },
-  {
-    what: "owner deleted",
-    make: ofUser,
-    revoke: (client, admin, { name }) => remove(client, admin, `${USERS}/${name}`),
-  },
+/** All that is asked here comes from one address. */
+const MANY_FROM_ONE_ADDRESS = [
+  ...["--failed-logins-per-minute", "0", "--connections-share-percent", "100"],
+  ...["--max-tls-handshakes", "20000", "--tls-handshake-timeout-seconds", "60"],
 ];
 
+const KINDS = REVOCATION_KINDS.filter(({ what }) => ONLY.length === 0 || ONLY.some((word) => what.includes(word)));
+
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const isAccepted = (status: number | undefined): boolean => status !== undefined && status < 300;
+/** Neither accepted, nor no answer, nor one that says that the server does not know. */
+const isRefused = (status: number | undefined): boolean => status === 401 || status === 403 || status === 404;
 
 let names = 0;
-async function makeVictims({ servers: [near, far], adminKey }: Replicas, kind: Kind, count: number) {
-  const make = (): Promise<Victim> =>
+async function makeVictims(
+  admin: Administrator,
+  far: Asked,
+  kind: RevocationKind,
+  count: number,
+): Promise<readonly Victim[]> {
+  const make = async (): Promise<Victim> => {
+    const name = `many-${++names}`;
     // A member of etcd that comes back may cost the others their leader for a moment.
-    vi.waitFor(async () => {
-      const name = `many-${++names}`;
-      return { name, key: await kind.make(near.client, adminKey, name) };
-    }, WAIT);
+    return await vi.waitFor(() => kind.make(admin, name), WAIT);
+  };
   const victims = await Promise.all(Array.from({ length: count }, make));
-  for (const { key } of victims) await expect.poll(() => statusFor(far.client, key), WAIT).toBe(201);
+  await Promise.all(
+    victims.map((victim) =>
+      vi.waitFor(async () => {
+        const status = await victim.ask(far);
+        if (!isAccepted(status)) throw new Error(`${kind.what}: ${victim.name} is answered ${status} before its end`);
+      }, WAIT),
+    ),
+  );
   return victims;
 }
 
-/** Asks with a key over and over until it is stopped; resolves with when the last accepted request was sent. */
-function hammer(client: ApiClient, key: string, everyMs: number) {
+type Hammering = { stop(): Promise<{ readonly last: number; readonly sent: number }> };
+
+/** Asks over and over until it is stopped; resolves with when the last accepted request was sent. */
+function hammer(server: Asked, victim: Victim, everyMs: number): Hammering {
   let isOver = false;
   let last = Number.NEGATIVE_INFINITY;
   let sent = 0;
@@ -87,12 +81,9 @@ function hammer(client: ApiClient, key: string, everyMs: number) {
     while (!isOver) {
       const askedAt = performance.now();
       sent++;
-      const one = statusFor(client, key, 20_000)
-        .then((status = 500) => {
-          if (status < 300) last = Math.max(last, askedAt);
-        })
-        // Nobody is there to be asked.
-        .catch(() => {});
+      const one = victim.ask(server, ASK_TIMEOUT_MS).then((status) => {
+        if (isAccepted(status)) last = Math.max(last, askedAt);
+      });
       underWay.add(one);
       void one.finally(() => underWay.delete(one));
       if (everyMs === 0 || underWay.size > 4) await one;
@@ -101,7 +92,7 @@ function hammer(client: ApiClient, key: string, everyMs: number) {
     await Promise.all(underWay);
   })();
   return {
-    async stop(): Promise<{ readonly last: number; readonly sent: number }> {
+    async stop() {
       isOver = true;
       await work;
       return { last, sent };
@@ -109,88 +100,167 @@ function hammer(client: ApiClient, key: string, everyMs: number) {
   };
 }
 
-const milliseconds = (value: number): string => (value === Number.NEGATIVE_INFINITY ? "none" : value.toFixed(1));
+/**
+ * Ends all of them, each by a request of its own unless the kind has one for all; resolves with when each was answered. A connection that was
+ * kept open may be closed by the server just when a request takes it: every request may be sent again.
+ */
+async function endAll(
+  admin: Administrator,
+  kind: RevocationKind,
+  victims: readonly Victim[],
+): Promise<ReadonlyMap<Victim, number>> {
+  const answered = new Map<Victim, number>();
+  const { endAll: together } = kind;
+  if (together !== undefined) {
+    await vi.waitFor(() => together(admin, victims), WAIT);
+    for (const victim of victims) answered.set(victim, performance.now());
+    return answered;
+  }
+  await Promise.all(
+    victims.map(async (victim) => {
+      await vi.waitFor(() => victim.end(admin), WAIT);
+      answered.set(victim, performance.now());
+    }),
+  );
+  return answered;
+}
 
-describe.skipIf(whyNoEtcd() !== undefined)("revoked on one of two servers", () => {
-  it("nothing is accepted after the answer, neither there nor on the other", async ({ skip }) => {
-    await using replicas = await startReplicas();
-    if (replicas === undefined) return skip("network namespaces can only be made by root");
-    const { servers, adminKey } = replicas;
-    const [near, far] = servers;
+/** How many of them the same server accepts. */
+const countAccepted = async (server: Asked, victims: readonly Victim[]): Promise<number> =>
+  (await Promise.all(victims.map((victim) => victim.ask(server)))).filter(isAccepted).length;
 
-    for (const kind of KINDS) {
-      let sameServer = 0;
-      let asked = 0;
-      const late: number[] = [];
-      for (let made = 0; made < SOUND; ) {
-        const victims = await makeVictims(replicas, kind, Math.min(BATCH, SOUND - made));
-        made += victims.length;
-        await Promise.all(
-          victims.map(async (victim) => {
-            const hammering = hammer(far.client, victim.key, 0);
-            await revokeWith(kind, near.client, adminKey, victim);
-            const answeredAt = performance.now();
-            if ((await statusFor(near.client, victim.key)) === 201) sameServer++;
-            await vi.waitFor(async () => expect(await statusFor(far.client, victim.key)).toBe(401), WAIT);
-            const { last, sent } = await hammering.stop();
-            asked += sent;
-            late.push(last - answeredAt);
-          }),
-        );
+/** Resolves once the server refuses all of them. */
+const untilRefused = (server: Asked, kind: RevocationKind, victims: readonly Victim[]): Promise<unknown> =>
+  Promise.all(
+    victims.map((victim) =>
+      vi.waitFor(async () => {
+        const status = await victim.ask(server, ASK_TIMEOUT_MS);
+        if (!isRefused(status)) throw new Error(`${kind.what}: ${victim.name} is answered ${status} after its end`);
+      }, WAIT),
+    ),
+  );
+
+type Tally = { victims: number; asked: number; sameServer: number; otherServer: number; latestMs: number };
+
+function tallies() {
+  const all = new Map<string, Tally>();
+  const of = (what: string): Tally => {
+    const known = all.get(what) ?? {
+      victims: 0,
+      asked: 0,
+      sameServer: 0,
+      otherServer: 0,
+      latestMs: Number.NEGATIVE_INFINITY,
+    };
+    all.set(what, known);
+    return known;
+  };
+  const line = (what: string): string => {
+    const { victims, asked, sameServer, otherServer } = of(what);
+    return `| ${what} | ${victims} | ${asked} | ${sameServer} | ${otherServer} |`;
+  };
+  return {
+    of,
+    async add(what: string, answered: ReadonlyMap<Victim, number>, hammering: ReadonlyMap<Victim, Hammering>) {
+      const tally = of(what);
+      for (const [victim, at] of answered) {
+        const { last, sent } = (await hammering.get(victim)?.stop()) ?? { last: Number.NEGATIVE_INFINITY, sent: 0 };
+        tally.victims++;
+        tally.asked += sent;
+        if (last > at) tally.otherServer++;
+        tally.latestMs = Math.max(tally.latestMs, last - at);
       }
-      const after = late.filter((each) => each > 0);
+    },
+    line,
+    print(title: string): void {
       process.stdout.write(
-        `${kind.what}: ${late.length} on a sound network, asked ${asked} times; accepted after the answer: ` +
-          `${sameServer} on the same server, ${after.length} on the other, ` +
-          `the last ${milliseconds(Math.max(Number.NEGATIVE_INFINITY, ...after))} ms after it\n`,
+        `${title}: what ended, how many, asked, accepted after the answer by the same server, by the other\n`,
       );
-      expect(sameServer).toBe(0);
-      expect(after).toEqual([]);
-    }
+      for (const what of all.keys())
+        process.stdout.write(`${line(what)}
+`);
+    },
+    faults: (): readonly (readonly [string, Tally])[] =>
+      [...all].filter(([, { sameServer, otherServer }]) => sameServer + otherServer > 0),
+  };
+}
 
-    const faults = [
-      { name: "cut off from etcd", begin: () => far.cutOff(), end: () => far.reconnect() },
-      { name: "standing still", begin: () => far.pause(), end: () => far.resume() },
-    ];
-    for (const { name, begin, end } of faults) {
-      for (let made = 0; made < FAULTY / faults.length; ) {
-        const count = Math.min(BATCH, FAULTY / faults.length - made);
-        made += count;
-        const victims = new Map<Kind, readonly Victim[]>();
-        for (const kind of KINDS) victims.set(kind, await makeVictims(replicas, kind, count));
-        const hammering = new Map<string, ReturnType<typeof hammer>>();
-        const confirmed = new Map<string, number>();
-        for (const each of [...victims.values()].flat()) hammering.set(each.key, hammer(far.client, each.key, 2_000));
-        begin();
-        for (const [kind, all] of victims) {
-          await Promise.all(
-            all.map(async (victim) => {
-              await revokeWith(kind, near.client, adminKey, victim);
-              confirmed.set(victim.key, performance.now());
-              if ((await statusFor(near.client, victim.key)) === 201) expect.unreachable("accepted on the same server");
-            }),
-          );
-        }
-        await pause(FRESHNESS_BOUND_MS + SLACK_MS);
-        end();
-        await expect.poll(() => statusFor(far.client, adminKey, 5_000), WAIT).toBe(201);
-        for (const [kind, all] of victims) {
-          let beyond = 0;
-          let last = Number.NEGATIVE_INFINITY;
-          for (const { key } of all) {
-            expect(await statusFor(far.client, key)).toBe(401);
-            const accepted = await hammering.get(key)?.stop();
-            const lateBy = (accepted?.last ?? 0) - (confirmed.get(key) ?? 0);
-            last = Math.max(last, lateBy);
-            if (lateBy > 0) beyond++;
-          }
-          process.stdout.write(
-            `${kind.what}: ${all.length} while the other server was ${name}; accepted after the answer: ${beyond}, ` +
-              `the last ${milliseconds(last)} ms after the answer\n`,
-          );
-          expect(beyond).toBe(0);
-        }
+const askedOf = async ({ client, url, caFile }: Replica): Promise<Asked> => ({
+  client,
+  url,
+  ca: await readFile(caFile, "utf8"),
+});
+
+async function endOnSoundNetwork({ servers, adminKey }: Replicas): Promise<ReturnType<typeof tallies>> {
+  const [near, far] = [await askedOf(servers[0]), await askedOf(servers[1])];
+  const admin = { client: servers[0].client, key: adminKey };
+  const counts = tallies();
+  const queue = [...KINDS];
+  const endNext = async (): Promise<void> => {
+    for (let kind = queue.shift(); kind !== undefined; kind = queue.shift()) {
+      for (let made = 0; made < SOUND; ) {
+        const victims = await makeVictims(admin, far, kind, Math.min(BATCH, SOUND - made));
+        made += victims.length;
+        await pause(OLD_ENOUGH_MS);
+        const hammering = new Map(victims.map((victim) => [victim, hammer(far, victim, 0)]));
+        const answered = await endAll(admin, kind, victims);
+        counts.of(kind.what).sameServer += await countAccepted(near, victims);
+        await untilRefused(far, kind, victims);
+        await counts.add(kind.what, answered, hammering);
       }
+      process.stdout.write(`${counts.line(kind.what)}\n`);
     }
+  };
+  await Promise.all(Array.from({ length: KINDS_AT_ONCE }, endNext));
+  return counts;
+}
+
+async function endWithFaults({ servers, adminKey }: Replicas): Promise<ReturnType<typeof tallies>> {
+  const [first, other] = servers;
+  const [near, far] = [await askedOf(first), await askedOf(other)];
+  const admin = { client: first.client, key: adminKey };
+  const faults = [
+    { name: "cut off from etcd", begin: () => other.cutOff(), end: () => other.reconnect() },
+    { name: "standing still", begin: () => other.pause(), end: () => other.resume() },
+    { name: "killed", begin: () => other.kill(), end: () => other.restart() },
+  ] as const;
+  const counts = tallies();
+  for (let made = 0, round = 0; made < FAULTY; round++) {
+    const { name, begin, end } = faults[round % faults.length] ?? faults[0]!;
+    const count = Math.min(BATCH, FAULTY - made, Math.ceil(FAULTY / faults.length));
+    made += count;
+    const victims = new Map<RevocationKind, readonly Victim[]>();
+    for (const kind of KINDS) victims.set(kind, await makeVictims(admin, far, kind, count));
+    await pause(OLD_ENOUGH_MS);
+    const everyone = [...victims.values()].flat();
+    const everyMs = Math.max(FAULTY_PAUSE_MS, (everyone.length / FAULTY_REQUESTS_PER_SECOND) * 1_000);
+    const hammering = new Map(everyone.map((victim) => [victim, hammer(far, victim, everyMs)]));
+    await begin();
+    const answers = await Promise.all(
+      [...victims].map(async ([kind, all]) => {
+        const answered = await endAll(admin, kind, all);
+        counts.of(kind.what).sameServer += await countAccepted(near, all);
+        return { kind, answered };
+      }),
+    );
+    await pause(FRESHNESS_BOUND_MS + SLACK_MS);
+    await end();
+    await expect.poll(() => statusFor(other.client, adminKey, 5_000), WAIT).toBe(201);
+    for (const [kind, all] of victims) await untilRefused(far, kind, all);
+    for (const { kind, answered } of answers) await counts.add(kind.what, answered, hammering);
+    process.stdout.write(`${name}: ${everyone.length} more, ${counts.faults().length} kinds with faults\n`);
+  }
+  return counts;
+}
+
+describe.skipIf(whyNoEtcd() !== undefined)("security book 13, 15: ended on one of two servers, in every way", () => {
+  it("nothing is accepted after the answer, neither there nor on the other", async ({ skip }) => {
+    await using replicas = await startReplicas(MANY_FROM_ONE_ADDRESS);
+    if (replicas === undefined) return skip("network namespaces can only be made by root");
+    const sound = await endOnSoundNetwork(replicas);
+    sound.print("a sound network");
+    const faulty = await endWithFaults(replicas);
+    faulty.print("the other server cut off, standing still or killed");
+    expect([...sound.faults(), ...faulty.faults()]).toEqual([]);
   });
 });

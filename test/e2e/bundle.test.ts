@@ -1,6 +1,6 @@
 // The command as it is built, taken to a place where nothing else of the build is: what runs reads nothing that the next build overwrites.
 
-import { cp, mkdir, readdir, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { expect, it } from "vitest";
@@ -23,4 +23,21 @@ it("opens a database with a thread of its own build", async () => {
   await using _ = { [Symbol.asyncDispose]: () => rm(at("node_modules")) };
   const said = await succeed(tool(process.execPath, [at(cli, "bundle", "postern.js"), ...copy]));
   expect(said).toMatch(/^1 entries copied and compared/);
+});
+
+it("has the SDK of OpenTelemetry in a file of its own, which nothing imports before it is needed", async () => {
+  const bundle = join(REPOSITORY, "packages", "cli", "bundle");
+  // Files of the build before may lie beside them.
+  const names = (await readFile(join(bundle, "files.txt"), "utf8")).split("\n").filter((name) => name.endsWith(".js"));
+  const texts = await Promise.all(
+    names.map(async (name) => [name, await readFile(join(bundle, name), "utf8")] as const),
+  );
+  const holders = texts.filter(([, text]) => text.includes("OTLPExporterError")).map(([name]) => name);
+  expect(holders).toHaveLength(1);
+  const [holder = ""] = holders;
+  expect(holder).toMatch(/^open-telemetry-/);
+  const importers = texts.filter(([name, text]) => name !== holder && text.includes(holder));
+  expect(importers).toHaveLength(1);
+  expect(importers[0]?.[1]).toContain(`import("./${holder}")`);
+  expect(importers[0]?.[1]).not.toContain(`from "./${holder}"`);
 });

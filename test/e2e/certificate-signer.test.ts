@@ -1,7 +1,7 @@
 // Kube configs with client certificates from a cluster that others run, whose signer encodes names as Go does; and what is said where the
 // platform does not connect to such a cluster.
 
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { kubectlWith, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
@@ -76,6 +76,33 @@ describe("a client certificate from a cluster that others run", () => {
       expect.arrayContaining(["postern:user:alice", "postern:team:team-of-alice", "postern:role:edit"]),
     );
     expect(seen.groups.join()).not.toContain("system:");
+    expect([...tenant.pending.keys()]).toEqual([]);
+  });
+
+  it("is signed for a key that the client keeps, if its request names the caller as the cluster will", async () => {
+    const key = await keyOfMember("carol");
+    const path = `${INSTANCES}/outer/kubeconfig`;
+    const dry = await server.http(`${path}?dryRun=All`, { key, body: { spec: { clientCert: true } } });
+    const { commonName, organizations } = dry.body.status.certificateSubject;
+    expect(commonName).toBe("carol");
+    const file = (name: string) => join(directory.path, `carol-${name}`);
+    const request = async (subject: string): Promise<any> => {
+      const made = ["req", "-new", "-nodes", "-newkey", "ed25519", "-keyout", file("own.key"), "-out", file("csr.pem")];
+      await succeed(tool("openssl", [...made, "-subj", subject]));
+      const certificateSigningRequest = await readFile(file("csr.pem"), "utf8");
+      return await server.http(path, { key, body: { spec: { certificateSigningRequest } } });
+    };
+    const refused = await request("/CN=root");
+    expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining("CN=carol and nothing else")]);
+    const answer = await request(`/${[...organizations.map((o: string) => `O=${o}`), `CN=${commonName}`].join("/")}`);
+    expect(answer.status, answer.text).toBe(201);
+    const { kubeConfig } = answer.body.status;
+    expect(kubeConfig).not.toContain("client-key-data");
+    await writeFile(file("kubeconfig"), kubeConfig, { mode: 0o600 });
+    const user = ["config", "set-credentials", "default-outer", `--client-key=${file("own.key")}`];
+    const kubectl = kubectlWith(file("kubeconfig"), join(directory.path, "cache"));
+    await succeed(kubectl([...user, "--embed-certs"]));
+    expect(JSON.parse(await succeed(kubectl(["get", "--raw", "/whoami"]))).username).toBe("carol");
     expect([...tenant.pending.keys()]).toEqual([]);
   });
 

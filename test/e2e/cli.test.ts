@@ -3,6 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { type HttpClient, httpClient } from "./testing/http-client.ts";
 import {
   kubectlWith,
@@ -40,6 +41,39 @@ const cliJson = async (...args: readonly string[]): Promise<any> =>
   JSON.parse(await succeed(cli(...args, "-o", "json")));
 const statusWith = async (key: string): Promise<number> =>
   (await http("/apis/management.postern/v1/projects", { key: key.trim() })).status;
+
+describe("formats", () => {
+  it.each([
+    ["key", "list"],
+    ["credentials", "list"],
+  ])("of %s %s are JSON, YAML and names of the same", async (...command) => {
+    const [json, yaml, names] = await Promise.all(
+      ["json", "yaml", "name"].map((format) => succeed(cli(...command, "-o", format))),
+    );
+    expect(parse(yaml ?? "")).toEqual(JSON.parse(json ?? ""));
+    expect((names ?? "").split("\n").filter((name) => name !== "")).toHaveLength(JSON.parse(json ?? "").length);
+  });
+
+  it("take the limits of a key from flags, as kubectl create role does", async () => {
+    const flags = [
+      "--virtual-cluster",
+      "default/demo",
+      "--verb",
+      "get,list",
+      "--resource",
+      "configmaps",
+      "--namespace",
+      "default",
+    ];
+    const created = JSON.parse(await succeed(cli("key", "create", "limited", "--ttl", "1h", ...flags, "-o", "json")));
+    const inside = "/kubernetes/project/default/virtualcluster/demo/api/v1";
+    const status = async (path: string): Promise<number> =>
+      (await http(`${inside}${path}`, { key: created.spec.key })).status;
+    expect(await status("/namespaces/default/configmaps")).toBe(200);
+    expect(await status("/namespaces/kube-system/configmaps")).toBe(403);
+    expect(await status("/namespaces/default/secrets")).toBe(403);
+  });
+});
 
 describe("postern key", () => {
   it("makes, shows, disables, enables and ends keys", async () => {
@@ -202,12 +236,12 @@ describe("postern kubeconfig", () => {
     expect(code, stderr).toBe(0);
     const again = `postern kubeconfig demo --project default --ttl 10m${flags.length > 0 ? " --client-cert" : ""}`;
     expect(stderr).toMatch(
-      new RegExp(`^its ${what} ends at ${TIMESTAMP}; for a new one run it again: ${again} --kubeconfig \\S+\n$`),
+      new RegExp(`^The ${what} expires at ${TIMESTAMP}. For a new one, run it again: ${again} --kubeconfig \\S+\n$`),
     );
     // What it says to run gives a file that works, and says the same.
     const line = stderr.trim().split("run it again: postern ")[1] ?? "";
     const repeated = await postern(...line.split(" "));
-    expect(repeated.stderr.replace(/ends at \S+;/, "")).toBe(stderr.replace(/ends at \S+;/, ""));
+    expect(repeated.stderr.replace(/expires at \S+/, "")).toBe(stderr.replace(/expires at \S+/, ""));
     for (const text of [stdout, repeated.stdout]) {
       const file = join(directory.path, "demo.yaml");
       await writeFile(file, text, { mode: 0o600 });

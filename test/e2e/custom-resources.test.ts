@@ -2,7 +2,7 @@
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CoordinationV1Api, CustomObjectsApi, KubeConfig, makeInformer } from "@kubernetes/client-node";
+import { CoordinationV1Api, CustomObjectsApi, KubeConfig, makeInformer, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
@@ -215,4 +215,21 @@ test("two controllers elect a leader by a Lease, and the other one goes on when 
   await kubectl.run("apply -f -", DATABASE.replace("orders", "led-on"));
   await expect.poll(() => seenBy("led-on")).toBe("second");
   await second.stop();
+});
+
+test("a watch hears of the objects that go with their definition, and ends", async () => {
+  const loaded = new KubeConfig();
+  loaded.loadFromFile(config);
+  const events: string[] = [];
+  let ended: (error: unknown) => void = () => undefined;
+  const end = new Promise((resolve) => {
+    ended = resolve;
+  });
+  const path = "/apis/db.example.com/v1/namespaces/default/databases";
+  await new Watch(loaded).watch(path, {}, (type, object) => events.push(`${type} ${object.metadata.name}`), ended);
+  await expect.poll(() => events).toContain("ADDED led");
+  await kubectl.run("delete crd databases.db.example.com --timeout=30s");
+  await end;
+  expect(events).toEqual(expect.arrayContaining(["DELETED led", "DELETED led-on"]));
+  expect(events.filter((event) => event.startsWith("ERROR"))).toEqual([]);
 });

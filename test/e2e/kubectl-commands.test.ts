@@ -141,7 +141,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       const pages = new Set(stderr.match(/https:\/\/[^\s"]*(limit=2)[^\s"]*/g));
       expect(pages.size).toBe(3);
       expect([...pages].filter((page) => page.includes("continue="))).toHaveLength(2);
-      expect(await run(`delete ${resource} -l pages=${tag}`)).toBe(
+      expect(deletions(await run(`delete ${resource} -l pages=${tag}`))).toBe(
         five.map((each) => `${printed.replace("/", " ")} "${each}" deleted\n`).join(""),
       );
     });
@@ -282,7 +282,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       await run("create -f -", text({ name: `plain-${tag}` }));
       // What Kubernetes brings along has no path for it; elsewhere the object is looked for first.
       expect(await fails(`scale ${plain} --replicas=2`)).toMatch(
-        /"plain-\w+" not found|could not find the requested resource/,
+        /"plain-[\w-]+" not found|could not find the requested resource/,
       );
       expect(await fails(`rollout status ${plain}`)).toMatch(/no (status viewer|kind "\w+" is registered)/);
       expect(await fails(`rollout restart ${plain}`)).toMatch(
@@ -302,13 +302,16 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     });
 
     it("deletes with a dry run, from a file, and all that a selector finds", async () => {
-      expect(await run(`delete ${resource} ${name} --dry-run=server`)).toContain("deleted (server dry run)");
+      expect(deletions(await run(`delete ${resource} ${name} --dry-run=server`))).toContain("deleted (server dry run)");
       expect(await run("delete -f -", text({ name }))).toContain(`"${name}" deleted`);
       expect(await run(`delete ${resource} -l test=${tag}`)).toBe("No resources found\n");
       expect(await fails(`get ${resource} ${name}`)).toContain("NotFound");
     });
   });
 });
+
+/** Since 1.34 it names the namespace as well. */
+const deletions = (printed: string): string => printed.replaceAll(" from default namespace", "");
 
 function groupAndVersion(apiVersion: string): { readonly group?: string; readonly version: string } {
   const [group, version] = apiVersion.split("/");

@@ -86,7 +86,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
       /project\.management\.postern\/default +Default +Ready/,
     );
     expect(await management.run("get users")).toMatch(
-      /^NAME +DISPLAY NAME +EMAIL +LOCKED +AGE\nadmin +Administrator +false +/,
+      /^NAME +KIND +DISPLAY NAME +EMAIL +LOCKED +AGE\nadmin +Person +Administrator +false +/,
     );
     expect(await management.run("get spi -A -o name")).toBe("");
     const scope = { projects: [{ project: "default" }], clusters: [{ cluster: "embedded" }] };

@@ -1,6 +1,7 @@
 // What every kubectl has to do, with each release that npm brings and with Debian's, against one server: look around, create, apply from both
 // sides, wait, explain, change and delete, in the management API and in a virtual cluster. The whole list runs by night.
 
+import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -98,11 +99,28 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
       Project: "default",
       VirtualClusterInstance: "demo",
     };
+    // An issuer whose keys are given needs nobody to fetch them from.
+    const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+    const trust = {
+      issuer: {
+        url: "https://issuer.example.com",
+        jwks: JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), alg: "ES256", kid: "one" }] }),
+      },
+      audiences: ["postern"],
+      claims: [{ claim: "sub", values: ["job"] }],
+      user: "admin",
+      scope: { projects: [{ project: "default" }] },
+    };
+    const specs: { readonly [kind: string]: object } = {
+      OwnedAccessKey: { ttl: 60 },
+      ClusterTrustRule: trust,
+      TrustRule: trust,
+    };
     for (const { name: resource, kind, namespaced } of stored) {
       const where = namespaced ? " -n p-default" : "";
       if (there[kind] === undefined) {
         const metadata = { name, ...(namespaced ? { namespace: "p-default" } : {}) };
-        await run("create -f - -o name", text(kind, metadata, { spec: kind === "OwnedAccessKey" ? { ttl: 60 } : {} }));
+        await run("create -f - -o name", text(kind, metadata, { spec: specs[kind] ?? {} }));
       }
       const target = `${resource}/${there[kind] ?? name}${where}`;
       expect(await run(`wait --for=condition=Ready ${target} --timeout=60s`)).toContain("condition met");

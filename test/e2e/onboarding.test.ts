@@ -12,57 +12,9 @@ import {
   succeed,
   temporaryDirectory,
 } from "./testing/postern-process.ts";
+import { documents, type Manifest, manifest, TENANTS, tenant, tenants } from "./testing/tenants.ts";
 
 const GROUP = "management.postern/v1";
-const RBAC = "rbac.authorization.k8s.io";
-const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 20);
-
-type Manifest = { readonly apiVersion: string; readonly kind: string; readonly metadata: object };
-
-const manifest = (apiVersion: string, kind: string, name: string, rest: object = {}, namespace?: string): Manifest => ({
-  apiVersion,
-  kind,
-  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-  ...rest,
-});
-
-const tenant = (name: string): readonly Manifest[] => {
-  const namespace = `p-${name}`;
-  return [
-    manifest(GROUP, "User", `${name}-lead`, { spec: { displayName: "Lead" } }),
-    manifest(GROUP, "Team", name, { spec: { users: [`${name}-lead`] } }),
-    manifest(GROUP, "Project", name, {
-      spec: {
-        members: [{ kind: "Team", name, clusterRole: "postern:project-user" }],
-        allowedClusters: [{ name: "embedded" }],
-      },
-    }),
-    manifest(
-      RBAC.concat("/v1"),
-      "Role",
-      "events",
-      { rules: [{ apiGroups: [""], resources: ["events"], verbs: ["get", "list"] }] },
-      namespace,
-    ),
-    manifest(
-      RBAC.concat("/v1"),
-      "RoleBinding",
-      "events",
-      {
-        roleRef: { apiGroup: RBAC, kind: "Role", name: "events" },
-        subjects: [{ apiGroup: RBAC, kind: "Group", name: `postern:team:${name}` }],
-      },
-      namespace,
-    ),
-    manifest(GROUP, "VirtualClusterInstance", "dev", { spec: { owner: { team: name } } }, namespace),
-    manifest(GROUP, "OwnedAccessKey", `${name}-ci`, {
-      spec: { team: name, ttl: 3600, scope: { virtualClusters: [{ project: name, virtualCluster: "dev" }] } },
-    }),
-  ];
-};
-
-const tenants = (prefix: string, count: number): readonly Manifest[] =>
-  Array.from({ length: count }).flatMap((_, index) => tenant(`${prefix}${index}`));
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;
@@ -83,8 +35,6 @@ afterAll(async () => {
   await directory?.[Symbol.asyncDispose]();
 });
 
-const documents = (manifests: readonly Manifest[]): string =>
-  manifests.map((each) => JSON.stringify(each)).join("\n---\n");
 const lines = (text: string): readonly string[] => text.trim().split("\n");
 
 describe("one file for all tenants", () => {

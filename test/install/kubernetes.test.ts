@@ -5,7 +5,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as models from "@kubernetes/client-node";
 import { beforeAll, describe, expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
 import { kustomizeBase } from "../../tools/release/kustomize-base.ts";
 import { type KubernetesTools, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { REPOSITORY, startPostern, succeed, temporaryDirectory, tool } from "../e2e/testing/postern-process.ts";
@@ -56,6 +56,12 @@ const INSTALLATIONS: readonly (readonly [name: string, values: readonly string[]
     ],
     ["PrometheusRule", "ServiceMonitor", "StatefulSet"],
   ],
+  [
+    "bootstrap manifests",
+    ["bootstrap.manifests.users\\.yaml=kind: User", "bootstrap.drift=overwrite"],
+    ["ConfigMap", "StatefulSet"],
+  ],
+  ["bootstrap manifests of one's own", ["bootstrap.configMap=mine"], ["StatefulSet"]],
   [
     "everything that can be added",
     [
@@ -138,6 +144,7 @@ it.each([
     /externalHostname/,
   ],
   ["an ingress without a host", ["ingress.enabled=true"], /externalHostname/],
+  ["a bootstrap file that no server reads", ["bootstrap.manifests.users=kind: User"], /invalid propertyName .users./],
   ["a digest that is none", ["image.digest=latest"], /digest/],
 ])("refuses %s", async (_, values, fault) => {
   const { code, stderr } = await tool(newest.helm, ["template", "postern", CHART, ...setting(values)]);
@@ -172,6 +179,39 @@ it("starts a server with the configuration of the chart", async () => {
   await writeFile(file, config.replace("0.0.0.0", "127.0.0.1"));
   await using server = await startPostern(data, ["--config", file]);
   expect(readFileSync(server.adminKubeConfig, "utf8")).toContain("https://postern.example.com");
+});
+
+it("starts a server on the bootstrap manifests of the chart, whether text, an object or a list", async () => {
+  await using directory = await temporaryDirectory();
+  const file = (name: string): string => join(directory.path, name);
+  const user = (name: string) => ({ apiVersion: "management.postern/v1", kind: "User", metadata: { name }, spec: {} });
+  const values = {
+    bootstrap: { manifests: { "a.yaml": stringify(user("a")), "b.json": user("b"), "c.yml": [user("c"), user("d")] } },
+  };
+  await writeFile(file("values.json"), JSON.stringify(values));
+  const text = await succeed(tool(newest.helm, ["template", "postern", CHART, "--values", file("values.json")]));
+  const manifests: readonly any[] = parseAllDocuments(text).map((document) => document.toJS());
+  const pod = podOf(manifests);
+  const { dir } = parse(configOf(manifests)).bootstrap;
+  const mount = pod.containers[0].volumeMounts.find(({ mountPath }: any) => mountPath === dir);
+  const { configMap } = pod.volumes.find(({ name }: any) => name === mount.name);
+  const { data } = manifests.find(({ kind, metadata }) => kind === "ConfigMap" && metadata.name === configMap.name);
+  await mkdir(file("bootstrap"));
+  for (const [name, content] of Object.entries(data)) await writeFile(file(`bootstrap/${name}`), String(content));
+  await using server = await startPostern(file("data"), ["--bootstrap-dir", file("bootstrap")]);
+  await expect.poll(() => server.output().match(/document \d \(line \d+\): created/g)).toHaveLength(4);
+});
+
+it("links alerts to the page that the values name", async () => {
+  const of = async (values: readonly string[]) => {
+    const manifests = await render(["prometheusRule.enabled=true", ...values]);
+    const { groups } = manifests.find(({ kind }) => kind === "PrometheusRule").spec;
+    return groups[0].rules[0].annotations.runbook_url;
+  };
+  expect(await of([])).toBe("docs/operations/alerts.md#posterndown");
+  expect(await of(["prometheusRule.runbookUrl=https://wiki.example.com/postern"])).toBe(
+    "https://wiki.example.com/postern#posterndown",
+  );
 });
 
 it("starts a server with the identity that the guide has the operator make", async () => {

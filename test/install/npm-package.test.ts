@@ -63,7 +63,17 @@ it("names every package whose code is inside, with licence and hash", () => {
   const names = components.map(({ group, name }: { group?: string; name: string }) =>
     group === undefined ? name : `${group}/${name}`,
   );
-  expect(names).toEqual(expect.arrayContaining(["@grpc/grpc-js", "commander", "pino", "prom-client", "ws", "yaml"]));
+  expect(names).toEqual(
+    expect.arrayContaining([
+      "@opentelemetry/sdk-trace-base",
+      "commander",
+      "pino",
+      "prom-client",
+      "protobufjs",
+      "ws",
+      "yaml",
+    ]),
+  );
   for (const name of names) expect(licences).toContain(`\n${name} `);
   for (const { hashes } of components) expect(hashes?.[0]?.content).toMatch(/^[0-9a-f]{128}$/);
 });

@@ -113,6 +113,7 @@ export async function startConformanceServer(options: ConformanceOptions): Promi
     bindAddress: options.bindAddress,
     port: options.securePort,
     logger,
+    clock: runtime.clock,
     scheduler: runtime.scheduler,
     random: runtime.random,
     handler: (request) => handle(observe(request)),

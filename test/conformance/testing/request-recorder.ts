@@ -39,14 +39,13 @@ export function createRequestRecorder(): RequestRecorder {
           return body;
         },
       });
-      return {
-        ...request,
+      return request.with({
         async body(limitBytes) {
           const bytes = await request.body(limitBytes);
           body = Buffer.from(bytes).toString();
           return bytes;
         },
-      };
+      });
     },
     take() {
       const taken = recorded;

@@ -11,6 +11,7 @@ export type ApiRequest = {
   /** A bearer token. */
   readonly key?: string;
   readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
   /** Default: `application/json`. */
   readonly contentType?: string;
   /** Default: a minute, within which the slowest machine answers. */
@@ -31,10 +32,14 @@ const TIMEOUT_MS = 60_000;
 export function apiClient(url: string, ca: string): ApiClient {
   const agent = new Agent({ keepAlive: true, ca });
   return {
-    send: (path, { method, key, body, contentType = "application/json", timeoutMs = TIMEOUT_MS } = {}) =>
+    send: (
+      path,
+      { method, key, body, headers: more = {}, contentType = "application/json", timeoutMs = TIMEOUT_MS } = {},
+    ) =>
       new Promise((resolve, reject) => {
         const content = body === undefined ? undefined : JSON.stringify(body);
         const headers = {
+          ...more,
           ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
           ...(content === undefined
             ? {}

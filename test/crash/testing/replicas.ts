@@ -1,9 +1,8 @@
 // Two real servers on three real members of etcd, each on a host of its own in one network that can be torn anywhere.
 
-import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type EtcdCluster, startEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import { temporaryDirectory } from "../../e2e/testing/postern-process.ts";
+import { shareIdentity, temporaryDirectory } from "../../e2e/testing/postern-process.ts";
 import { createNetwork, type Network } from "./network-namespaces.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
 
@@ -30,7 +29,7 @@ export type Replicas = AsyncDisposable & {
 };
 
 /** Undefined where this user may not make networks. */
-export async function startReplicas(): Promise<Replicas | undefined> {
+export async function startReplicas(more: readonly string[] = []): Promise<Replicas | undefined> {
   const network = createNetwork(MEMBERS.length + SERVERS.length);
   if (network === undefined) return undefined;
   const undo: (() => unknown)[] = [() => network[Symbol.dispose]()];
@@ -51,7 +50,7 @@ export async function startReplicas(): Promise<Replicas | undefined> {
       const flags = ["--store", `etcd://${endpoints.join(",")}`, "--bind-address", host?.address ?? ""];
       const server = await startServerProcess(
         folders[number] ?? "",
-        [...flags, "--secure-port", PORT],
+        [...flags, "--secure-port", PORT, ...more],
         host === undefined ? {} : { run: host.run },
       );
       undo.push(() => server[Symbol.asyncDispose]());
@@ -62,8 +61,7 @@ export async function startReplicas(): Promise<Replicas | undefined> {
       };
     };
     const first = await start(0);
-    await mkdir(folders[1] ?? "", { mode: 0o700 });
-    for (const file of SHARED_FILES) await copyFile(join(folders[0] ?? "", file), join(folders[1] ?? "", file));
+    await shareIdentity(folders[0] ?? "", folders[1] ?? "", SHARED_FILES);
     const second = await start(1);
     const others = (index: number): readonly number[] => MEMBERS.filter((other) => other !== index);
     return {

@@ -30,7 +30,7 @@ export async function adminKey(server: PosternProcess): Promise<string> {
   return key;
 }
 
-export async function httpClient(server: PosternProcess): Promise<HttpClient> {
+export async function httpClient(server: Pick<PosternProcess, "url" | "caFile">): Promise<HttpClient> {
   const ca = await readFile(server.caFile);
   return (path, { method, key, body, headers = {} } = {}) => {
     const content = typeof body === "object" ? `${JSON.stringify(body)}\n` : body;

@@ -1,7 +1,7 @@
 // Runs the real server as a process of its own, and the real tools against it.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { copyFile, readFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
@@ -109,6 +109,15 @@ function readyUrl(
       reject(new Error(`the server ended with ${code}:\n${printed()}`));
     });
   });
+}
+
+/** What two servers on one etcd have in common, and the administrator's kubeconfig, which the first of them writes. */
+const SHARED_FILES = ["server.key", "ca.crt", "ca.key", "admin.kubeconfig"];
+
+/** Makes the data directory of another server beside one that has started: both are one installation. */
+export async function shareIdentity(from: string, to: string, files: readonly string[] = SHARED_FILES): Promise<void> {
+  await mkdir(to, { mode: 0o700 });
+  for (const file of files) await copyFile(join(from, file), join(to, file));
 }
 
 export type Outcome = { readonly code: number; readonly stdout: string; readonly stderr: string };

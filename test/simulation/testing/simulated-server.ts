@@ -118,7 +118,9 @@ export class SimulatedServer {
         signal: abort.signal,
         ...(body === undefined ? {} : { body }),
       });
-      const response = await handle({ ...context.request, abort: (reason) => abort.abort(reason) });
+      const response = await handle(
+        Object.assign(context.request, { abort: (reason: unknown) => abort.abort(reason) }),
+      );
       return { response, aborted: abort.signal };
     };
     return await Promise.race([answer(), gone]);
@@ -220,7 +222,10 @@ export class SimulatedServer {
               task();
             }),
         };
-        return startControllers(core, surface, { ...led, scheduler }, storage, configuration);
+        return startControllers(core, surface, { ...led, scheduler }, storage, configuration, {
+          webhook: undefined,
+          metrics: domainMetrics,
+        });
       },
     });
     const root = {
