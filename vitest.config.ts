@@ -1,4 +1,5 @@
 // What `npm test` runs: unit tests beside the source, and the suites under test/ that start real servers.
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const conditions = ["@postern/source"];
@@ -27,14 +28,15 @@ const system = {
 };
 
 /** What measures memory, or how soon something has happened: one after the other, when all others are through. */
-const MEASURING = ["test/e2e/flat-memory.test.ts", "test/crash/revocation.test.ts"];
+const MEASURING = ["test/e2e/flat-memory.test.ts"];
 
 /** What takes too long for `npm test`: `npm run nightly` has it, and `npx vitest run FILE`. */
 const LONG = [
-  "test/crash/{audit-full-disk,clock-jumps,full-disk,interrupted-copy,interrupted-restore,key-rotation}.test.ts",
+  "test/crash/{audit-full-disk,clock-jumps,exchange-burst,full-disk,interrupted-copy,interrupted-restore,key-rotation}.test.ts",
   "test/crash/{leader-standstill,linearizable-servers,lost-store,power-loss}.test.ts",
-  "test/crash/{revocation-many,revocation-time}.test.ts",
-  "test/e2e/{informers,moving-stores}.test.ts",
+  "test/crash/{revocation,revocation-many,revocation-time}.test.ts",
+  "test/attacks/expired-key.test.ts",
+  "test/e2e/{flat-churn,informers,moving-stores,soak}.test.ts",
   "test/simulation/**/*.test.ts",
 ];
 
@@ -48,8 +50,8 @@ const ETCD_TESTS = ["packages/stores/src/etcd/**/*.test.ts"];
 
 export default defineConfig({
   test: {
-    // The default leaves a core to others, and of two cores uses one.
-    maxWorkers: "100%",
+    // Half of the time of those that start servers is waiting, so that there is one more than there are cores.
+    maxWorkers: availableParallelism() + 1,
     // Workers end while the scan for secrets keeps whoever waits for them busy.
     teardownTimeout: 120_000,
     projects: [
@@ -69,7 +71,14 @@ export default defineConfig({
       { ...shared, test: { ...unit, name: "etcd", include: ETCD_TESTS, ...patience } },
       {
         ...shared,
-        test: { ...system, name: "system", include: ["test/**/*.test.ts"], exclude: [...MEASURING, ...LONG] },
+        // As for units: what a file starts is its own, what it imports is not.
+        test: {
+          ...system,
+          name: "system",
+          include: ["test/**/*.test.ts"],
+          exclude: [...MEASURING, ...LONG],
+          isolate: false,
+        },
       },
       { ...shared, test: { ...system, name: "system on etcd", include: ON_ETCD, env: { STORES: "etcd" } } },
       {

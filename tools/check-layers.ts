@@ -13,8 +13,9 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   console: ["apimachinery", "client"],
 };
 
-/** The command loads the platform only where it serves or works on a store. */
-const PLATFORM_IN_CLI = /^packages\/cli\/src\/(serve\.ts|configuration-flags\.ts|backup\/)/;
+/** The command loads the platform only where it serves, works on a store or writes a certificate request. */
+const PLATFORM_IN_CLI =
+  /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|backup\/|kubeconfig\/issue-kubeconfig\.ts)/;
 
 const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
 

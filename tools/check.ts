@@ -10,11 +10,11 @@ const GATES: readonly (readonly [name: string, command: string, ...args: string[
   ["resources", "tsx", "tools/check-resources.ts"],
   ["file sizes", "tsx", "tools/check-file-sizes.ts"],
   ["expressions", "tsx", "tools/check-expressions.ts"],
-  ["examples", "tsx", "-C", "@postern/source", "tools/check-examples.ts"],
   ["repository text", "tsx", "tools/check-text.ts"],
   ["types", "tsc", "-p", "tsconfig.check.json"],
   ["build", "tsc", "-b"],
   ["bundle", "tsx", "tools/bundle.ts"],
+  ["examples", "tsx", "-C", "@postern/source", "tools/check-examples.ts"],
   ["unused code", "knip"],
   ["unit tests", "vitest", "run", "--project", "unit", "--reporter", "dot"],
 ];

@@ -3,13 +3,22 @@
 // Usage: tsx tools/nightly.ts [word…]: with words, only the runs that have one in their name. NIGHTLY_SEED repeats a night.
 
 import { spawnSync } from "node:child_process";
+import { dirname } from "node:path";
 import { performance } from "node:perf_hooks";
+import { nodeBinary } from "./release/node-binary.ts";
 
 type Run = {
   readonly name: string;
   readonly project: "system" | "measuring" | "long" | "unit";
   readonly paths: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
+};
+
+type Command = {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Each as `NAME=value`. */
+  readonly variables?: readonly string[];
 };
 
 const seed = Number(process.env["NIGHTLY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
@@ -25,7 +34,16 @@ const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string
   environment: { STORES: store },
 });
 
+/** All tests of a project, and all servers that they start, on another Node. */
+const onNode = (version: 24 | 26, project: "unit" | "system"): Run => ({
+  name: `${project} tests on Node ${version}`,
+  project,
+  paths: [],
+  environment: { PATH: `${dirname(nodeBinary(`node-${version}`))}:${process.env["PATH"] ?? ""}` },
+});
+
 const RUNS: readonly Run[] = [
+  ...([24, 26] as const).flatMap((version) => [onNode(version, "unit"), onNode(version, "system")]),
   onStore("conformance on etcd", "etcd", "test/conformance"),
   onStore("conformance on SQLite", "sqlite", "test/conformance"),
   onStore("end to end on etcd", "etcd", "test/e2e"),
@@ -33,7 +51,7 @@ const RUNS: readonly Run[] = [
   {
     name: "fifty tenants at once",
     project: "system",
-    paths: ["test/e2e/onboarding.test.ts"],
+    paths: ["test/e2e/onboarding"],
     environment: { ONBOARDED_TENANTS: 50 },
   },
   {
@@ -69,7 +87,13 @@ const RUNS: readonly Run[] = [
   {
     name: "revocations, clocks and leaders",
     project: "long",
-    paths: ["test/crash/revocation-time", "test/crash/clock-jumps", "test/crash/leader-standstill"],
+    paths: [
+      "test/crash/revocation.test.ts",
+      "test/crash/revocation-time",
+      "test/attacks/expired-key",
+      "test/crash/clock-jumps",
+      "test/crash/leader-standstill",
+    ],
     environment: {},
   },
   {
@@ -106,13 +130,31 @@ const RUNS: readonly Run[] = [
     name: "revocations by the thousand",
     project: "long",
     paths: ["test/crash/revocation-many.test.ts"],
-    environment: { REVOCATIONS: 500, REVOCATIONS_WITH_FAULTS: 500, REVOCATION_BATCH: 25 },
+    environment: { REVOCATIONS: 500, REVOCATIONS_WITH_FAULTS: 500, REVOCATION_BATCH: 34 },
+  },
+  {
+    name: "denial of service",
+    project: "system",
+    paths: ["test/attacks/denial-of-service.test.ts"],
+    environment: { DENIALS: "all", DENIAL_SECONDS: 5 },
+  },
+  {
+    name: "watching programs that others wrote",
+    project: "long",
+    paths: ["test/e2e/soak.test.ts"],
+    environment: { SOAK_SECONDS: 900, SOAK_SEED: seed },
   },
   {
     name: "slow watchers",
     project: "system",
     paths: ["test/attacks/slow-watchers.test.ts"],
     environment: { SOAK_SECONDS: 900 },
+  },
+  {
+    name: "memory under churn",
+    project: "long",
+    paths: ["test/e2e/flat-churn.test.ts"],
+    environment: { CHURN_LIVES: 100_000 },
   },
   {
     name: "simulated watch caches",
@@ -139,6 +181,12 @@ const RUNS: readonly Run[] = [
     environment: { POSTERN_MALFORMED_BODIES: 30_000, POSTERN_PROPERTY_SEED: seed },
   },
   {
+    name: "recordings of upstream's functions over HTTP",
+    project: "system",
+    paths: ["test/conformance/recorded-functions.test.ts"],
+    environment: { RECORDED_REQUESTS: 10_000, RECORDED_SEED: seed },
+  },
+  {
     name: "fuzz of every edge",
     project: "system",
     paths: ["test/attacks/fuzz.test.ts"],
@@ -152,21 +200,37 @@ const RUNS: readonly Run[] = [
   },
 ];
 
+/** Multiples of the bare server's processor time, beside the committed ones: times themselves depend on the machine. */
+const GATE: Command = {
+  name: "processor time beside the bare server",
+  command: ["npx", "--no-install", "tsx", "--conditions=@postern/source", "benchmarks/compare.ts", "--gate", "1.5"],
+};
+
 const words = process.argv.slice(2);
-const wanted = RUNS.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
+const isWanted = ({ name }: { readonly name: string }): boolean =>
+  words.length === 0 || words.some((word) => name.includes(word));
+const wanted = [...RUNS.map(commandOf), GATE].filter(isWanted);
 console.log(`NIGHTLY_SEED=${seed}`);
 
 const failed: string[] = [];
-for (const { name, project, paths, environment } of wanted) {
-  const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
-  const args = ["vitest", "run", "--project", project, ...paths, "--testTimeout", String(TEST_TIMEOUT_MS)];
-  console.log(`\n=== ${name}\n${[...variables, "npx", ...args].join(" ")}`);
+for (const { name, command, variables = [] } of wanted) {
+  console.log(`\n=== ${name}\n${[...variables, ...command].join(" ")}`);
   const started = performance.now();
   const env = { ...process.env, ...Object.fromEntries(variables.map((pair) => pair.split("=", 2))) };
-  const { status } = spawnSync("npx", ["--no-install", ...args], { stdio: "inherit", env });
+  const [program = "", ...args] = command;
+  const { status } = spawnSync(program, args, { stdio: "inherit", env });
   const minutes = ((performance.now() - started) / 60_000).toFixed(1);
   console.log(`${status === 0 ? "ok  " : "FAIL"} ${name} (${minutes} min)`);
   if (status !== 0) failed.push(name);
 }
 if (wanted.length === 0) console.log(`no run has ${words.join(" or ")} in its name`);
 process.exitCode = failed.length === 0 && wanted.length > 0 ? 0 : 1;
+
+function commandOf({ name, project, paths, environment }: Run): Command {
+  const args = ["vitest", "run", "--project", project, ...paths, "--testTimeout", String(TEST_TIMEOUT_MS)];
+  return {
+    name,
+    command: ["npx", "--no-install", ...args],
+    variables: Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+  };
+}

@@ -15,6 +15,7 @@ type Handout = {
 /** Answers that hand out a credential, each in its one field. */
 const HANDOUTS: readonly Handout[] = [
   { place: /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/, field: ["spec", "key"] },
+  { place: /^POST \/oauth\/token 200$/, field: ["access_token"] },
   { place: /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/, field: ["status", "key"] },
   { place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/, field: ["status", "kubeConfig"] },
   {
@@ -55,7 +56,7 @@ const FIELD_OF_KIND: { readonly [kind: string]: readonly string[] | undefined } 
 const ISSUING_COMMANDS: readonly RegExp[] = [
   new RegExp(`${KUBECTL}.*create token `),
   new RegExp(`${KUBECTL}.*create .*-o jsonpath={\\.(spec\\.key|status\\.kubeConfig|status\\.token)}$`),
-  /^node \S*postern\.js (key (create|rotate|compromised)|kube-?config) /,
+  /^(env (\w+=\S* )+)?(\S*node \S*postern\.js|postern) (key (create|rotate|compromised)|ci login|kube-?config|credential) /,
 ];
 
 /** What a command prints that is no error. */

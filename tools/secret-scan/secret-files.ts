@@ -15,10 +15,15 @@ const KUBE_CONFIG_FIELD = /("?(?:token|client-key-data)"?: *"?)([^\s"]+)/g;
 const SECRET_FILES: readonly SecretFile[] = [
   // Also what a server of a test proves itself with.
   { name: /(^|\/)server\.key$/, kinds: ["secret of a server", "private key"] },
+  // Of bootstrap manifests that ask for one.
+  { name: /\/bootstrap\/[\w.-]+\.key(\.pending)?$/, kinds: ["access key"] },
   { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
   { name: /\/access-key$/, kinds: ["access key"] },
+  // What a CI system keeps for the following steps, and what it hands to a job.
+  { name: /\/(github-env|postern\.env)$/, part: /(POSTERN_TOKEN=)(\S+)/g, kinds: ["access key"] },
+  { name: /\/token$/, kinds: ["token"] },
   {
-    name: /(kubeconfig[\w.-]*|\/[\w.-]+\.yaml)$/,
+    name: /(kubeconfig[\w.-]*|\/[\w.-]+\.yaml|\/\.kube\/config|\/\.cache\/postern\/credentials\/\w+\/\w+\.json)$/,
     part: KUBE_CONFIG_FIELD,
     kinds: ["access key", "token", "private key"],
   },

@@ -28,6 +28,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if eq .Values.store.type "etcd" -}}true{{- end -}}
 {{- end -}}
 
+{{/* The ConfigMap with the bootstrap manifests; nothing where there are none. */}}
+{{- define "postern.bootstrap" -}}
+{{- if .Values.bootstrap.configMap -}}{{ .Values.bootstrap.configMap }}
+{{- else if .Values.bootstrap.manifests -}}{{ include "postern.name" . }}-bootstrap
+{{- end -}}
+{{- end -}}
+
+{{/* A file of it: text as it is, a list as documents. */}}
+{{- define "postern.manifests" -}}
+{{- if kindIs "string" . -}}{{ . }}
+{{- else if kindIs "slice" . -}}{{- range . }}
+---
+{{ toYaml . }}
+{{- end }}
+{{- else -}}{{ toYaml . }}
+{{- end -}}
+{{- end -}}
+
 {{/* The configuration file: what the values say, and .Values.config over it. */}}
 {{- define "postern.config" -}}
 {{- $config := dict "dataDir" "/data" "bindAddress" "0.0.0.0" "securePort" 8443 -}}
@@ -50,6 +68,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- $_ := set $config "etcd" $settings -}}
 {{- end -}}
+{{- if include "postern.bootstrap" . -}}
+{{- $_ := set $config "bootstrap" (dict "dir" "/bootstrap" "drift" .Values.bootstrap.drift) -}}
+{{- end -}}
 {{- mergeOverwrite $config .Values.config | toYaml -}}
 {{- end -}}
 
@@ -60,6 +81,9 @@ metadata:
     {{- with .Values.podLabels }}{{ toYaml . | nindent 4 }}{{- end }}
   annotations:
     checksum/config: {{ include "postern.config" . | sha256sum }}
+    {{- with .Values.bootstrap.manifests }}
+    checksum/bootstrap: {{ toYaml . | sha256sum }}
+    {{- end }}
     {{- with .Values.podAnnotations }}{{ toYaml . | nindent 4 }}{{- end }}
 spec:
   serviceAccountName: {{ include "postern.name" . }}
@@ -140,6 +164,11 @@ spec:
         - name: config
           mountPath: /config
           readOnly: true
+        {{- if include "postern.bootstrap" . }}
+        - name: bootstrap
+          mountPath: /bootstrap
+          readOnly: true
+        {{- end }}
         {{- if include "postern.tlsSecret" . }}
         - name: tls
           mountPath: /tls
@@ -155,6 +184,11 @@ spec:
     - name: config
       configMap:
         name: {{ include "postern.name" . }}
+    {{- with include "postern.bootstrap" . }}
+    - name: bootstrap
+      configMap:
+        name: {{ . }}
+    {{- end }}
     {{- if include "postern.tlsSecret" . }}
     - name: tls
       secret:
