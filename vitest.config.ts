@@ -15,7 +15,7 @@ const longPatience = { ...patience, testTimeout: 600_000, hookTimeout: 600_000 }
 /** Every secret of the run is looked for in all that the run leaves behind. */
 const secretScan = {
   globalSetup: "tools/secret-scan/scan-run.ts",
-  setupFiles: "tools/secret-scan/record-exchanges.ts",
+  setupFiles: ["tools/secret-scan/record-exchanges.ts", "tools/test-seed.ts"],
 };
 
 const unit = { ...secretScan, globalSetup: [secretScan.globalSetup, "tools/build-workers.ts"] };

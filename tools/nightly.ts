@@ -1,6 +1,6 @@
 // Runs what `npm test` has no time for, one after the other: faults and crashes by the hundred, simulations of a thousand hours,
 // properties by the hundred thousand, and whole suites on every store. Hours, all in all; says how long each took, and with which seed it is repeated.
-// Usage: tsx tools/nightly.ts [word…]: with words, only the runs that have one in their name. NIGHTLY_SEED repeats a night.
+// Usage: tsx tools/nightly.ts [word…]: with words, only the runs that have one in their name. TEST_SEED repeats a night.
 
 import { spawnSync } from "node:child_process";
 import { dirname } from "node:path";
@@ -21,7 +21,7 @@ type Command = {
   readonly variables?: readonly string[];
 };
 
-const seed = Number(process.env["NIGHTLY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Longer than any of them takes. */
 const TEST_TIMEOUT_MS = 12 * 3_600_000;
@@ -58,31 +58,31 @@ const RUNS: readonly Run[] = [
     name: "kill -9 of a server with traffic",
     project: "system",
     paths: ["test/crash/server-kill-nine.test.ts"],
-    environment: { CRASH_SERVER_KILLS: 200, CRASH_SEED: seed },
+    environment: { CRASH_SERVER_KILLS: 200 },
   },
   {
     name: "kill -9 of a writer",
     project: "system",
     paths: ["test/crash/kill-nine.test.ts"],
-    environment: { CRASH_ROUNDS: 200, CRASH_SEED: seed },
+    environment: { CRASH_ROUNDS: 200 },
   },
   {
     name: "power losses under a writer",
     project: "long",
     paths: ["test/crash/power-loss.test.ts"],
-    environment: { POWER_LOSSES: 2_000, CRASH_SEED: seed },
+    environment: { POWER_LOSSES: 2_000 },
   },
   {
     name: "linearizable stores",
     project: "system",
     paths: ["test/crash/linearizability.test.ts", "test/crash/partition.test.ts"],
-    environment: { CRASH_OPERATIONS: 100_000, CRASH_SEED: seed },
+    environment: { CRASH_OPERATIONS: 100_000 },
   },
   {
     name: "linearizable servers",
     project: "long",
     paths: ["test/crash/linearizable-servers.test.ts"],
-    environment: { CRASH_HTTP_OPERATIONS: 100_000, CRASH_SEED: seed },
+    environment: { CRASH_HTTP_OPERATIONS: 100_000 },
   },
   {
     name: "revocations, clocks and leaders",
@@ -142,7 +142,7 @@ const RUNS: readonly Run[] = [
     name: "watching programs that others wrote",
     project: "long",
     paths: ["test/e2e/soak.test.ts"],
-    environment: { SOAK_SECONDS: 900, SOAK_SEED: seed },
+    environment: { SOAK_SECONDS: 900 },
   },
   {
     name: "slow watchers",
@@ -160,43 +160,43 @@ const RUNS: readonly Run[] = [
     name: "simulated watch caches",
     project: "long",
     paths: ["test/simulation/watch-cache.test.ts"],
-    environment: { SIMULATION_HOURS: 1_000, SIMULATION_SEED: seed },
+    environment: { SIMULATION_HOURS: 1_000 },
   },
   {
     name: "simulated servers",
     project: "long",
     paths: ["test/simulation/servers.test.ts"],
-    environment: { SIMULATION_SERVER_HOURS: 1_000, SIMULATION_SEED: seed },
+    environment: { SIMULATION_SERVER_HOURS: 1_000 },
   },
   {
     name: "properties of the decision point",
     project: "unit",
     paths: ["packages/platform/src/authorization", "packages/platform/src/server/routes.property.test.ts"],
-    environment: { POSTERN_PROPERTY_CASES: 300_000, POSTERN_PROPERTY_SEED: seed },
+    environment: { POSTERN_PROPERTY_CASES: 300_000 },
   },
   {
     name: "malformed bodies",
     project: "system",
     paths: ["test/attacks/malformed-bodies.test.ts"],
-    environment: { POSTERN_MALFORMED_BODIES: 30_000, POSTERN_PROPERTY_SEED: seed },
+    environment: { POSTERN_MALFORMED_BODIES: 30_000 },
   },
   {
     name: "recordings of upstream's functions over HTTP",
     project: "system",
     paths: ["test/conformance/recorded-functions.test.ts"],
-    environment: { RECORDED_REQUESTS: 10_000, RECORDED_SEED: seed },
+    environment: { RECORDED_REQUESTS: 10_000 },
   },
   {
     name: "fuzz of every edge",
     project: "system",
     paths: ["test/attacks/fuzz.test.ts"],
-    environment: { FUZZ_CASES: 20_000, FUZZ_SEED: seed },
+    environment: { FUZZ_CASES: 20_000 },
   },
   {
     name: "attacks on every field of every kind",
     project: "system",
     paths: ["test/attacks/linear-work.test.ts"],
-    environment: { ATTACK_FIELDS: 100_000, ATTACK_SEED: seed },
+    environment: { ATTACK_FIELDS: 100_000 },
   },
 ];
 
@@ -210,13 +210,17 @@ const words = process.argv.slice(2);
 const isWanted = ({ name }: { readonly name: string }): boolean =>
   words.length === 0 || words.some((word) => name.includes(word));
 const wanted = [...RUNS.map(commandOf), GATE].filter(isWanted);
-console.log(`NIGHTLY_SEED=${seed}`);
+console.log(`TEST_SEED=${seed}`);
 
 const failed: string[] = [];
 for (const { name, command, variables = [] } of wanted) {
   console.log(`\n=== ${name}\n${[...variables, ...command].join(" ")}`);
   const started = performance.now();
-  const env = { ...process.env, ...Object.fromEntries(variables.map((pair) => pair.split("=", 2))) };
+  const env = {
+    ...process.env,
+    TEST_SEED: String(seed),
+    ...Object.fromEntries(variables.map((pair) => pair.split("=", 2))),
+  };
   const [program = "", ...args] = command;
   const { status } = spawnSync(program, args, { stdio: "inherit", env });
   const minutes = ((performance.now() - started) / 60_000).toFixed(1);

@@ -1,5 +1,5 @@
 // The process dies at any point: what was acknowledged is there, nothing is torn, and the history has no hole.
-// CRASH_ROUNDS says how often (the nightly run takes hundreds), CRASH_SEED repeats a run as far as the scheduler allows.
+// CRASH_ROUNDS says how often (the nightly run takes hundreds), TEST_SEED repeats a run as far as the scheduler allows.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Acknowledged, isWhole } from "./acknowledged.ts";
 
 const ROUNDS = Number(process.env["CRASH_ROUNDS"] ?? 6);
-const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
 
 let folder: string;
@@ -46,7 +46,7 @@ async function writeUntilKilled(path: string, writerSeed: number, writes: number
   return acknowledged;
 }
 
-test(`what was acknowledged before kill -9 is there afterwards, whole (CRASH_SEED=${seed}, CRASH_ROUNDS=${ROUNDS})`, async () => {
+test(`what was acknowledged before kill -9 is there afterwards, whole (TEST_SEED=${seed}, CRASH_ROUNDS=${ROUNDS})`, async () => {
   const next = randomNumbers(seed);
   const path = join(folder, "store.db");
   const model = new Map<string, Revision>();

@@ -1,6 +1,6 @@
 // Concurrent clients see one register per key, whatever fails underneath: SQLite closed and opened again in the middle of their work,
 // three members of etcd of which one after the other stands still or dies, under two stores.
-// CRASH_OPERATIONS says how many operations each run takes, CRASH_SEED repeats a run as far as the scheduler allows.
+// CRASH_OPERATIONS says how many operations each run takes, TEST_SEED repeats a run as far as the scheduler allows.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,8 +15,8 @@ import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { recordHistory } from "./testing/record-history.ts";
 
 const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 4_000);
-const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
-const named = `(CRASH_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`;
+const seed = Number(process.env["TEST_SEED"]);
+const named = `(TEST_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`;
 const CLIENTS = 10;
 const KEYS = 6;
 

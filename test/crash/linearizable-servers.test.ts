@@ -1,6 +1,6 @@
 // Clients of two real servers on three members of etcd see one register per object, while members die, stand still and are cut off,
 // and so do the servers; and so do those of one server on SQLite that is killed and started again.
-// CRASH_HTTP_OPERATIONS says how many operations the run takes, CRASH_SEED repeats it as far as the scheduler allows.
+// CRASH_HTTP_OPERATIONS says how many operations the run takes, TEST_SEED repeats it as far as the scheduler allows.
 
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
@@ -14,13 +14,13 @@ import { type Replicas, startReplicas } from "./testing/replicas.ts";
 import { startServerProcess } from "./testing/server-process.ts";
 
 const OPERATIONS = Number(process.env["CRASH_HTTP_OPERATIONS"] ?? 2_000);
-const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 /** Starts of servers take most of it, on a busy machine many seconds each. */
 const SIDE_BY_SIDE = { timeout: 600_000 + 150 * OPERATIONS, concurrent: true };
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 test.skipIf(whyNoEtcd() !== undefined)(
-  `two servers on etcd are linearizable through every fault (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  `two servers on etcd are linearizable through every fault (TEST_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
   SIDE_BY_SIDE,
   async ({ skip }) => {
     await using replicas = await startReplicas();
@@ -31,7 +31,7 @@ test.skipIf(whyNoEtcd() !== undefined)(
 );
 
 test(
-  `a server on SQLite is linearizable while it is killed and stopped (CRASH_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
+  `a server on SQLite is linearizable while it is killed and stopped (TEST_SEED=${seed}, CRASH_HTTP_OPERATIONS=${OPERATIONS})`,
   SIDE_BY_SIDE,
   async () => {
     await using directory = await temporaryDirectory();

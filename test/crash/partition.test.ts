@@ -1,5 +1,5 @@
 // A member of etcd is cut off from the others but not from its clients: they may neither read old values from it nor lose a write in it.
-// CRASH_OPERATIONS says how many operations the run takes, CRASH_SEED repeats it as far as the scheduler allows.
+// CRASH_OPERATIONS says how many operations the run takes, TEST_SEED repeats it as far as the scheduler allows.
 
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { WatchRecorder } from "@postern/apiserver/storage/testing/watch-recorder";
@@ -12,10 +12,10 @@ import { createNetwork } from "./testing/network-namespaces.ts";
 import { recordHistory } from "./testing/record-history.ts";
 
 const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 4_000);
-const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 
 test.skipIf(whyNoEtcd() !== undefined)(
-  `etcd is linearizable through two stores while its network is torn, and their watches agree (CRASH_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`,
+  `etcd is linearizable through two stores while its network is torn, and their watches agree (TEST_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`,
   async ({ skip }) => {
     using network = createNetwork(3);
     if (network === undefined) return skip("network namespaces can only be made by root");

@@ -1,7 +1,7 @@
 // The power fails at any point: what was acknowledged is on the disk, whatever of the rest is there or torn. A process that is killed
 // leaves everything to the system, which writes it later; so every call by which a writer gives something to the disk is recorded, and
 // of what no sync has confirmed this or that is left out. Also where syncs fail, and the system forgets what they were about.
-// POWER_LOSSES says how often the power fails, CRASH_SEED repeats a run as far as the scheduler allows.
+// POWER_LOSSES says how often the power fails, TEST_SEED repeats a run as far as the scheduler allows.
 
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { type SystemCall, traceProcess, whyNoTrace } from "./testing/traced-proc
 import { VolatileDisk } from "./testing/volatile-disk.ts";
 
 const LOSSES = Number(process.env["POWER_LOSSES"] ?? 15);
-const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
 const WRITES = 1_500;
 const FORGET_EVERY = 100;
@@ -80,7 +80,7 @@ test.skipIf(missing !== undefined).each<[string, string | undefined]>([
   ["on a disk that works", undefined],
   ["on a disk that fails at times to take what it is given", "fsync,fdatasync:error=EIO:when=25+13"],
 ])(
-  `what was acknowledged is there after the power has failed, %s (CRASH_SEED=${seed}, POWER_LOSSES=${LOSSES})${missing === undefined ? "" : `: ${missing}`}`,
+  `what was acknowledged is there after the power has failed, %s (TEST_SEED=${seed}, POWER_LOSSES=${LOSSES})${missing === undefined ? "" : `: ${missing}`}`,
   async (_, inject) => {
     const next = randomNumbers(seed);
     const calls = await recordWriter(next, inject);

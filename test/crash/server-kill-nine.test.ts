@@ -1,6 +1,6 @@
 // The real server is killed at random points of real traffic, over and over: afterwards every key that was answered for is there,
 // every revocation that was confirmed holds, and the audit log hangs together and has everything that was answered.
-// CRASH_SERVER_KILLS says how often (the nightly run takes hundreds), CRASH_SEED repeats a run as far as the scheduler allows.
+// CRASH_SERVER_KILLS says how often (the nightly run takes hundreds), TEST_SEED repeats a run as far as the scheduler allows.
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { statusFor } from "./testing/keys.ts";
 import { type ServerProcess, startServerProcess } from "./testing/server-process.ts";
 
 const KILLS = Number(process.env["CRASH_SERVER_KILLS"] ?? 4);
-const seed = Number(process.env["CRASH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 /** Of what older lives were promised, so many are looked at after each start, and all at the end. */
 const SAMPLE = 60;
 const TIMEOUT_MS = 120_000 + 30_000 * KILLS;
@@ -22,7 +22,7 @@ const TIMEOUT_MS = 120_000 + 30_000 * KILLS;
 const CHECKS = 8;
 
 test(
-  `nothing that was answered is lost by kill -9 (CRASH_SEED=${seed}, CRASH_SERVER_KILLS=${KILLS})`,
+  `nothing that was answered is lost by kill -9 (TEST_SEED=${seed}, CRASH_SERVER_KILLS=${KILLS})`,
   async () => {
     const next = randomNumbers(seed);
     await using directory = await temporaryDirectory();

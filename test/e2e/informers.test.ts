@@ -21,7 +21,7 @@ const WRITES = 300;
 const HISTORY = ["--history-max-age-seconds", "3"];
 /** For machines that have much else to do. */
 const TIMEOUT_MS = 400_000;
-const seed = Number(process.env["INFORMER_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 
 const { stores, missing } = storesUnderTest({ durable: true });
 const noPython = await whyNoPythonClient();
@@ -79,7 +79,7 @@ describe.each(stores)("informers on $storeName", ({ newStore }) => {
       )
       .toBe(410);
 
-  it(`M-05, M-06 end with exactly what the server has (INFORMER_SEED=${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  it(`M-05, M-06 end with exactly what the server has (TEST_SEED=${seed})`, { timeout: TIMEOUT_MS }, async () => {
     const direct = configOf(server.adminKubeConfig).makeApiClient(CoreV1Api);
     await using churn = await startChurn(server.adminKubeConfig, { objects: OBJECTS, seed });
 

@@ -2,7 +2,7 @@
 // history that is forgotten under their feet, for hours of virtual time. Checked all the way: no acknowledged write is lost, no watch
 // has a gap, a duplicate or goes back in time, revisions only grow, lists are the state of the store at the revision they say, and a
 // consistent read shows every write that was acknowledged before it began.
-// SIMULATION_HOURS says for how long (the nightly run takes a thousand), SIMULATION_SEED repeats a run exactly.
+// SIMULATION_HOURS says for how long (the nightly run takes a thousand), TEST_SEED repeats a run exactly.
 
 import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
@@ -22,7 +22,7 @@ import type { Network } from "./testing/unreliable-storage.ts";
 import { VirtualTime } from "./testing/virtual-time.ts";
 
 const HOURS = Number(process.env["SIMULATION_HOURS"] ?? 20);
-const seed = Number(process.env["SIMULATION_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env["TEST_SEED"]);
 const PREFIX = "/registry/main/core/things/";
 const OTHER_PREFIX = "/registry/main/core/others/";
 const HOUR_MS = 3_600_000;
@@ -35,7 +35,7 @@ const isExpected = (error: unknown) =>
   error instanceof StorageUnavailableError ||
   error instanceof FutureRevisionError;
 
-test(`replicas agree with the store through every fault (SIMULATION_SEED=${seed}, SIMULATION_HOURS=${HOURS})`, async () => {
+test(`replicas agree with the store through every fault (TEST_SEED=${seed}, SIMULATION_HOURS=${HOURS})`, async () => {
   const next = randomNumbers(seed);
   const time = new VirtualTime();
   const network: Network = { time, next, lossRate: 50, maxDelayMs: 400 };
