@@ -207,7 +207,8 @@ it("finds no key that was sent in any place of a request on any route (security 
       async ([whose, value, key], [method, path], [place, put]) => {
         count++;
         // A label is data of the object that it was written to, and comes back with it. Only hexadecimal digits are a label that is allowed.
-        if (/^name and label|^key of a label/.test(place) && (path.endsWith("/selves") || value === HEXADECIMAL)) return;
+        if (/^name and label|^key of a label/.test(place) && (path.endsWith("/selves") || value === HEXADECIMAL))
+          return;
         const base = method === "GET" || method === "DELETE" ? {} : { body: {} };
         const patch = method === "PATCH" ? { headers: { "content-type": "application/merge-patch+json" } } : {};
         const { path: target, ...options } = put({ path, method, ...base, ...patch }, value);

@@ -19,7 +19,7 @@ export function describeRandomHistory(context: SuiteContext): void {
   const seed = Number(process.env["TEST_SEED"]);
 
   describe("random history", () => {
-    test(`concurrent writers make one history that every watch and every list agrees with (STORAGE_SUITE_SEED=${seed})`, async () => {
+    test(`concurrent writers make one history that every watch and every list agrees with (TEST_SEED=${seed})`, async () => {
       const { storage, value } = context;
       const next = randomNumbers(seed);
       const keys = Array.from({ length: 12 }, (_, index) => `${ROOT}${["a", "ab", "b"][index % 3]}/${index}`);
