@@ -7,10 +7,10 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
-import { createEmbeddedClusters } from "@postern/platform/embedded-clusters/embedded-clusters";
-import { createInternalValues } from "@postern/platform/embedded-clusters/internal-records";
+import { createEmbeddedClusters } from "@postern/platform/clusters/embedded/embedded-clusters";
+import { createInternalValues } from "@postern/platform/encryption/internal-records";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
-import { SERVED_VERSION } from "@postern/platform/server/served-version";
+import { SERVED_VERSION } from "@postern/platform/served-version";
 
 const { signal } = new AbortController();
 const count = Number(process.argv[2] ?? 1000);

@@ -2,7 +2,7 @@
 
 import type { AuditEvent } from "@postern/apiserver/audit/audit-event";
 import { createAuditPolicy } from "@postern/apiserver/audit/audit-policy";
-import { createFairShares, DEFAULT_FAIR_SHARES } from "@postern/apiserver/chain/fair-shares";
+import { createFairShares, DEFAULT_FAIR_SHARES } from "@postern/apiserver/limits/fair-shares";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, test } from "vitest";
 import { KEYS, key, MERGE_PATCH, useServer } from "./testing/api.ts";

@@ -3,7 +3,7 @@
 
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { whileLeading } from "@postern/platform/server/while-leading";
+import { whileLeading } from "@postern/platform/store/while-leading";
 import { createEtcdLeaderElection } from "@postern/stores/etcd/etcd-leader-election";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 

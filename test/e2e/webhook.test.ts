@@ -3,7 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import { loadConnection } from "@postern/client/load-kube-config";
+import { loadConnection } from "@postern/client/load-kubeconfig";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import recorded from "./testdata/kube-apiserver-webhook-requests.json" with { type: "json" };

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAccessKeyFormat } from "@postern/platform/access-keys/access-key-format";
-import { deriveServerKeys } from "@postern/platform/server/server-keys";
+import { deriveServerKeys } from "@postern/platform/store/server-keys";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findLeaks } from "./find-leaks.ts";
 import { PLANTED } from "./keep-files.ts";

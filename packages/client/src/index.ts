@@ -2,7 +2,7 @@
 
 export { type ApiClient, type ApiClientOptions, type ApiRequest, createApiClient, type Query } from "./api-client.ts";
 export { Informer, type InformerEvent, type InformerOptions } from "./informer.ts";
-export { type Connection, type LoadOptions, loadConnection } from "./load-kube-config.ts";
+export { type Connection, type LoadOptions, loadConnection } from "./load-kubeconfig.ts";
 export {
   type CallOptions,
   createResourceClient,

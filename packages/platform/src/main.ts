@@ -9,10 +9,10 @@ import type { RunningServer } from "./compose-server.ts";
 import type { Configuration } from "./config/configuration.ts";
 import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
-import { openServerStore } from "./server/open-server-store.ts";
-import { readServerSecrets } from "./server/server-keys.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
-import { createTeardown, type Teardown } from "./server/teardown.ts";
+import { openServerStore } from "./store/open-server-store.ts";
+import { readServerSecrets } from "./store/server-keys.ts";
+import { createTeardown, type Teardown } from "./store/teardown.ts";
 import { openTracing } from "./tracing/open-tracing.ts";
 
 export type { RunningServer } from "./compose-server.ts";

@@ -3,7 +3,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { createApiClient } from "@postern/client/api-client";
-import { loadConnection } from "@postern/client/load-kube-config";
+import { loadConnection } from "@postern/client/load-kubeconfig";
 import { createResourceClient } from "@postern/client/resource-client";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { expect } from "vitest";

@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/admission/errors.go
 
 import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import type { AdmissionAttributes } from "./admission-plugin.ts";
+import type { AdmissionAttributes } from "../registry/admission-plugin.ts";
 
 /** Named by the object, or by its prefix where the name is generated later. */
 export function forbiddenByAdmission({ resource, name, object }: AdmissionAttributes, why: string): ApiError {

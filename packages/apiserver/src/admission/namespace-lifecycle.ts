@@ -4,7 +4,7 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, forbiddenRequestError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { AdmissionAttributes, AdmissionPlugin } from "./admission-plugin.ts";
+import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
 import { forbiddenByAdmission } from "./forbidden-by-admission.ts";
 
 export type NamespaceLookup = {

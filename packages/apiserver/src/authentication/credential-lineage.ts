@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
-import type { RequestContext } from "../chain/handler.ts";
+import type { Credential } from "./authenticator.ts";
 
 /** Only the {@link LineageJudge} knows what is in it. It holds no secret. */
 export type CredentialLineage = JsonObject;
@@ -21,8 +21,11 @@ export type LineageJudge = {
 export const LINEAGE_ANNOTATION = "lineage.apiserver.internal/made-with";
 
 /** Undefined for requests of the server itself, and for those whose credential goes back to nothing. */
-export const lineageOf = ({ credential }: Pick<RequestContext, "credential">): CredentialLineage | undefined =>
-  credential?.lineage?.();
+export const lineageOf = ({
+  credential,
+}: {
+  readonly credential?: Credential | undefined;
+}): CredentialLineage | undefined => credential?.lineage?.();
 
 export function lineageOn({ metadata }: Pick<KubeObject, "metadata">): CredentialLineage | undefined {
   const text = metadata.annotations?.[LINEAGE_ANNOTATION];

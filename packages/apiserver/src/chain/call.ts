@@ -5,11 +5,11 @@ import type { AuditRecorder } from "../audit/audit-recorder.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
+import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
 import type { Asked } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import { RequestContext, type WarningRecorder } from "./handler.ts";
 
 export type ServedInfo = Pick<RequestInfo, "apiGroup" | "apiVersion" | "resource" | "subresource">;
 

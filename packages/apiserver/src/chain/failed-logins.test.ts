@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
+import { createRateLimiter } from "../limits/rate-limiter.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { http1, http2, openHttp2 } from "../transport/testing/test-clients.ts";
-import { createRateLimiter } from "./rate-limiter.ts";
 import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
 it("security book 26: holds back who guesses, and nobody with a good credential at the same address", async () => {

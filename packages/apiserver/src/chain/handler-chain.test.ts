@@ -1,10 +1,10 @@
 import { badRequestError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
+import type { Handler } from "../context/request-context.ts";
 import { createLogger } from "../logging/create-logger.ts";
 import { StorageUnavailableError } from "../storage/storage-errors.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { http1, http2, openHttp2, openTls, readAll } from "../transport/testing/test-clients.ts";
-import type { Handler } from "./handler.ts";
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
 
 const fine: Handler = async () => jsonResponse(200, "{}");

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import type { Handler, RequestContext } from "../context/request-context.ts";
+import { createFairShares, DEFAULT_FAIR_SHARES } from "../limits/fair-shares.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import { type ApiResponse, jsonResponse } from "../transport/api-response.ts";
 import { deferred } from "../transport/testing/deferred.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
 import { http1, openHttp2, openTls, readAll } from "../transport/testing/test-clients.ts";
-import { createFairShares, DEFAULT_FAIR_SHARES } from "./fair-shares.ts";
-import type { Handler, RequestContext } from "./handler.ts";
 import { as, PODS, serveChain, tokensOfUsers } from "./testing/serve-chain.ts";
 
 const fine: Handler = async () => jsonResponse(200, "{}");

@@ -2,8 +2,8 @@
 // Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go, k8s.io/apimachinery/pkg/util/net/http.go (NewWarningHeader)
 
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+import type { WarningRecorder } from "../context/request-context.ts";
 import type { Redact } from "../request/redaction.ts";
-import type { WarningRecorder } from "./handler.ts";
 
 const MAX_TOTAL_RUNES = 4 * 1024;
 /** How much is left of each warning once all of them together are too long. */

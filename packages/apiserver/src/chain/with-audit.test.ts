@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { AuditMode } from "../audit/audit-backend.ts";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { metadataForAll } from "../audit/audit-policy.ts";
+import type { Handler } from "../context/request-context.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
 import { http1 } from "../transport/testing/test-clients.ts";
-import type { Handler } from "./handler.ts";
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
 
 const fine: Handler = async () => jsonResponse(200, "{}");

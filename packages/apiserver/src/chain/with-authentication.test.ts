@@ -1,12 +1,12 @@
 // Transcripts: recorded from kube-apiserver v1.32.13.
 import { describe, expect, it } from "vitest";
+import type { Handler } from "../context/request-context.ts";
+import { createNonResourceHandler } from "../endpoints/non-resource-handler.ts";
 import { pingCheck } from "../health/health-check.ts";
-import { createNonResourceHandler } from "../health/non-resource-handler.ts";
 import { silentLogger } from "../logging/logger.ts";
 import { createServerMetrics } from "../metrics/server-metrics.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { http1, openTls, readAll } from "../transport/testing/test-clients.ts";
-import type { Handler } from "./handler.ts";
 import { pageNotFound } from "./page-not-found.ts";
 import transcript from "./testdata/authentication.json" with { type: "json" };
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";

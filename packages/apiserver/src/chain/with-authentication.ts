@@ -14,6 +14,7 @@ import {
   GROUP_UNAUTHENTICATED,
   type UserInfo,
 } from "../authentication/user-info.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/bearer-token.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
@@ -23,7 +24,6 @@ import type { ApiRequest } from "../transport/api-request.ts";
 import { sourceOf } from "../transport/source-of.ts";
 import type { Call } from "./call.ts";
 import type { Filter } from "./filter.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 
 export type WithAuthenticationDeps = {
   readonly authenticator: Authenticator;

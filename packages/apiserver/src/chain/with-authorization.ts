@@ -3,11 +3,11 @@
 
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import { authorizeAsLongAsOpen } from "../authorization/open-requests.ts";
+import { authorizationAttributesOf, forbiddenErrorFor } from "../context/authorization-attributes.ts";
 import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
-import { authorizationAttributesOf, forbiddenErrorFor } from "./authorization-attributes.ts";
 import type { Call } from "./call.ts";
 import type { Filter } from "./filter.ts";
 

@@ -1,11 +1,11 @@
 // Turns the refusals of everything behind it into Status responses, so that the filters before it can add to those.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
+import type { RequestContext } from "../context/request-context.ts";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import { type Redact, redactedTexts } from "../request/redaction.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { Filter } from "./filter.ts";
-import type { RequestContext } from "./handler.ts";
 import { toApiError } from "./to-api-error.ts";
 
 export const withErrors = (): Filter => ({ fail: refusal });

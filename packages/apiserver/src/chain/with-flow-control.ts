@@ -3,6 +3,7 @@
 
 import { Readable } from "node:stream";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
+import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } from "../limits/fair-shares.ts";
 import { requestLabelsOf } from "../metrics/request-labels.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
@@ -10,7 +11,6 @@ import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
 import { contentLengthOf } from "../transport/exchange.ts";
 import type { Call } from "./call.ts";
-import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } from "./fair-shares.ts";
 import type { Filter } from "./filter.ts";
 
 export type WithFlowControlDeps = {

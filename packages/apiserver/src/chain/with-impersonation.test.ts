@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Handler } from "../context/request-context.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { http1 } from "../transport/testing/test-clients.ts";
-import type { Handler } from "./handler.ts";
 import type { HandlerChainDeps } from "./handler-chain.ts";
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
 

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Handler } from "../context/request-context.ts";
 import type { SpanAttributes, SpanStart, Tracing } from "../tracing/tracing.ts";
 import { jsonResponse } from "../transport/api-response.ts";
 import { streamResponse } from "../transport/testing/serve-handler.ts";
 import { http1 } from "../transport/testing/test-clients.ts";
-import type { Handler } from "./handler.ts";
 import { as, PODS, serveChain } from "./testing/serve-chain.ts";
 import { withTracing } from "./with-tracing.ts";
 

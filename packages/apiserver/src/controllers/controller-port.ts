@@ -1,9 +1,9 @@
 // What controllers need of the server they run in.
 
-import type { RequestContext } from "../chain/handler.ts";
+import type { RequestContext } from "../context/request-context.ts";
+import { createSystemContext } from "../context/system-context.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
-import { createSystemContext } from "../server/system-context.ts";
 import type { QueuePort } from "./work-queue.ts";
 
 /** A resource as controllers use it: its objects in memory, and the store behind all decorations. */

@@ -1,7 +1,7 @@
 // What the endpoint handlers share, and the shape of a handler of one verb.
 
 import type { Authorizer } from "../authorization/authorizer.ts";
-import type { RequestContext } from "../chain/handler.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Runtime } from "../runtime/clock.ts";

@@ -7,7 +7,7 @@ import {
   notFoundError,
   resourceNotFoundError,
 } from "@postern/apimachinery/meta/api-error";
-import type { Handler, RequestContext } from "../chain/handler.ts";
+import type { Handler, RequestContext } from "../context/request-context.ts";
 import {
   groupResourceOf,
   PART_VERBS,

@@ -1,7 +1,7 @@
 // Counts requests. Finished ones are looked up by one text key, since this runs for every request.
 
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { RefusalReason } from "../chain/fair-shares.ts";
+import type { RefusalReason } from "../limits/fair-shares.ts";
 import { REQUEST_LABELS, type RequestLabels } from "./request-labels.ts";
 import { type HistogramSeries, SeriesHistogram } from "./series-histogram.ts";
 

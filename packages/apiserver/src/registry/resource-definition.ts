@@ -5,7 +5,7 @@ import type { GroupResource, GroupVersionKind } from "@postern/apimachinery/meta
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
-import type { RequestContext } from "../chain/handler.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import type { SealedFields, Strategy } from "./strategy.ts";

@@ -3,10 +3,10 @@
 import type { FieldManager } from "@postern/apimachinery/managedfields/field-manager";
 import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { Storage } from "../storage/storage.ts";
+import type { AdmissionPlugin } from "./admission-plugin.ts";
 import { compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
 import { createGenericStore } from "./generic-store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ParsedFieldSelector } from "@postern/apimachinery/selectors/field-selector";
 import type { ParsedLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import type { CachedObject } from "../cache/cached-object.ts";
-import type { RequestContext } from "../chain/handler.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 
 /** Bounds on how fresh the answer must be; see the resourceVersion table of the Kubernetes API concepts. */

@@ -4,7 +4,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
-import type { RequestContext } from "../chain/handler.ts";
+import type { RequestContext } from "../context/request-context.ts";
 
 /**
  * Gets only objects that have passed the schema of their kind (`onlyValid`): what their type says of them holds.

@@ -1,7 +1,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
+import { safeRequestUri } from "../transport/safe-request-uri.ts";
 import { bearerTokenOf, presentedToken, webSocketProtocols } from "./bearer-token.ts";
-import { safeRequestUri } from "./safe-request-uri.ts";
 
 const upgrade = { protocol: "websocket", accept: () => expect.unreachable() };
 const bearerProtocol = (token: string | Buffer) =>

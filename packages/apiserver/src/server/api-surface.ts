@@ -1,18 +1,18 @@
 // One API surface: a set of resources under a storage prefix, with discovery, OpenAPI and a route for every request.
 // A process may have many of them; nothing here is shared between two.
 
-import type { AdmissionPlugin } from "../admission/admission-plugin.ts";
-import { admissionChain } from "../admission/admission-plugin.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
-import type { Handler, RequestContext } from "../chain/handler.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";
+import type { Handler, RequestContext } from "../context/request-context.ts";
 import { createDiscoveryRouter } from "../endpoints/discovery/discovery-router.ts";
 import { servedSubresources } from "../endpoints/discovery/served-resource.ts";
 import { DEFAULT_LIMITS, type EndpointLimits, type WatchMetrics } from "../endpoints/endpoint-context.ts";
 import { createEventLines } from "../endpoints/handlers/watch-encoder.ts";
 import { createListSegments } from "../endpoints/negotiation/list-segments.ts";
 import { createResourceRouter } from "../endpoints/resource-router.ts";
+import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
+import { admissionChain } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceRegistry, type ResourceRegistry } from "../registry/resource-registry.ts";
 import type { ContinueTokens } from "../registry/store/continue-token.ts";

@@ -5,13 +5,6 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createNamespaceLifecycle, type NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import { createOwnerReferencesAdmission } from "../admission/owner-references.ts";
 import type { LineageJudge } from "../authentication/credential-lineage.ts";
-import { SERVICE_ACCOUNT_ISSUER } from "../authentication/service-account-tokens/bound-token.ts";
-import type { ServiceAccountKey } from "../authentication/service-account-tokens/service-account-key.ts";
-import {
-  createServiceAccountTokens,
-  type ServiceAccountTokens,
-} from "../authentication/service-account-tokens/service-account-tokens.ts";
-import type { TokenSubjects } from "../authentication/service-account-tokens/token-subjects.ts";
 import { type TokenAuthenticator, unionTokenAuthenticator } from "../authentication/token-authenticator.ts";
 import { type Authorizer, type RuleResolver, unionAuthorizer, unionRuleResolver } from "../authorization/authorizer.ts";
 import { mastersAuthorizer } from "../authorization/masters-authorizer.ts";
@@ -22,6 +15,7 @@ import type { TokenRequestOptions } from "../builtin/authentication/token-reques
 import { builtinResources } from "../builtin/builtin-resources.ts";
 import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from "../builtin/rbac/bootstrap-policy.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
+import { createSystemContext } from "../context/system-context.ts";
 import { createControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
@@ -45,8 +39,11 @@ import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
+import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
+import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
+import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
 import { type ApiSurface, type ApiSurfaceOptions, createApiSurface } from "./api-surface.ts";
-import { createSystemContext } from "./system-context.ts";
 
 export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admission" | "authorizer"> & {
   /** Whose a bearer token is, for TokenReview. */

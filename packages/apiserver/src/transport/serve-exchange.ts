@@ -1,7 +1,6 @@
 // Takes one exchange from its request to the end of its response. Nothing that goes wrong in it leaves this file.
 
 import type { Logger } from "../logging/logger.ts";
-import { safeRequestUri } from "../request/safe-request-uri.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "./api-request.ts";
@@ -11,6 +10,7 @@ import { type ApiRequestOptions, createApiRequest } from "./create-api-request.t
 import { discardResponse } from "./discard-response.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseRequestTarget } from "./request-target.ts";
+import { safeRequestUri } from "./safe-request-uri.ts";
 import { createStreamSink } from "./stream-sink.ts";
 
 export type ApiHandler = (request: ApiRequest) => Awaitable<ApiResponse>;

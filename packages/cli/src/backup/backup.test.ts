@@ -4,10 +4,10 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findBackupKey } from "@postern/platform/backup/backup-key";
-import { readBackup, readBackupHeader } from "@postern/platform/backup/read-backup";
 import { loadConfiguration } from "@postern/platform/config/configuration";
 import { type RunningServer, startServer } from "@postern/platform/main";
+import { findBackupKey } from "@postern/platform/operations/backup-key";
+import { readBackup, readBackupHeader } from "@postern/platform/operations/read-backup";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 

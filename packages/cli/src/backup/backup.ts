@@ -63,7 +63,7 @@ export async function createBackupCommand(context: CommandContext): Promise<Comm
 }
 
 async function backUpHere(targets: Targets, configuration: Configuration, progress: Progress): Promise<void> {
-  const { backupStore } = await import("@postern/platform/backup/commands");
+  const { backupStore } = await import("@postern/platform/operations/commands");
   await backupStore(configuration, targets, new AbortController().signal, progress.report);
 }
 
@@ -75,8 +75,8 @@ async function backUpThroughServer(
   progress: Progress,
 ): Promise<void> {
   const [{ writeNewFile }, { newBackupKey }] = await Promise.all([
-    import("@postern/platform/backup/write-new-file"),
-    import("@postern/platform/backup/commands"),
+    import("@postern/platform/operations/write-new-file"),
+    import("@postern/platform/operations/commands"),
   ]);
   const key = await newBackupKey(targets.passphraseFile);
   await withClient(flags, context, async (client) => {

@@ -10,7 +10,7 @@ import { setTimeout } from "node:timers/promises";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { createApiClient } from "@postern/client/api-client";
-import { replaceFile } from "@postern/client/kube-config-file";
+import { replaceFile } from "@postern/client/kubeconfig-file";
 import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";

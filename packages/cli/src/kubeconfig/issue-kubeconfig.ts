@@ -3,7 +3,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
-import type { KubeConfigEntry } from "@postern/client/kube-config-file";
+import type { KubeConfigEntry } from "@postern/client/kubeconfig-file";
 import { createResourceClient } from "@postern/client/resource-client";
 import { parse } from "yaml";
 import { listAt, objectAt, textAt } from "../json-members.ts";

@@ -7,8 +7,8 @@ import {
   type KubeConfigEntry,
   putKubeConfigEntries,
   replaceFile,
-} from "@postern/client/kube-config-file";
-import { kubeConfigFiles } from "@postern/client/load-kube-config";
+} from "@postern/client/kubeconfig-file";
+import { kubeConfigFiles } from "@postern/client/load-kubeconfig";
 import { createResourceClient, listAll } from "@postern/client/resource-client";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";

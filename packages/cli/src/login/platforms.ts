@@ -3,9 +3,9 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { KubeConfigError, parseKubeConfig } from "@postern/client/kube-config";
-import { changeKubeConfigFile, putKubeConfigEntries, removeKubeConfigEntry } from "@postern/client/kube-config-file";
-import { type Connection, loadConnection } from "@postern/client/load-kube-config";
+import { KubeConfigError, parseKubeConfig } from "@postern/client/kubeconfig";
+import { changeKubeConfigFile, putKubeConfigEntries, removeKubeConfigEntry } from "@postern/client/kubeconfig-file";
+import { type Connection, loadConnection } from "@postern/client/load-kubeconfig";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
 

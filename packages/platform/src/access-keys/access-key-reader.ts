@@ -2,8 +2,8 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
+import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import { AccessKeyRecord, type Expiry } from "./access-key-record.ts";
-import type { RestrictionNames } from "./access-key-restrictions.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 import type { RetiredValue } from "./sealed-access-key.ts";
 import { createStoredAccessKeyReader } from "./stored-access-key.ts";

@@ -2,9 +2,9 @@
 
 import type { Random } from "@postern/apiserver/runtime/clock";
 import type { KeyRing } from "../encryption/key-ring.ts";
+import { createSealedValues, type SealedValues } from "../encryption/sealed-value.ts";
 import { accessKeyDigest, sameDigest } from "./access-key-digest.ts";
 import { type AccessKeyFormat, createAccessKeyFormat, newAccessKeyId } from "./access-key-format.ts";
-import { createSealedValues, type SealedValues } from "./sealed-value.ts";
 
 /** What is kept of a key's value. `structured`: the id stands in the value, so that the key is found by it. */
 export type KeptAccessKey = {

@@ -1,6 +1,6 @@
 // What the server knows of a live access key in memory: all that authentication and authorization need, and no secret.
 
-import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
+import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";

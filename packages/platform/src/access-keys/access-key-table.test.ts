@@ -3,8 +3,8 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { AccessKeyRecord } from "./access-key-record.ts";
-import { restrictionNames } from "./access-key-restrictions.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 import { createStoredAccessKeyReader } from "./stored-access-key.ts";
 

@@ -3,8 +3,8 @@
 
 import { createHmac, randomBytes } from "node:crypto";
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
-import { createRateLimiter, type RateLimit, type RateLimiter } from "@postern/apiserver/chain/rate-limiter";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { createRateLimiter, type RateLimit, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { sourceOf } from "@postern/apiserver/transport/source-of";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { restrictionNames, restrictionsOf } from "./access-key-restrictions.ts";
+import { restrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
 import { isWithin } from "./is-within.ts";
 
 const NAMES = restrictionNames("postern");

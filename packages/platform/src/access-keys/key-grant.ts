@@ -1,7 +1,7 @@
 // What a trust rule issued a key by. The server records it with the key, and asks at every use whether the rule still gives that much.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { AccessKeyRestrictions } from "./access-key-restrictions.ts";
+import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 import type { KeyRefusal } from "./key-refusal.ts";
 

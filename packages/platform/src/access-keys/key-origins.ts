@@ -2,7 +2,7 @@
 // the request came in with. A client cannot write it, and deleting a key in between does not hide it.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 
 /** One value of a key. Serials count the values that a key has had, from 0. */
 export type KeyOrigin = { readonly name: string; readonly uid: string; readonly serial: number };

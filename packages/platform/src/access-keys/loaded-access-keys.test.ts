@@ -4,9 +4,9 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { createAccessKeyReader, type ReadAccessKey } from "./access-key-reader.ts";
 import type { AccessKeyRecord } from "./access-key-record.ts";
-import { restrictionNames } from "./access-key-restrictions.ts";
 import { AccessKeyTable } from "./access-key-table.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 

@@ -1,7 +1,7 @@
 // The envelopes in the record of an access key: each is bound to its field and to the record, so that it opens nowhere else.
 
+import type { SealedValues } from "../encryption/sealed-value.ts";
 import type { SealedAccessKey } from "./sealed-access-key.ts";
-import type { SealedValues } from "./sealed-value.ts";
 
 /** `place` is such as `spec.identity.connectorData`, `uid` that of the access key. */
 export const sealSecret = (values: SealedValues, place: string, uid: string, secret: string): string =>

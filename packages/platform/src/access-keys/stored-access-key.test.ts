@@ -4,8 +4,8 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { restrictionNames } from "../api/access-key-restrictions.ts";
 import { AccessKeyRecord } from "./access-key-record.ts";
-import { restrictionNames } from "./access-key-restrictions.ts";
 import { createStoredAccessKeyReader, type StoredAccessKey, toStoredAccessKey } from "./stored-access-key.ts";
 
 const text = fc.oneof(fc.constantFrom("", "admin", 'say "hi"', "a\\b", "jürgen", "\u{1f511}"), fc.string());

@@ -1,6 +1,6 @@
 // Tells requests for access keys, which no entry of a scope opens.
 
-import { KEY_SUBRESOURCES } from "../access-keys/access-key-restrictions.ts";
+import { KEY_SUBRESOURCES } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { TargetedRequest } from "./request-target.ts";
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { admissionChain } from "@postern/apiserver/admission/admission-plugin";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import { admissionChain } from "@postern/apiserver/registry/admission-plugin";
 import { defineResource } from "@postern/apiserver/registry/resource-definition";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import { createResourceRegistry } from "@postern/apiserver/registry/resource-registry";

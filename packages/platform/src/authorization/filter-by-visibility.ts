@@ -2,7 +2,7 @@
 
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type {
   ResourceStorage,
   Selection,

@@ -1,7 +1,7 @@
 // Which requests hand out credentials of a cluster behind the proxy, and which rules of a key open those.
 
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import { givesCredential } from "./gives-credential.ts";
 import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
 import { openingRule } from "./rules.ts";

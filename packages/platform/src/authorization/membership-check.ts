@@ -3,7 +3,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { EscalationCheck } from "@postern/apiserver/builtin/rbac/escalation-check";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PlatformNames } from "../platform-names.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { projectRoleOf } from "./original-roles.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRestrictions, AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRestrictions, AccessKeyRule } from "../api/access-key-restrictions.ts";
 import { alwaysOpenRules } from "./always-open.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
 import { restrictionRules } from "./restriction-rules.ts";

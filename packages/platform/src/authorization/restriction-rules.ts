@@ -1,7 +1,7 @@
 // What an access key is narrowed to, told as rules for one namespace: one list for the scope and one for each rule set.
 
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { alwaysOpenRules } from "./always-open.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";

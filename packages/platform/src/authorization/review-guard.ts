@@ -2,7 +2,7 @@
 
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";

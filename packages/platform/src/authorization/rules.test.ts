@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
 import { isWithin } from "../access-keys/is-within.ts";
+import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformRequest } from "./request-target.ts";
 import { openingRule } from "./rules.ts";
 import { inScope } from "./scope.ts";

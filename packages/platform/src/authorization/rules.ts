@@ -1,7 +1,7 @@
 // Whether the deprecated rules of an access key open a request, field by field as the interface describes them.
 // Their shape and reading are those of audit policies: k8s.io/apiserver/pkg/audit/policy/checker.go
 
-import type { AccessKeyRule } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { givesCredential } from "./gives-credential.ts";

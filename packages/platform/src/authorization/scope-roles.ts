@@ -1,7 +1,7 @@
 // What the managed roles of a scope open.
 
-import type { ScopeRole } from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { ScopeRole } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { asksAboutOthers } from "./asks-about-others.ts";
 import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";

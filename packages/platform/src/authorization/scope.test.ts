@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AccessKeyRestrictions } from "../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import { ALWAYS_OPEN_PATHS } from "./always-open.ts";
 import type { PlatformRequest } from "./request-target.ts";
 import { inScope } from "./scope.ts";

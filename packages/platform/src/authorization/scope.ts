@@ -1,8 +1,8 @@
 // Whether what an access key is narrowed to opens a request: by an entry of its scope, and by its rules.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { AccessKeyRestrictions, AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import type { AccessKeyRestrictions, AccessKeyScope } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { isAlwaysOpen } from "./always-open.ts";

@@ -8,6 +8,7 @@ import type { EventRecorder } from "@postern/apiserver/controllers/event-recorde
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { PlatformNames } from "../platform-names.ts";
+import type { ManifestState } from "../server/domain-metrics.ts";
 import type { InternalAnswer, InternalApi } from "./internal-api.ts";
 import { type KeyFiles, keyFileName } from "./key-files.ts";
 import { type Manifest, manifestError } from "./manifests.ts";
@@ -22,9 +23,6 @@ const SERVER_ITSELF = "before-first-apply";
 const FIRST_KINDS = ["Namespace", "CustomResourceDefinition", "ClusterRole", "User", "Team", "Project"];
 const KEY_KINDS = ["OwnedAccessKey", "AccessKey"];
 const OWNERS = ["user", "team", "subject"];
-
-/** `drifted`: some of its fields are somebody else's, and were left to them. */
-export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
 
 export type ApplyManifestsOptions = {
   readonly directory: string;

@@ -3,7 +3,7 @@
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";
 import { UNSET_TTL } from "../config/options/platform-options.ts";
-import { readFirstStartMark } from "./first-start-mark.ts";
+import { readFirstStartMark } from "../store/first-start-mark.ts";
 
 /** Ninety days. Stores that are older than this default keep their endless keys. */
 export const NEW_STORE_TTL_SECONDS = 90 * 86_400;

@@ -8,12 +8,12 @@ import { untilPresent } from "@postern/apiserver/registry/until-present";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../authorization/built-in-roles.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
+import { isFirstStart, markFirstStart } from "../store/first-start-mark.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-key-life.ts";
 import { DEFAULT_PROJECT, DEMO_CLUSTER, FIRST_USER } from "./first-objects.ts";
-import { isFirstStart, markFirstStart } from "./first-start-mark.ts";
 
 export type FirstStartOptions = {
   readonly names: PlatformNames;

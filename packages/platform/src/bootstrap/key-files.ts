@@ -3,7 +3,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { buildKubeConfig } from "../kube-config/kube-config.ts";
+import { buildKubeConfig } from "../kubeconfig/kubeconfig.ts";
 import { readFileIfPresent, replacePrivateFile } from "../pki/private-file.ts";
 import type { PlatformNames } from "../platform-names.ts";
 

@@ -14,7 +14,7 @@ import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import type { KeyRefusal } from "../access-keys/key-refusal.ts";
-import { type Condition, withCondition } from "../resources/conditions.ts";
+import { type Condition, withCondition } from "../api/conditions.ts";
 import { READY, readyCondition } from "../resources/owned-access-keys/ready-condition.ts";
 
 export type AccessKeyConditionsOptions = {

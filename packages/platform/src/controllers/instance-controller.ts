@@ -7,9 +7,9 @@ import { passingOverRaces, updateControlled } from "@postern/apiserver/controlle
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { hasFinalizer, withoutFinalizer } from "../api/finalizers.ts";
+import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 import type { UpstreamFault } from "../proxy/upstream-failure.ts";
-import { hasFinalizer, withoutFinalizer } from "../resources/finalizers.ts";
-import type { VirtualClusterHealth } from "../virtual-clusters/virtual-cluster-backend.ts";
 import { followInstances, type InstancesAndClusters } from "./follow-instances.ts";
 
 export type InstanceState = { readonly isRemote: boolean; readonly health: VirtualClusterHealth };

@@ -1,7 +1,7 @@
 // What a status says about whether something is reached.
 
-import type { ConditionState } from "../resources/conditions.ts";
-import type { VirtualClusterHealth } from "../virtual-clusters/virtual-cluster-backend.ts";
+import type { ConditionState } from "../api/conditions.ts";
+import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 
 /** `reached` is what there is to say of what is ready. */
 export const readyCondition = (health: VirtualClusterHealth, reached = "Its API answers"): ConditionState =>

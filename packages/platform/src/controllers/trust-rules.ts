@@ -8,8 +8,8 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { type ConditionState, withCondition } from "../resources/conditions.ts";
-import type { TrustRule } from "../resources/trust-rules/trust-rule.ts";
+import { type ConditionState, withCondition } from "../api/conditions.ts";
+import type { TrustRule } from "../api/trust-rule.ts";
 import type { IssuerKeys, IssuerState } from "../trust/issuer-keys.ts";
 import type { TokenJudge } from "../trust/judge-token.ts";
 import { type TrustRuleState, trustRuleId } from "../trust/trust-rule-state.ts";

@@ -6,7 +6,7 @@ import { KEY_FILES } from "../bootstrap/key-files.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { systemErrorCode } from "../pki/private-file.ts";
-import { readServerSecret, serverKeyPath } from "../server/server-keys.ts";
+import { readServerSecret, serverKeyPath } from "../store/server-keys.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const SECRETS = /^(?:.*\.key|.*\.kubeconfig(?:\.\d+)?|postern\.db(?:-wal|-shm)?|audit\.log.*)$/;

@@ -2,10 +2,10 @@
 
 import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
 import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
-import { assertNotInterrupted } from "../backup/filling-mark.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { readTls } from "../server/open-store.ts";
+import { assertNotInterrupted } from "../store/filling-mark.ts";
+import { readTls } from "../store/open-store.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 

@@ -5,8 +5,8 @@ import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { KeyEvent } from "../access-keys/key-events.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../access-keys/testing/access-key-server.ts";
-import type { KeyEvent } from "../resources/owned-access-keys/key-events.ts";
 import { createKeyNotices } from "./key-notices.ts";
 import { decodeEntry } from "./notice-record.ts";
 

@@ -15,10 +15,10 @@ import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storag
 import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import { eventOfKey, type KeyEvent } from "../access-keys/key-events.ts";
+import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { eventOfKey, type KeyEvent } from "../resources/owned-access-keys/key-events.ts";
-import type { OwnedAccessKey } from "../resources/owned-access-keys/owned-access-key.ts";
 import { dueLeadTime, NOTHING_NOTICED, textOfLeadTime, withNoticed } from "./notice-plan.ts";
 import { decodeEntry, decodeNotices, encodeNotices, type NoticeRecord, type PendingNotice } from "./notice-record.ts";
 import type { NoticeWebhook } from "./notice-webhook.ts";

@@ -3,7 +3,7 @@
 
 import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
-import { isSystemName } from "../virtual-clusters/system-name.ts";
+import { isSystemName } from "./system-name.ts";
 
 type ImpersonationHeaders = { [name: string]: string | string[] };
 

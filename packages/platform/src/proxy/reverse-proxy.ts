@@ -1,7 +1,7 @@
 // Passes requests on to one target as the users who made them, with the target's own credential.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { isLongRunning } from "@postern/apiserver/request/long-running";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";

@@ -2,9 +2,9 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { ownerOfCaller } from "../access-keys/access-key-owner.ts";
+import type { Owner } from "../api/owner.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import type { Owner } from "./owner.ts";
 
 /** Undefined for callers that are neither a user nor a team of the platform. */
 export function callerAsOwner(

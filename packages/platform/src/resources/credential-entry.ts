@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import type { AccessKeyScope } from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
-import { type IssuedCertificate, parentUidsOf } from "../credentials/issued-certificate.ts";
+import type { AccessKeyScope } from "../api/access-key-restrictions.ts";
+import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
+import { type IssuedCertificate, parentUidsOf } from "../certificates/issued-certificate.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
 export type EntrySources = {

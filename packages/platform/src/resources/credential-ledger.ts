@@ -1,7 +1,7 @@
 // The fields of a list of credentials, and of the request to revoke some of them.
 
 import { s } from "@postern/apimachinery/schema/builder";
-import { issuedByField } from "./issued-by.ts";
+import { issuedByField } from "../api/issued-by.ts";
 
 const credential = s.object({
   id: s.string().describe("The public handle of an access key, or serial:<serial> of a certificate."),

@@ -1,15 +1,15 @@
 // Which credentials belong to an owner, and to a virtual cluster.
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { CertificateLedger } from "../credentials/certificate-ledger.ts";
+import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import type { Directory } from "../directory/directory.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { opensVirtualClustersAlone } from "./credential-entry.ts";
 import type { CredentialSubject } from "./credentials-subresource.ts";
-import type { ObjectLookup } from "./object-lookup.ts";
 
 type Sources = {
   readonly names: PlatformNames;

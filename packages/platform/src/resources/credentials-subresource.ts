@@ -4,11 +4,11 @@
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { notFoundFieldError } from "@postern/apimachinery/validation/field-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
+import type { IssuedCertificate } from "../certificates/issued-certificate.ts";
 import { certificateEntry, type EntrySources, idOfCertificate, keyEntry } from "./credential-entry.ts";
 import { credentialLedgerFields } from "./credential-ledger.ts";
 

@@ -3,8 +3,8 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { authorizationAttributesOf } from "@postern/apiserver/chain/authorization-attributes";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { authorizationAttributesOf } from "@postern/apiserver/context/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 
 /** Anything but get and list goes through as it is. */

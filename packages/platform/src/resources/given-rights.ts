@@ -6,11 +6,11 @@ import type { Authorizer, RuleResolver } from "@postern/apiserver/authorization/
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
 import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
+import { mayImpersonate, mayImpersonateGroup } from "../authorization/impersonation.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { mayImpersonate, mayImpersonateGroup } from "./impersonation.ts";
 import { keyOfRequest } from "./owned-access-keys/lineage.ts";
 
 export type GivenRightsDependencies = {

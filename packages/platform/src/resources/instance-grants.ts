@@ -4,7 +4,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { InstanceResource } from "../authorization/filtered-resources.ts";
 import type { InsideIdentity, InstancePlace, insideIdentity } from "../authorization/inside-groups.ts";

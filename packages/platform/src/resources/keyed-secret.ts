@@ -7,9 +7,9 @@ import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { decodedSize, validateKeys, validateTotalSize } from "@postern/apiserver/builtin/core/keyed-data";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { conditionsField } from "../api/conditions.ts";
+import { accessRuleFields, ownerFields } from "../api/owner.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { conditionsField } from "./conditions.ts";
-import { accessRuleFields, ownerFields } from "./owner.ts";
 import { presentReady } from "./present-ready.ts";
 
 const fields = s

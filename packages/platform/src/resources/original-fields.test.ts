@@ -3,15 +3,15 @@
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { describe, expect, it } from "vitest";
+import { clusterFields } from "../api/cluster.ts";
+import { accessKeySchema } from "../api/owned-access-key.ts";
+import { projectFields } from "../api/project.ts";
+import { spaceInstanceFields } from "../api/space-instance.ts";
+import { teamSchema } from "../api/team.ts";
+import { userSchema } from "../api/user.ts";
+import { virtualClusterInstanceFields } from "../api/virtual-cluster-instance.ts";
 import { createPlatformNames } from "../platform-names.ts";
-import { clusterFields } from "./clusters/cluster.ts";
-import { accessKeySchema } from "./owned-access-keys/owned-access-key.ts";
-import { projectFields } from "./projects/project.ts";
-import { spaceInstanceFields } from "./space-instances/space-instance.ts";
-import { teamSchema } from "./teams/team.ts";
 import original from "./testing/original-fields.json" with { type: "json" };
-import { userSchema } from "./users/user.ts";
-import { virtualClusterInstanceFields } from "./virtual-cluster-instances/virtual-cluster-instance.ts";
 
 const names = createPlatformNames({ domain: "loft.sh", name: "loft", projectNamespacePrefix: "p-" });
 

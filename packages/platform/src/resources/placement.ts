@@ -8,10 +8,10 @@ import {
   invalidError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
+import { allowsCluster } from "../api/allowed-clusters.ts";
+import type { Project } from "../api/project.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import type { ObjectLookup } from "./object-lookup.ts";
-import { allowsCluster } from "./projects/allowed-clusters.ts";
-import type { Project } from "./projects/project.ts";
 
 export type PlacementDeps = {
   readonly names: Pick<PlatformNames, "projectOf">;

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
-import type { Condition } from "./conditions.ts";
+import type { Condition } from "../api/conditions.ts";
 import { presentObjects } from "./present-objects.ts";
 
 /** For a resource whose status clients may write: nobody owns it, since clients send back what they were shown. */

@@ -4,12 +4,12 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { AccessRule, Owner } from "../api/owner.ts";
 import type { Directory } from "../directory/directory.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import type { ObjectLookup } from "./object-lookup.ts";
-import type { AccessRule, Owner } from "./owner.ts";
 
 /** A place in an object, and what is named there. */
 export type NamedObject = {

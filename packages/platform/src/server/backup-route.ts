@@ -3,16 +3,16 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import type { Handler } from "@postern/apiserver/chain/handler";
-import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
-import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../backup/backup-key.ts";
-import { encodeKeysInForce } from "../backup/keys-in-force.ts";
-import { listKeysInForce } from "../backup/list-keys-in-force.ts";
-import { openBackup } from "../backup/write-backup.ts";
-import type { PlatformCore } from "./platform-core.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
+import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "../operations/backup-key.ts";
+import { encodeKeysInForce } from "../operations/keys-in-force.ts";
+import { listKeysInForce } from "../operations/list-keys-in-force.ts";
+import { openBackup } from "../operations/write-backup.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
 /** Open to whom RBAC lets `post` to it: the platform's administrators. */

@@ -8,13 +8,13 @@ import {
   isApiError,
   unsupportedMediaTypeError,
 } from "@postern/apimachinery/meta/api-error";
-import { SECRET_TOKEN_TYPE } from "@postern/apiserver/authentication/service-account-tokens/secret-token";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-request-attributes";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { parseBody } from "@postern/apiserver/endpoints/decode/parse-body";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
+import { SECRET_TOKEN_TYPE } from "@postern/apiserver/service-accounts/secret-token";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 

@@ -5,12 +5,14 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { ManifestState } from "../bootstrap/apply-manifests.ts";
+import type { KeyEventReason } from "../access-keys/key-events.ts";
 import type { NoticeMetrics } from "../notices/key-notices.ts";
-import type { KeyEventReason } from "../resources/owned-access-keys/key-events.ts";
 import { type Census, EXPIRY_WINDOWS } from "./key-census.ts";
 
 type KubeConfigKind = "token" | "certificate";
+
+/** What became of a manifest of --bootstrap-dir. `drifted`: some of its fields belong to other managers, and were left to them. */
+export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
 
 export type DomainMetrics = {
   /** A value that was presented as an access key was refused: why, as the condition Ready says it, `NotFound` or `Malformed`. */

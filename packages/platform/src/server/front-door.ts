@@ -6,8 +6,8 @@ import { type Asked, readAsked } from "@postern/apiserver/request/asked";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { readProxied } from "../authorization/proxied-call.ts";
-import { EMBEDDED_CLUSTER } from "../resources/clusters/cluster.ts";
 import { BACKUP_PATH } from "./backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */

@@ -2,10 +2,10 @@
 
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { KeyMint } from "../resources/mint-keys.ts";
 import type { UnverifiedToken } from "../trust/signed-token.ts";
 import type { IssuedKey } from "../trust/token-exchange.ts";
 import { shownClaims, type TrustRuleState } from "../trust/trust-rule-state.ts";
-import type { KeyMint } from "./mint-keys.ts";
 
 export type IssueByRuleOptions = {
   readonly mint: Pick<KeyMint, "mintGranted">;

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { KeyRefusal } from "../access-keys/key-refusal.ts";
-import type { IssuedCertificate } from "../credentials/issued-certificate.ts";
+import type { IssuedCertificate } from "../certificates/issued-certificate.ts";
 
 type KeyCount = {
   readonly state: string;

@@ -3,17 +3,17 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { ApiError, badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
-import type { Handler } from "@postern/apiserver/chain/handler";
-import type { NonResourceHandler } from "@postern/apiserver/health/non-resource-handler";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
-import { findDigestHolders } from "../encryption/digest-holders.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 import { KeyRingError } from "../encryption/key-ring-record.ts";
-import { readReencryptionState } from "../encryption/reencryption-state.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
-import type { PlatformCore } from "./platform-core.ts";
+import { findDigestHolders } from "../operations/digest-holders.ts";
+import { readReencryptionState } from "../operations/reencryption-state.ts";
 import { readJsonBody } from "./read-json-body.ts";
 
 /** Open to whom RBAC lets `get` and `post` to it: the platform's administrators. */

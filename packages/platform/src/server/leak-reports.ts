@@ -5,9 +5,9 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { anonymousUser } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import type { Handler } from "@postern/apiserver/chain/handler";
-import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
@@ -15,12 +15,12 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../access-keys/comparison-limits.ts";
+import { eventOfKey, type RecordKeyEvent } from "../access-keys/key-events.ts";
 import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
 import { withLeak } from "../access-keys/rotation/with-leak.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { eventOfKey, type RecordKeyEvent } from "../resources/owned-access-keys/key-events.ts";
-import { disableKey } from "./disable-key.ts";
+import { disableKey } from "../resources/disable-key.ts";
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** More in one report are not looked at. */

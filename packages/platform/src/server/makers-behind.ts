@@ -2,10 +2,10 @@
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { groupsKeptInside, type InstancePlace, insideIdentity } from "../authorization/inside-groups.ts";
-import { decodeLineage } from "../credentials/key-lineage.ts";
-import type { PlatformCore } from "./platform-core.ts";
+import { decodeLineage } from "../certificates/key-lineage.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 
 export type Maker = { readonly user: UserInfo; readonly credential: Credential };
 

@@ -2,21 +2,21 @@
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import {
   createNonResourceHandler,
   type NonResourceHandler,
   nonResourcePaths,
-} from "@postern/apiserver/health/non-resource-handler";
+} from "@postern/apiserver/endpoints/non-resource-handler";
+import { pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { PlatformCore } from "../core/platform-core.ts";
+import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../served-version.ts";
+import { keyRingCheck } from "../store/open-sealed-store.ts";
+import type { ServerStore } from "../store/open-server-store.ts";
 import { withBackup } from "./backup-route.ts";
 import { withKeyRing } from "./key-ring-route.ts";
-import { keyRingCheck } from "./open-sealed-store.ts";
-import type { ServerStore } from "./open-server-store.ts";
-import type { PlatformCore } from "./platform-core.ts";
-import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "./served-version.ts";
 
 export type NonResourceRoutesOptions = {
   readonly core: PlatformCore;

@@ -5,15 +5,15 @@ import { createEvent } from "@postern/apiserver/controllers/event-recorder";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { ownAddresses } from "../clusters/reach-clusters.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { parseLeadTime } from "../config/rules.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 import { createKeyNotices } from "../notices/key-notices.ts";
 import { createNoticeWebhook, type NoticeWebhook } from "../notices/notice-webhook.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
 import type { DomainMetrics } from "./domain-metrics.ts";
 import type { ManagementSurface } from "./management-surface.ts";
-import type { PlatformCore } from "./platform-core.ts";
-import { ownAddresses } from "./reach-clusters.ts";
 
 /** Undefined where none is configured. Rejects with ConfigurationError. */
 export async function openNoticeWebhook(

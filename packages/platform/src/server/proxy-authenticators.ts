@@ -1,13 +1,13 @@
 // Who comes to a virtual cluster or space with a credential of its own: a certificate, or the token of a ServiceAccount.
 
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { Behind } from "@postern/apiserver/request/asked";
+import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
 import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
-} from "@postern/apiserver/authentication/service-account-tokens/service-account-tokens";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
-import type { Behind } from "@postern/apiserver/request/asked";
-import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
+} from "@postern/apiserver/service-accounts/service-account-tokens";
 import { ProxiedCall } from "../authorization/proxied-call.ts";
 import type { ProxyPath } from "../authorization/proxy-target.ts";
 import { below, type DestinationSources, findSpace, findVirtualCluster } from "./proxy-destination.ts";

@@ -5,15 +5,15 @@ import type {
   AuthorizationDecision,
   OuterAuthorizer,
 } from "@postern/apiserver/authorization/authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
 import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain/with-authorization";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { instanceAt } from "../authorization/inside-groups.ts";
 import { proxiedCallOf } from "../authorization/proxied-call.ts";
 import type { ProxyPath } from "../authorization/proxy-target.ts";
 import type { ProxyRequest } from "../authorization/request-target.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 import { makersBehind } from "./makers-behind.ts";
-import type { PlatformCore } from "./platform-core.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";
 
 /**

@@ -3,13 +3,13 @@
 import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
+import type { SpaceInstance } from "../api/space-instance.ts";
+import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
 import type { ProxyPath } from "../authorization/proxy-target.ts";
-import type { SpaceInstance } from "../resources/space-instances/space-instance.ts";
-import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
-import type { SpaceBackend } from "../virtual-clusters/kubernetes-backend/space-backend.ts";
-import type { VirtualClusterBackend } from "../virtual-clusters/virtual-cluster-backend.ts";
+import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
+import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 import type { ManagementSurface } from "./management-surface.ts";
-import type { PlatformCore } from "./platform-core.ts";
 
 /** What destinations are looked up in. */
 export type DestinationSources = readonly [

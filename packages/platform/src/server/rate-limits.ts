@@ -1,8 +1,8 @@
 // The rate limits and shares that the configuration asks for.
 
-import type { FairShareLimits } from "@postern/apiserver/chain/fair-shares";
-import { createRateLimiter, type RateLimiter } from "@postern/apiserver/chain/rate-limiter";
 import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";
+import { createRateLimiter, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
 import type { Configuration } from "../config/configuration.ts";

@@ -6,9 +6,9 @@ import { freshAuthenticator } from "@postern/apiserver/authentication/fresh-auth
 import { GROUP_MASTERS } from "@postern/apiserver/authentication/user-info";
 import { OpenRequests } from "@postern/apiserver/authorization/open-requests";
 import type { Freshness } from "@postern/apiserver/cache/freshness";
-import { createFairShares } from "@postern/apiserver/chain/fair-shares";
-import type { Handler } from "@postern/apiserver/chain/handler";
 import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/chain/handler-chain";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import { createFairShares } from "@postern/apiserver/limits/fair-shares";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -18,6 +18,7 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { notingUse } from "../authorization/noting-use.ts";
 import type { Configuration } from "../config/configuration.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";
 import { takeToken } from "../trust/token-ids.ts";
 import { answeredOnceAllKnow } from "./answered-once-all-know.ts";
@@ -26,7 +27,6 @@ import { createFrontDoor } from "./front-door.ts";
 import { issueByRule } from "./issue-by-rule.ts";
 import { createLeakReports, leakReportAuthorizer, leakReporters, leakReportLimits } from "./leak-reports.ts";
 import type { ManagementSurface } from "./management-surface.ts";
-import type { PlatformCore } from "./platform-core.ts";
 import {
   createProxyCertificateAuthenticator,
   createProxyServiceAccountAuthenticator,

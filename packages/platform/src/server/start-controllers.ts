@@ -20,11 +20,11 @@ import { createSpaceController } from "../controllers/space-instances/space-cont
 import { createTrustRuleController } from "../controllers/trust-rules.ts";
 import { createValueClaimKeeper } from "../controllers/value-claim-keeper.ts";
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
+import { DAY_MS, type PlatformCore } from "../core/platform-core.ts";
+import { SERVED_VERSION } from "../served-version.ts";
 import { createTokenIdReaper } from "../trust/token-ids.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import { createNoticeController, type NoticeControllerOptions } from "./notice-controller.ts";
-import { DAY_MS, type PlatformCore } from "./platform-core.ts";
-import { SERVED_VERSION } from "./served-version.ts";
 
 export function startControllers(
   core: PlatformCore,

@@ -5,12 +5,12 @@ import { redactCredentials } from "@postern/apimachinery/text/redact-credentials
 import type { Authenticator } from "@postern/apiserver/authentication/authenticator";
 import { anonymousUser } from "@postern/apiserver/authentication/user-info";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/issued-credential.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../resources/owned-access-keys/issued-credential.ts";
 import { MAX_TOKEN_LENGTH } from "../trust/signed-token.ts";
 import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../trust/token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust/trust-rule-state.ts";

@@ -1,7 +1,7 @@
 // Which requests have places of their own in the flow control: those that take a key's power away, and those of administrators.
 
 import { isMaster } from "@postern/apiserver/authorization/masters-authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { PlatformNames } from "../platform-names.ts";
 
 const WITHDRAWING_VERBS: readonly string[] = ["update", "patch", "delete", "deletecollection"];

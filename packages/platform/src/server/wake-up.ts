@@ -2,13 +2,13 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { createSystemContext } from "@postern/apiserver/server/system-context";
+import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "../clusters/sleep.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { unreachableError } from "../proxy/upstream-failure.ts";
-import type { VirtualClusterInstance } from "../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
-import { awakened, isAsleep, isHeldAsleep, SLEEPING } from "../virtual-clusters/sleep.ts";
 
 export type WakeUp = (instance: VirtualClusterInstance) => Promise<void>;
 

@@ -9,11 +9,11 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { defaultConfiguration } from "../config/configuration.ts";
+import { createPlatformCore } from "../core/platform-core.ts";
 import { createFixedKeyRing } from "../encryption/key-ring.ts";
 import { createDomainMetrics } from "../server/domain-metrics.ts";
 import { createManagementSurface } from "../server/management-surface.ts";
-import { createPlatformCore } from "../server/platform-core.ts";
-import { deriveServerKeys } from "../server/server-keys.ts";
+import { deriveServerKeys } from "../store/server-keys.ts";
 
 export type ManagementSuiteSurface = SuiteSurface & {
   /** What the platform has registered. */

@@ -2,7 +2,7 @@
 
 import type { Credential } from "@postern/apiserver/authentication/authenticator";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
 
 export type PlatformTestRequest = TestRequest & { readonly credential?: Credential | undefined };

@@ -10,7 +10,7 @@ import { detectResources, envDetector, resourceFromAttributes } from "@opentelem
 import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from "@opentelemetry/sdk-trace-base";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { Span, SpanAttributes, SpanStart, TraceHeaders, Tracing } from "@postern/apiserver/tracing/tracing";
-import { SERVED_VERSION } from "../server/served-version.ts";
+import { SERVED_VERSION } from "../served-version.ts";
 import type { OpenedTracing, OpenTracingOptions, TracingSettings } from "./open-tracing.ts";
 
 const KINDS: { readonly [kind in SpanStart["kind"]]: SpanKind } = {

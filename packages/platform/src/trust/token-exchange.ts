@@ -2,7 +2,7 @@
 // Source: RFC 8693 (OAuth 2.0 Token Exchange), RFC 6749 section 5.2
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
+import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createClaimBudget } from "./claim-conditions.ts";
 import type { TokenCheck, TokenJudge } from "./judge-token.ts";

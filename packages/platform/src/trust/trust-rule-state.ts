@@ -9,18 +9,14 @@ import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { CelExpression } from "@postern/apiserver/custom-resources/cel/cel-expression";
-import {
-  type AccessKeyRestrictions,
-  type RestrictionNames,
-  restrictionsOf,
-} from "../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
-import { MAX_ISSUED_SECONDS, type TrustRule, type TrustRuleSpec } from "../resources/trust-rules/trust-rule.ts";
+import { type AccessKeyRestrictions, type RestrictionNames, restrictionsOf } from "../api/access-key-restrictions.ts";
+import { issuerUrlOf } from "../api/issuer-presets.ts";
+import { MAX_ISSUED_SECONDS, type TrustRule, type TrustRuleSpec } from "../api/trust-rule.ts";
 import { compileCondition } from "./claim-conditions.ts";
-import { issuerUrlOf } from "./issuer-presets.ts";
 
 /** Where the keys of an issuer come from. Equal texts of `id` stand for the same place. */
 export type IssuerSource = {

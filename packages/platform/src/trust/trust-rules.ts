@@ -4,10 +4,10 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
-import type { RestrictionNames } from "../access-keys/access-key-restrictions.ts";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { RestrictionNames } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { readTrustRule, type TrustRuleState } from "./trust-rule-state.ts";
 

@@ -14,10 +14,10 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { lineageOf } from "../../authentication/credential-lineage.ts";
-import { SERVICE_ACCOUNT_ISSUER } from "../../authentication/service-account-tokens/bound-token.ts";
-import type { ServiceAccountTokens } from "../../authentication/service-account-tokens/service-account-tokens.ts";
-import type { ObjectIdentity, TokenSubjects } from "../../authentication/service-account-tokens/token-subjects.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
+import { SERVICE_ACCOUNT_ISSUER } from "../../service-accounts/bound-token.ts";
+import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
+import type { ObjectIdentity, TokenSubjects } from "../../service-accounts/token-subjects.ts";
 import { AUTHENTICATION_GROUP } from "./user-info-fields.ts";
 
 const fields = s

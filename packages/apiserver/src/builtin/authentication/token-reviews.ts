@@ -7,7 +7,7 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import type { Authentication } from "../../authentication/authenticator.ts";
 import type { TokenAuthenticator } from "../../authentication/token-authenticator.ts";
 import { GROUP_AUTHENTICATED, type UserInfo } from "../../authentication/user-info.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { answeredReview } from "../answered-review.ts";
 import { defineBuiltin } from "../builtin-resource.ts";

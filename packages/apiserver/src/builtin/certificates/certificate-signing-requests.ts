@@ -7,7 +7,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import { type CredentialLineage, lineageOf, lineageOn, withLineage } from "../../authentication/credential-lineage.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";

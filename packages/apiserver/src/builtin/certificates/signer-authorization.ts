@@ -7,7 +7,7 @@ import { OID_ORGANIZATION } from "../../authentication/certificate-subject.ts";
 import { DerError, decodeDerText } from "../../authentication/der-reader.ts";
 import { GROUP_MASTERS } from "../../authentication/user-info.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { readCertificateRequest } from "./certificate-request.ts";
 import { CERTIFICATES_GROUP, type CertificateSigningRequest } from "./certificate-signing-request.ts";
 

@@ -2,12 +2,9 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import {
-  ACCOUNT_NAME_ANNOTATION,
-  SECRET_TOKEN_TYPE,
-} from "../../authentication/service-account-tokens/secret-token.ts";
 import { tokenRequestAttributes } from "../../authorization/token-request-attributes.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
+import { ACCOUNT_NAME_ANNOTATION, SECRET_TOKEN_TYPE } from "../../service-accounts/secret-token.ts";
 
 const accountOf = (secret: KubeObject | undefined): string =>
   secret?.["type"] === SECRET_TOKEN_TYPE ? (secret.metadata.annotations?.[ACCOUNT_NAME_ANNOTATION] ?? "") : "";

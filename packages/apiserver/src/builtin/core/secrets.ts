@@ -7,13 +7,9 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { type FieldError, invalidError, keyPath, requiredError } from "@postern/apimachinery/validation/field-error";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
 import { lineageOf, lineageOn, withLineage } from "../../authentication/credential-lineage.ts";
-import {
-  ACCOUNT_NAME_ANNOTATION,
-  SECRET_TOKEN_TYPE,
-  tokenIn,
-} from "../../authentication/service-account-tokens/secret-token.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { Strategy } from "../../registry/strategy.ts";
+import { ACCOUNT_NAME_ANNOTATION, SECRET_TOKEN_TYPE, tokenIn } from "../../service-accounts/secret-token.ts";
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { authorizeTokenSecret } from "./authorize-token-secret.ts";
 import { decodedSize, validateImmutability, validateKeys, validateTotalSize } from "./keyed-data.ts";

@@ -4,8 +4,8 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_SERVICE_ACCOUNTS } from "../../authentication/service-account.ts";
-import { ISSUER_DISCOVERY_PATHS } from "../../authentication/service-account-tokens/issuer-discovery.ts";
 import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
+import { ISSUER_DISCOVERY_PATHS } from "../../service-accounts/issuer-discovery.ts";
 
 const API_VERSION = `${RBAC_GROUP}/v1`;
 const BOOTSTRAPPING = { "kubernetes.io/bootstrapping": "rbac-defaults" };

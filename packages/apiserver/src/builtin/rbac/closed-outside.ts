@@ -3,7 +3,7 @@
 import type { AuthorizationAttributes, Authorizer } from "../../authorization/authorizer.ts";
 import { breakDown, countPieces, MAX_PIECES } from "../../authorization/rbac/covers.ts";
 import { FULL_AUTHORITY, type PolicyRule } from "../../authorization/rbac/policy-rule.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 
 /** No name and no path has it in it, so that it stands for all of them: only what opens every one opens it. */
 const ANY = "\0";

@@ -12,7 +12,7 @@ import { FULL_AUTHORITY, type PolicyRule, RBAC_GROUP, readPolicyRules } from "..
 import { policyRulesOf } from "../../authorization/rbac/rbac-authorizer.ts";
 import type { RbacSource } from "../../authorization/rbac/rbac-source.ts";
 import { readRoleRef } from "../../authorization/rbac/role-binding.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { rulesClosedOutside } from "./closed-outside.ts";
 
 export type EscalationCheckOptions = {

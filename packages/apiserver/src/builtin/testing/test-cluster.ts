@@ -3,7 +3,6 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { admissionChain } from "../../admission/admission-plugin.ts";
 import { createNamespaceLifecycle } from "../../admission/namespace-lifecycle.ts";
 import { createOwnerReferencesAdmission } from "../../admission/owner-references.ts";
 import { createTokenFileAuthenticator } from "../../authentication/token-file-authenticator.ts";
@@ -15,6 +14,7 @@ import { RBAC_GROUP } from "../../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../../authorization/rbac/rbac-authorizer.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
 import type { ControllerPort } from "../../controllers/controller-port.ts";
+import { admissionChain } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { createResourceKeys } from "../../registry/resource-keys.ts";
 import { createResourceRegistry, type InstalledResource } from "../../registry/resource-registry.ts";

@@ -2,13 +2,13 @@
 
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Authenticator, Credential } from "../../authentication/authenticator.ts";
+import type { Handler } from "../../context/request-context.ts";
 import { silentLogger } from "../../logging/logger.ts";
 import { createServerMetrics, type ServerMetrics } from "../../metrics/server-metrics.ts";
 import { presentedToken } from "../../request/bearer-token.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import type { HttpTransport } from "../../transport/http-transport.ts";
 import { serveHandler } from "../../transport/testing/serve-handler.ts";
-import type { Handler } from "../handler.ts";
 import { createHandlerChain, type HandlerChainDeps } from "../handler-chain.ts";
 
 export type ServedChain = {

@@ -3,15 +3,15 @@
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { lineageOn } from "../../authentication/credential-lineage.ts";
+import type { CachedObject } from "../../cache/cached-object.ts";
+import { followView } from "../../cache/follow-view.ts";
 import {
   ACCOUNT_NAME_ANNOTATION,
   ACCOUNT_UID_ANNOTATION,
   SECRET_TOKEN_TYPE,
   tokenIn,
-} from "../../authentication/service-account-tokens/secret-token.ts";
-import type { ServiceAccountTokens } from "../../authentication/service-account-tokens/service-account-tokens.ts";
-import type { CachedObject } from "../../cache/cached-object.ts";
-import { followView } from "../../cache/follow-view.ts";
+} from "../../service-accounts/secret-token.ts";
+import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
 import { deleteControlled, passingOverRaces, readControlled, updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController } from "../queue-controller.ts";

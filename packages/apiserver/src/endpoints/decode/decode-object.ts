@@ -14,7 +14,7 @@ import type { StructuralSchema } from "@postern/apimachinery/schema/structural-s
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
 import { findTypeFault } from "./find-type-fault.ts";

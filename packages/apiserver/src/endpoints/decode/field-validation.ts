@@ -1,7 +1,7 @@
 // What becomes of unknown and duplicate fields: nothing, a warning, or a refusal.
 // Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#validation-for-unrecognized-or-duplicate-fields
 
-import type { WarningRecorder } from "../../chain/handler.ts";
+import type { WarningRecorder } from "../../context/request-context.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 

@@ -5,7 +5,7 @@ import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import type { EndpointContext } from "../endpoint-context.ts";

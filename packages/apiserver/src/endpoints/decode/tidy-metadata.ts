@@ -2,7 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/rest.go (dedupOwnerReferencesAndAddWarning)
 
 import type { KubeObject, OwnerReference } from "@postern/apimachinery/meta/object-meta";
-import type { WarningRecorder } from "../../chain/handler.ts";
+import type { WarningRecorder } from "../../context/request-context.ts";
 
 const DUPLICATE_OWNERS =
   ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such " +

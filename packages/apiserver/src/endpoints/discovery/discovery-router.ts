@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiRequest } from "../../transport/api-request.ts";
 import { type ApiResponse, jsonResponse, textResponse } from "../../transport/api-response.ts";

@@ -5,7 +5,7 @@ import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { ApiResponse } from "../../transport/api-response.ts";

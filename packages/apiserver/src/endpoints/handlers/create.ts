@@ -5,7 +5,7 @@ import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { isDryRun } from "../../request/query-options.ts";

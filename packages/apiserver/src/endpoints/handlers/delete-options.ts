@@ -12,7 +12,7 @@ import {
   validateDeleteOptions,
 } from "@postern/apimachinery/validation/request-options";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";

@@ -3,7 +3,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { findDeprecatedFields } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import type { WarningRecorder } from "../../chain/handler.ts";
+import type { WarningRecorder } from "../../context/request-context.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 
 /** `schema` is that of the object: the resource's own, or that of a subresource's body. */

@@ -8,7 +8,7 @@ import {
 } from "@postern/apimachinery/selectors/field-selector";
 import { type ParsedLabelSelector, parseLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { type ListOptions, validateListOptions } from "@postern/apimachinery/validation/list-options";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ListQuery, Selection, WatchQuery } from "../../registry/resource-storage.ts";
 import { listOptionsOf } from "../../request/query-options.ts";
 

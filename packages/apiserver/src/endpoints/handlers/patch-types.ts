@@ -33,7 +33,7 @@ import { findMetadataFault } from "@postern/apimachinery/schema/metadata-fault";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { type BodyKind, conform, notAnObject, notAString } from "../decode/decode-object.ts";

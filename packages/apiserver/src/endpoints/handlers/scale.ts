@@ -17,7 +17,7 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { validatePatchOptions, validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { splitFieldPath, valueAtPath, withValueAtPath } from "../../registry/field-path.ts";
 import { groupResourceOf, type ScaleSubresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";

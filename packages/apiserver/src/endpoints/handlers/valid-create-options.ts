@@ -2,7 +2,7 @@
 
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { type CreateOptions, validateCreateOptions } from "@postern/apimachinery/validation/request-options";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { createOptionsOf } from "../../request/query-options.ts";
 
 const CREATE_OPTIONS = { group: "meta.k8s.io", kind: "CreateOptions" };

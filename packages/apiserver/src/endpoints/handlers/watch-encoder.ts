@@ -4,7 +4,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
 import type { Clock } from "../../runtime/clock.ts";

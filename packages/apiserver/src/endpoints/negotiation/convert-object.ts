@@ -4,7 +4,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { createTableConverter, parseIncludeObject, type TableConverter, tableOfObject } from "../table/table.ts";
 import type { ResourceColumns } from "../table/table-cells.ts";

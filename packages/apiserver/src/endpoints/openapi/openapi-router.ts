@@ -2,7 +2,7 @@
 // Source: k8s.io/kube-openapi/pkg/handler3, k8s.io/kube-openapi/pkg/handler
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, type ResponseHeaders, textResponse } from "../../transport/api-response.ts";
 import type { ApiGroup } from "../discovery/api-groups.ts";

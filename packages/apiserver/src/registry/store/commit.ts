@@ -3,7 +3,7 @@
 import { withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { StoredEntry } from "../../storage/storage.ts";
 import {
   KeyExistsError,

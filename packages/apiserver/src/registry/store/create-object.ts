@@ -6,7 +6,7 @@ import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachiner
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";

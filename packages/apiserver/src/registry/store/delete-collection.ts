@@ -1,7 +1,7 @@
 // Deletes everything that a list selects, one object after the other, each by the rules of a single delete.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { DeleteOptions, ListPage, ListQuery } from "../resource-storage.ts";
 import { deleteObject } from "./delete-object.ts";
 import { listObjects } from "./list-objects.ts";

@@ -7,7 +7,7 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";

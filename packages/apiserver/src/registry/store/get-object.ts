@@ -2,7 +2,7 @@
 
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { GetOptions } from "../resource-storage.ts";

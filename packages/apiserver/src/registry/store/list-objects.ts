@@ -6,7 +6,7 @@ import type { LabelOperator } from "@postern/apimachinery/selectors/label-requir
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { LabelledObjects } from "../../cache/label-index.ts";
 import type { CacheView } from "../../cache/watch-cache.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { Revision, StoredEntry } from "../../storage/storage.ts";
 import { FutureRevisionError, RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { ListPage, ListQuery } from "../resource-storage.ts";

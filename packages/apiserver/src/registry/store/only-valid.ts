@@ -3,7 +3,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceStorage, UpdateRequest } from "../resource-storage.ts";
 import type { Strategy } from "../strategy.ts";
 import { checkedVersion } from "./checked-version.ts";

@@ -2,10 +2,10 @@
 
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
 import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
-import type { AdmissionPlugin } from "../../admission/admission-plugin.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
 import type { Runtime } from "../../runtime/clock.ts";
 import type { Storage } from "../../storage/storage.ts";
+import type { AdmissionPlugin } from "../admission-plugin.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { ResourceKeys } from "../resource-keys.ts";
 import type { Strategy } from "../strategy.ts";

@@ -8,7 +8,7 @@ import { ApiError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import { CachedObject } from "../../cache/cached-object.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";

@@ -12,7 +12,7 @@ import {
   validateObjectMetaUpdate,
 } from "@postern/apimachinery/validation/object-meta";
 import { nameIsDNSSubdomain } from "@postern/apimachinery/validation/object-name";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";
 import { validateScaleFields } from "./validate-scale.ts";
 

@@ -4,7 +4,7 @@
 import { type ApiError, expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import type { CacheEvent } from "../../cache/watch-cache.ts";
-import type { RequestContext } from "../../chain/handler.ts";
+import type { RequestContext } from "../../context/request-context.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { WatchEventObserver, WatchQuery } from "../resource-storage.ts";

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import type { Handler } from "../../chain/handler.ts";
+import type { Handler } from "../../context/request-context.ts";
 import { createTestContext } from "../../testing/test-context.ts";
 import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";

@@ -2,7 +2,7 @@
 
 import type { TokenAuthenticator } from "../../authentication/token-authenticator.ts";
 import { createWatchCache } from "../../cache/create-watch-cache.ts";
-import type { Handler } from "../../chain/handler.ts";
+import type { Handler } from "../../context/request-context.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import { createStandardSurface } from "../../server/standard-surface.ts";
 import { createMemoryStorage } from "../../storage/memory/memory-storage.ts";

@@ -2,13 +2,13 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import fc from "fast-check";
+import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
 import type {
   AccessKeyRestrictions,
   AccessKeyRule,
   AccessKeyScope,
   RequestTarget,
-} from "../../access-keys/access-key-restrictions.ts";
-import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
+} from "../../api/access-key-restrictions.ts";
 import { FILTERED_RESOURCES } from "../filtered-resources.ts";
 import type { PlatformRequest, TargetedRequest } from "../request-target.ts";
 import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";

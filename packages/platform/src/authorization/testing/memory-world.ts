@@ -9,12 +9,8 @@ import { RbacIndex } from "@postern/apiserver/authorization/rbac/rbac-index";
 import { type RbacBinding, readBinding } from "@postern/apiserver/authorization/rbac/role-binding";
 import { ChangeListeners } from "@postern/apiserver/authorization/rights";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type {
-  AccessKeyRestrictions,
-  AccessKeyRule,
-  AccessKeyScope,
-} from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../../api/access-key-restrictions.ts";
 import { createPlatformNames, type PlatformNames } from "../../platform-names.ts";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-roles.ts";
 import type { DecisionSources, Subject } from "../decision.ts";

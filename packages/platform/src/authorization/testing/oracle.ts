@@ -3,12 +3,8 @@
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import type {
-  AccessKeyRestrictions,
-  AccessKeyRule,
-  AccessKeyScope,
-} from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
+import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "../../api/access-key-restrictions.ts";
 import type { PlatformRequest, TargetedRequest } from "../request-target.ts";
 import type { World } from "./memory-world.ts";
 

@@ -1,7 +1,7 @@
 // Requests that scopes are asked about, in few words, and short ways to ask.
 
 import { expect } from "vitest";
-import type { AccessKeyRestrictions, ScopeRole } from "../../access-keys/access-key-restrictions.ts";
+import type { AccessKeyRestrictions, ScopeRole } from "../../api/access-key-restrictions.ts";
 import type { PlatformRequest } from "../request-target.ts";
 import { inScope } from "../scope.ts";
 import { management, names, userInfo } from "./memory-world.ts";

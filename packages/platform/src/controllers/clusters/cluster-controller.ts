@@ -7,11 +7,11 @@ import { passingOverRaces, updateControlled } from "@postern/apiserver/controlle
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { type Cluster, isLocalCluster } from "../../resources/clusters/cluster.ts";
-import { withCondition } from "../../resources/conditions.ts";
-import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
-import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
-import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { type Cluster, isLocalCluster } from "../../api/cluster.ts";
+import { withCondition } from "../../api/conditions.ts";
+import { reasonOf } from "../../clusters/backend-registry.ts";
+import type { KubernetesBackends } from "../../clusters/kubernetes-backend/kubernetes-backends.ts";
+import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
 
 export type ClusterControllerOptions = {

@@ -6,11 +6,11 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import type { BackendRegistry } from "../../clusters/backend-registry.ts";
+import { insideRoles } from "../../clusters/inside-roles.ts";
+import type { VirtualClusterBackend } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
-import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
-import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
-import type { VirtualClusterBackend } from "../../virtual-clusters/virtual-cluster-backend.ts";
 
 export type InsideBindingsOptions = {
   readonly names: Pick<PlatformNames, "name">;

@@ -10,9 +10,9 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { hasFinalizer, withoutFinalizer } from "../../api/finalizers.ts";
+import type { Project, ProjectStatus } from "../../api/project.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { hasFinalizer, withoutFinalizer } from "../../resources/finalizers.ts";
-import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
 import { projectFinalizer } from "../../resources/projects/strategy.ts";
 import { createProjectNamespaces } from "./project-namespaces.ts";
 import { projectStatus } from "./project-status.ts";

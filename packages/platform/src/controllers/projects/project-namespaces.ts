@@ -4,8 +4,8 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { Project } from "../../api/project.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import type { Project } from "../../resources/projects/project.ts";
 import { type NamespaceState, namespaceFault } from "./project-status.ts";
 
 export type ProjectNamespaces = {

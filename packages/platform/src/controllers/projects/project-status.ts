@@ -1,7 +1,7 @@
 // The status of a project, from how its namespace is.
 
-import { type Condition, withCondition } from "../../resources/conditions.ts";
-import type { Project, ProjectStatus } from "../../resources/projects/project.ts";
+import { type Condition, withCondition } from "../../api/conditions.ts";
+import type { Project, ProjectStatus } from "../../api/project.ts";
 
 export type NamespaceState = "ready" | "taken" | "terminating";
 

@@ -2,13 +2,13 @@
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { SpaceInstance } from "../../api/space-instance.ts";
+import { reasonOf } from "../../clusters/backend-registry.ts";
+import { insideRoles } from "../../clusters/inside-roles.ts";
+import type { SpaceRegistry } from "../../clusters/space-registry.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
-import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
 import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
-import { reasonOf } from "../../virtual-clusters/backend-registry.ts";
-import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
-import type { SpaceRegistry } from "../../virtual-clusters/space-registry.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { spaceStatus } from "./space-status.ts";
 

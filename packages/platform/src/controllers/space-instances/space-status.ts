@@ -1,8 +1,8 @@
 // The status of a space, from how its backend is.
 
-import { withCondition } from "../../resources/conditions.ts";
-import type { SpaceInstance } from "../../resources/space-instances/space-instance.ts";
-import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+import { withCondition } from "../../api/conditions.ts";
+import type { SpaceInstance } from "../../api/space-instance.ts";
+import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
 
 /** `now` in milliseconds. */

@@ -1,14 +1,14 @@
 // The status of a virtual cluster instance, from how its backend is.
 
-import { withCondition } from "../../resources/conditions.ts";
+import { withCondition } from "../../api/conditions.ts";
 import {
   type Phase,
   renderTemplate,
   type VirtualClusterInstance,
   type VirtualClusterInstanceStatus,
-} from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
-import { SLEEPING } from "../../virtual-clusters/sleep.ts";
-import type { VirtualClusterHealth } from "../../virtual-clusters/virtual-cluster-backend.ts";
+} from "../../api/virtual-cluster-instance.ts";
+import { SLEEPING } from "../../clusters/sleep.ts";
+import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import { readyCondition } from "../ready-condition.ts";
 
 /** `now` in milliseconds. */

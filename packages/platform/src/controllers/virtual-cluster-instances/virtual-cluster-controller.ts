@@ -2,12 +2,12 @@
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import { type BackendRegistry, reasonOf } from "../../clusters/backend-registry.ts";
+import { insideRoles } from "../../clusters/inside-roles.ts";
+import { isAsleep, SLEEPING_HEALTH } from "../../clusters/sleep.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instances/strategy.ts";
-import type { VirtualClusterInstance } from "../../resources/virtual-cluster-instances/virtual-cluster-instance.ts";
-import { type BackendRegistry, reasonOf } from "../../virtual-clusters/backend-registry.ts";
-import { insideRoles } from "../../virtual-clusters/inside-roles.ts";
-import { isAsleep, SLEEPING_HEALTH } from "../../virtual-clusters/sleep.ts";
 import { createInstanceController } from "../instance-controller.ts";
 import { instanceStatus } from "./instance-status.ts";
 

@@ -3,10 +3,10 @@
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
+import { accessKeySchema } from "../../api/owned-access-key.ts";
 import { toleratingActivity } from "../owned-access-keys/activity-tolerance.ts";
 import { accessKeyColumns } from "../owned-access-keys/columns.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
-import { accessKeySchema } from "../owned-access-keys/owned-access-key.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
 import { type ScopeWarningDependencies, withScopeWarnings } from "../owned-access-keys/with-scope-warnings.ts";

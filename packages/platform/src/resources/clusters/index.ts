@@ -4,7 +4,7 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import { clusterFields } from "./cluster.ts";
+import { clusterFields } from "../../api/cluster.ts";
 import { type AuthorityDeps, showingAuthority } from "./present-authority.ts";
 import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
 import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";

@@ -4,8 +4,8 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import { presentObjects } from "../present-objects.ts";
 
 export type AuthorityDeps = {

@@ -2,11 +2,11 @@
 
 import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { type Cluster, isLocalCluster } from "../../api/cluster.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { networkPeerWarnings } from "../../virtual-clusters/network-peer.ts";
+import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
-import { type Cluster, isLocalCluster } from "./cluster.ts";
 
 export type ClusterStrategyDeps = { readonly names: PlatformNames; readonly directory: Directory };
 

@@ -1,6 +1,6 @@
 // Keeps what the server writes about the use of a key from standing in the way of clients that edit it.
 
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { digestWithoutActivity } from "../../access-keys/activity-digest.ts";
 import { readSealedAccessKey } from "../../access-keys/sealed-access-key.ts";

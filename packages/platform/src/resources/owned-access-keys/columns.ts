@@ -6,8 +6,8 @@ import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
-import type { OwnedAccessKey } from "./owned-access-key.ts";
-import { specOf } from "./secret-fields.ts";
+import { specOf } from "../../access-keys/secret-fields.ts";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 
 const LISTS = ["roles", "projects", "virtualClusters", "spaces", "clusters", "rules"] as const;
 

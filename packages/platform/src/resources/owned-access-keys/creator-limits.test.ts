@@ -1,8 +1,8 @@
 // Nobody makes a key that may do more than they may, nor a narrowed key one that reaches beyond it.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ACCESS_KEY_NOT_FOUND } from "../../access-keys/access-key-authenticator.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
-import { ACCESS_KEY_NOT_FOUND } from "../../authentication/access-key-authenticator.ts";
 import { testUser } from "../../testing/request-context.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

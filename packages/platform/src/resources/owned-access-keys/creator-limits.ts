@@ -3,21 +3,21 @@
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
-import { restrictionNames, restrictionsOf } from "../../access-keys/access-key-restrictions.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
 import { defaultTTLOf, effectiveTTL, isLonger, type Life } from "../../access-keys/key-lifetime.ts";
+import type { KeyQuota } from "../../access-keys/key-quota.ts";
+import { specOf } from "../../access-keys/secret-fields.ts";
+import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
+import { mayImpersonate, mayImpersonateGroup } from "../../authorization/impersonation.ts";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { mayImpersonate, mayImpersonateGroup } from "../impersonation.ts";
-import type { KeyQuota } from "./key-quota.ts";
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest } from "./lineage.ts";
-import type { OwnedAccessKey } from "./owned-access-key.ts";
-import { specOf } from "./secret-fields.ts";
 
 export type CreatorLimitsDependencies = {
   readonly names: PlatformNames;

@@ -4,11 +4,11 @@ import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version"
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { accessKeySchema } from "../../api/owned-access-key.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { toleratingActivity } from "./activity-tolerance.ts";
 import { accessKeyColumns } from "./columns.ts";
-import { accessKeySchema } from "./owned-access-key.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";

@@ -1,13 +1,13 @@
 // Which access keys are a caller's own, and which it may touch besides, since it administers all.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Selection } from "@postern/apiserver/registry/resource-storage";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
-import type { PlatformContext } from "../../platform-context.ts";
-import { specOf } from "./secret-fields.ts";
+import { specOf } from "../../access-keys/secret-fields.ts";
+import type { PlatformContext } from "../../authorization/platform-context.ts";
 
 export type KeyOwnershipDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer">;
 

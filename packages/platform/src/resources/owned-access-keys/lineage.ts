@@ -1,9 +1,9 @@
 // Whose child a new access key is: told by the credential of the request, and by nothing that a client can write.
 
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { keyNotFoundError } from "../../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import { keyNotFoundError } from "../../authentication/access-key-authenticator.ts";
 
 /** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
 const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];

@@ -1,8 +1,8 @@
 // Access keys from the request to the stored bytes: real registry, store, cache and index.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ACCESS_KEY_NOT_FOUND } from "../../access-keys/access-key-authenticator.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
-import { ACCESS_KEY_NOT_FOUND } from "../../authentication/access-key-authenticator.ts";
 import { createRequestContext, testUser } from "../../testing/request-context.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

@@ -1,7 +1,7 @@
 // What the status of an access key says about whether it is good.
 
 import type { KeyRefusal } from "../../access-keys/key-refusal.ts";
-import type { ConditionState } from "../conditions.ts";
+import type { ConditionState } from "../../api/conditions.ts";
 
 /** The reason of a key that is good. */
 export const READY = "Accepted";

@@ -2,12 +2,13 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerUid, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import type { IssuedGrants } from "../../access-keys/issued-grants.ts";
 import { type DefaultLives, defaultTTLOf } from "../../access-keys/key-lifetime.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../access-keys/key-origins.ts";
 import { replaceValue } from "../../access-keys/rotation/rotate-value.ts";
@@ -17,10 +18,16 @@ import {
   writeSealedAccessKey,
 } from "../../access-keys/sealed-access-key.ts";
 import { openSecret, sealSecret } from "../../access-keys/sealed-secrets.ts";
+import {
+  ENVELOPED_FIELDS,
+  SECRET_PATHS,
+  secretAt,
+  specOf,
+  withKey,
+  withoutSecrets,
+} from "../../access-keys/secret-fields.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { IssuedGrants } from "./issued-grants.ts";
 import { parentsOf } from "./lineage.ts";
-import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "./secret-fields.ts";
 
 export type SealedFieldsDependencies = {
   readonly directory: Directory;

@@ -11,14 +11,14 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { isConfigMapKey, isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { createControlled, readControlled, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { AccessKeySpec, OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { keyReference } from "./key-reference.ts";
-import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
 
 /** The member of the Secret's data where spec.secretRef names none. */
 const DEFAULT_MEMBER = "key";

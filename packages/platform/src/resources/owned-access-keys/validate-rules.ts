@@ -8,7 +8,7 @@ import {
   indexPath,
   invalidError,
 } from "@postern/apimachinery/validation/field-error";
-import type { accessKeyRule } from "./scope-fields.ts";
+import type { accessKeyRule } from "../../api/scope-fields.ts";
 
 type Rule = Infer<typeof accessKeyRule>;
 type ResourceEntry = NonNullable<Rule["resources"]>[number];

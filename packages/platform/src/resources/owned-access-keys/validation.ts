@@ -15,22 +15,22 @@ import {
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
 import { ownerOf, sameOwner } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
+import { estimateEntropy, MIN_ENTROPY_BITS } from "../../access-keys/estimate-entropy.ts";
+import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "../../access-keys/key-candidates.ts";
+import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
+import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "../../access-keys/secret-fields.ts";
 import {
   canonicalRole,
   type RestrictionNames,
   restrictionNames,
   SCOPE_ROLES,
-} from "../../access-keys/access-key-restrictions.ts";
-import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
-import { estimateEntropy, MIN_ENTROPY_BITS } from "../../access-keys/estimate-entropy.ts";
-import { MAX_TTL_SECONDS } from "../../access-keys/key-lifetime.ts";
+} from "../../api/access-key-restrictions.ts";
+import type { AccessKeySpec, OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { validateGroups } from "../validate-groups.ts";
-import { MAX_KEY_LENGTH, MIN_KEY_LENGTH } from "./key-candidates.ts";
-import type { AccessKeySpec, OwnedAccessKey } from "./owned-access-key.ts";
 import { validateSecretRef } from "./secret-delivery.ts";
-import { anyKeyPlaces, ENVELOPED_FIELDS, secretAt, specOf } from "./secret-fields.ts";
 import { validateRules } from "./validate-rules.ts";
 
 /** Stands in messages where a secret would. */

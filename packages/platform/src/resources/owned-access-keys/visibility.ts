@@ -6,8 +6,8 @@ import type { ResourceStorage } from "@postern/apiserver/registry/resource-stora
 import { uidPreconditionError } from "@postern/apiserver/registry/store/uid-precondition-error";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import { ownerOf } from "../../access-keys/access-key-owner.ts";
+import { specOf } from "../../access-keys/secret-fields.ts";
 import { createKeyOwnership, type KeyOwnershipDependencies } from "./key-ownership.ts";
-import { specOf } from "./secret-fields.ts";
 
 const PLURAL = "ownedaccesskeys";
 

@@ -3,12 +3,12 @@
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
+import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import type { ObjectLookup } from "../object-lookup.ts";
 import { type NamedObject, unknownNames } from "../unknown-names.ts";
-import type { OwnedAccessKey } from "./owned-access-key.ts";
 
 export type ScopeWarningDependencies = {
   readonly names: PlatformNames;

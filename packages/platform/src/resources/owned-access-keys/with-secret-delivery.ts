@@ -4,11 +4,11 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import type { OwnedAccessKey } from "./owned-access-key.ts";
+import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import { deliverValue, type SecretDeliveryDependencies } from "./secret-delivery.ts";
-import { LAST_APPLIED, specOf, withoutSecrets } from "./secret-fields.ts";
 
 const NOT_PRINTED =
   "spec.secretRef: absent, so the value of the access key stands in the answer to this request only, and kubectl apply does not print it";

@@ -1,7 +1,7 @@
 // Ends the turn that a write has taken among those of one owner with the write.
 
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import type { KeyQuota } from "./key-quota.ts";
+import type { KeyQuota } from "../../access-keys/key-quota.ts";
 
 export const withinQuota = (storage: Required<ResourceStorage>, quota: Pick<KeyQuota, "during">) => ({
   ...storage,

@@ -5,13 +5,14 @@ import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-valu
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { withFinalizer } from "../../api/finalizers.ts";
+import type { Project } from "../../api/project.ts";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
-import { withFinalizer } from "../finalizers.ts";
 import {
   type NamedObject,
   type NameSources,
@@ -23,7 +24,6 @@ import {
   type UnknownNamesDeps,
   warningOfUnknownNames,
 } from "../unknown-names.ts";
-import type { Project } from "./project.ts";
 
 export type ProjectStrategyDeps = NameSources &
   UnknownNamesDeps & {

@@ -5,16 +5,16 @@ import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { answeredReview } from "@postern/apiserver/builtin/answered-review";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { keyNotFoundError } from "../../access-keys/access-key-authenticator.ts";
 import { ownerOfCaller } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
-import { keyNotFoundError } from "../../authentication/access-key-authenticator.ts";
 import { INTROSPECT_VERB } from "../../authorization/asks-about-others.ts";
-import type { PlatformContext } from "../../platform-context.ts";
+import type { PlatformContext } from "../../authorization/platform-context.ts";
 import { hostField, type Self, selfSchema } from "./self.ts";
 
 export type SelvesDependencies = Pick<PlatformContext, "names" | "keys" | "directory" | "authorizer"> & {

@@ -2,8 +2,8 @@
 
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ACCESS_KEY_NOT_FOUND } from "../../access-keys/access-key-authenticator.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
-import { ACCESS_KEY_NOT_FOUND } from "../../authentication/access-key-authenticator.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };
 

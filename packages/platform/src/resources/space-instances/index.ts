@@ -5,8 +5,8 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { spaceInstanceFields } from "../../api/space-instance.ts";
 import { withExtendedView } from "../extended-view.ts";
-import { spaceInstanceFields } from "./space-instance.ts";
 import { type SpaceInstanceStrategyDeps, spaceInstanceStrategy } from "./strategy.ts";
 
 export type SpaceInstancesDeps = SpaceInstanceStrategyDeps & {

@@ -3,11 +3,12 @@
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { EMBEDDED_CLUSTER } from "../../api/cluster.ts";
+import { withFinalizer } from "../../api/finalizers.ts";
+import type { SpaceInstance } from "../../api/space-instance.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
-import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
-import { withFinalizer } from "../finalizers.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import {
@@ -19,7 +20,6 @@ import {
   type UnknownNamesDeps,
   warningOfUnknownNames,
 } from "../unknown-names.ts";
-import type { SpaceInstance } from "./space-instance.ts";
 
 export type SpaceInstanceStrategyDeps = PlacementDeps &
   NameSources &

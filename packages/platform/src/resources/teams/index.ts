@@ -5,6 +5,7 @@ import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { type Team, teamSchema } from "../../api/team.ts";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
@@ -19,7 +20,6 @@ import {
   warningOfUnknownNames,
 } from "../unknown-names.ts";
 import { teamStrategy } from "./strategy.ts";
-import { type Team, teamSchema } from "./team.ts";
 
 export type TeamsDependencies = CredentialsDependencies &
   NameSources &

@@ -1,11 +1,11 @@
 // What happens to a team on its way into the store.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { Team } from "../../api/team.ts";
 import { firstForeignGroup, type GivenRightsDependencies, mayGovern } from "../given-rights.ts";
 import { validateGroups } from "../validate-groups.ts";
-import type { Team } from "./team.ts";
 
 const validate = ({ spec }: Team) => validateGroups(spec?.groups ?? [], "spec.groups");
 

@@ -11,11 +11,11 @@ import {
   type ResourceDefinition,
 } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { issuerUrlOf } from "../../trust/issuer-presets.ts";
+import { issuerUrlOf } from "../../api/issuer-presets.ts";
+import { type TrustRule, trustRuleFields } from "../../api/trust-rule.ts";
 import { TRUST_RULES } from "../../trust/trust-rule-state.ts";
 import { type TrustRuleStrategyDependencies, trustRuleSealedFields, trustRuleStrategy } from "./strategy.ts";
 import { type TestDependencies, testToken } from "./subresources/test.ts";
-import { type TrustRule, trustRuleFields } from "./trust-rule.ts";
 
 export type TrustRulesDependencies = TrustRuleStrategyDependencies & TestDependencies;
 

@@ -6,7 +6,7 @@ import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/covers";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { policyRulesOf } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { PROJECT_ADMIN } from "../../authorization/built-in-roles.ts";
 import type { MembershipCheck } from "../../authorization/membership-check.ts";
 import type { Directory } from "../../directory/directory.ts";

@@ -2,11 +2,13 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
-import { restrictionNames, restrictionsOf } from "../../access-keys/access-key-restrictions.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
 import { type KeyOrigin, originsOf } from "../../access-keys/key-origins.ts";
+import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
+import { MAX_ISSUED_SECONDS, type TrustRule } from "../../api/trust-rule.ts";
 import {
   CLUSTER_TRUST_RULES,
   grantedScopeOf,
@@ -19,9 +21,7 @@ import {
 } from "../../trust/trust-rule-state.ts";
 import { type CreatorLimitsDependencies, faultOfGiver } from "../owned-access-keys/creator-limits.ts";
 import { bindsItsChildren, keyOfRequest } from "../owned-access-keys/lineage.ts";
-import type { OwnedAccessKey } from "../owned-access-keys/owned-access-key.ts";
 import { mayUseBot, type ProjectBotsDependencies } from "./project-bots.ts";
-import { MAX_ISSUED_SECONDS, type TrustRule } from "./trust-rule.ts";
 import { validateTrustRule } from "./validation.ts";
 
 export type TrustRuleStrategyDependencies = Omit<CreatorLimitsDependencies, "keyQuota"> & ProjectBotsDependencies;

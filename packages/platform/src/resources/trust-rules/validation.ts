@@ -10,15 +10,15 @@ import {
   notFoundFieldError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
-import { restrictionNames } from "../../access-keys/access-key-restrictions.ts";
+import { restrictionNames } from "../../api/access-key-restrictions.ts";
+import { issuerUrlOf, presetOf } from "../../api/issuer-presets.ts";
+import type { TrustRule, TrustRuleSpec } from "../../api/trust-rule.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { faultOfCondition } from "../../trust/claim-conditions.ts";
-import { issuerUrlOf, presetOf } from "../../trust/issuer-presets.ts";
 import { faultOfKeySet } from "../../trust/key-set.ts";
 import { validateRules } from "../owned-access-keys/validate-rules.ts";
 import { validateScope, validateSize } from "../owned-access-keys/validation.ts";
-import type { TrustRule, TrustRuleSpec } from "./trust-rule.ts";
 
 export type TrustRuleValidation = {
   readonly names: PlatformNames;

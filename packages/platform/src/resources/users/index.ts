@@ -4,12 +4,12 @@ import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { type User, userSchema } from "../../api/user.ts";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { withTeams } from "./present-teams.ts";
 import { type UserStrategyDependencies, userStrategy } from "./strategy.ts";
-import { type User, userSchema } from "./user.ts";
 
 export type UsersDependencies = UserStrategyDependencies &
   Omit<AccessKeysSubresourceOptions, "owner"> &

@@ -3,10 +3,10 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Condition } from "../../api/conditions.ts";
+import type { User } from "../../api/user.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { Condition } from "../conditions.ts";
 import { presentObjects } from "../present-objects.ts";
-import type { User } from "./user.ts";
 
 /** When that last changed nobody has written down. */
 const readyCondition = (user: KubeObject): Condition =>

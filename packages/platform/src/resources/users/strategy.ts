@@ -2,14 +2,14 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { User } from "../../api/user.ts";
+import { mayImpersonate } from "../../authorization/impersonation.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { firstForeignGroup, type GivenRightsDependencies, mayGovern } from "../given-rights.ts";
-import { mayImpersonate } from "../impersonation.ts";
 import { validateGroups } from "../validate-groups.ts";
-import type { User } from "./user.ts";
 
 export type UserStrategyDependencies = GivenRightsDependencies & { readonly directory: Directory };
 

@@ -8,11 +8,11 @@ import {
   type Subresource,
 } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import { virtualClusterInstanceFields } from "../../api/virtual-cluster-instance.ts";
 import { withExtendedView } from "../extended-view.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
 import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
 import { type KubeConfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
-import { virtualClusterInstanceFields } from "./virtual-cluster-instance.ts";
 
 export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
   KubeConfigDeps &

@@ -4,12 +4,17 @@ import { type FieldError, indexPath, invalidError, requiredError } from "@poster
 import { nameIsDNSLabel } from "@postern/apimachinery/validation/object-name";
 import { isValidPathSegmentName } from "@postern/apimachinery/validation/string-validators";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { EMBEDDED_CLUSTER } from "../../api/cluster.ts";
+import { withFinalizer } from "../../api/finalizers.ts";
+import {
+  isRunByOthers,
+  type VirtualClusterInstance,
+  type VirtualClusterInstanceSpec,
+} from "../../api/virtual-cluster-instance.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { networkPeerWarnings } from "../../virtual-clusters/network-peer.ts";
+import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
-import { EMBEDDED_CLUSTER } from "../clusters/cluster.ts";
-import { withFinalizer } from "../finalizers.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
 import {
@@ -21,11 +26,6 @@ import {
   type UnknownNamesDeps,
   warningOfUnknownNames,
 } from "../unknown-names.ts";
-import {
-  isRunByOthers,
-  type VirtualClusterInstance,
-  type VirtualClusterInstanceSpec,
-} from "./virtual-cluster-instance.ts";
 
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
   NameSources &

@@ -1,6 +1,6 @@
 // A request as it reaches the endpoints, for tests that need no transport.
 
-import type { RequestContext } from "../../../chain/handler.ts";
+import type { RequestContext } from "../../../context/request-context.ts";
 import type { ApiResponse } from "../../../transport/api-response.ts";
 
 export type TestRequest = {

@@ -4,10 +4,10 @@ import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ControlPlaneKeys } from "../../../clusters/control-plane-keys.ts";
+import type { PlatformEndpoint } from "../../../clusters/platform-endpoint.ts";
+import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import type { ControlPlaneKeys } from "../../../virtual-clusters/control-plane-keys.ts";
-import type { PlatformEndpoint } from "../../../virtual-clusters/platform-endpoint.ts";
-import type { ObjectLookup } from "../../object-lookup.ts";
 
 const KIND = "ClusterAccessKey";
 

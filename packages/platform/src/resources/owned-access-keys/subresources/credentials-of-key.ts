@@ -1,6 +1,6 @@
 // A key, and through the ledger all that was made with it.
 
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { CredentialSubject } from "../../credentials-subresource.ts";

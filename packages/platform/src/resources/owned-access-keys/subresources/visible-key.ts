@@ -1,8 +1,8 @@
 // The key that a request for one of its subresources names.
 
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import type { OwnedAccessKey } from "../owned-access-key.ts";
+import type { OwnedAccessKey } from "../../../api/owned-access-key.ts";
 
 /** Throws 404 where the caller does not see it. */
 export async function visibleKey(

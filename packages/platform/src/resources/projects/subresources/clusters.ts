@@ -4,11 +4,11 @@ import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { allowsCluster } from "../../../api/allowed-clusters.ts";
+import { clusterFields } from "../../../api/cluster.ts";
+import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import { clusterFields } from "../../clusters/cluster.ts";
 import { type AuthorityDeps, withAuthority } from "../../clusters/present-authority.ts";
-import type { ObjectLookup } from "../../object-lookup.ts";
-import { allowsCluster } from "../allowed-clusters.ts";
 
 const KIND = "ProjectClusters";
 

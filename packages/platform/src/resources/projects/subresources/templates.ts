@@ -5,8 +5,8 @@ import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import type { ObjectLookup } from "../../object-lookup.ts";
 
 const KIND = "ProjectTemplates";
 /** The original command line makes no space without a template. */

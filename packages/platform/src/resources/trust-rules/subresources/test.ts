@@ -3,12 +3,12 @@
 import { notFoundError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import { type TrustTest, trustTestSchema } from "../../../api/trust-rule.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
 import type { TokenJudge } from "../../../trust/judge-token.ts";
 import { decodeToken, TokenFault, type UnverifiedToken } from "../../../trust/signed-token.ts";
 import { shownClaims, trustRuleId } from "../../../trust/trust-rule-state.ts";
 import type { TrustRules } from "../../../trust/trust-rules.ts";
-import { type TrustTest, trustTestSchema } from "../trust-rule.ts";
 
 export type TestDependencies = {
   readonly names: Pick<PlatformNames, "managementGroup">;

@@ -5,9 +5,9 @@ import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
+import type { ControlPlaneKeys } from "../../../clusters/control-plane-keys.ts";
+import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import type { ControlPlaneKeys } from "../../../virtual-clusters/control-plane-keys.ts";
-import type { ObjectLookup } from "../../object-lookup.ts";
 
 const KIND = "VirtualClusterInstanceAccessKey";
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { accessKey } from "../../../access-keys/testing/access-key.ts";
 import { createTenancy, GROUP, PLATFORM_CA, PLATFORM_URL, type Tenancy, userOf } from "../../testing/tenancy.ts";
-import { alice, ask, countOf, URL_OF, withTenancy } from "./testing/ask-kube-config.ts";
+import { alice, ask, countOf, URL_OF, withTenancy } from "./testing/ask-kubeconfig.ts";
 
 let shared: Tenancy;
 beforeAll(async () => {

@@ -4,22 +4,22 @@ import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-err
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
+import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import type { InstancePlace } from "../../../authorization/inside-groups.ts";
-import { buildKubeConfig, type KubeConfigCredential } from "../../../kube-config/kube-config.ts";
-import type { BackendRegistry } from "../../../virtual-clusters/backend-registry.ts";
-import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
-import type { ObjectLookup } from "../../object-lookup.ts";
-import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
-import { type CredentialDeps, grantCertificate, grantToken } from "./kube-config-credential.ts";
+import type { BackendRegistry } from "../../../clusters/backend-registry.ts";
+import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
+import { buildKubeConfig, type KubeConfigCredential } from "../../../kubeconfig/kubeconfig.ts";
+import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
+import { type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
 import {
   KUBE_CONFIG_KIND,
   type KubeConfigRequest,
   kubeConfigFields,
   readKubeConfigRequest,
-} from "./kube-config-request.ts";
+} from "./kubeconfig-request.ts";
 import { authorizedRequester, type RequesterDeps } from "./requester.ts";
 import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
 

@@ -2,14 +2,14 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/chain/authorization-attributes";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import { ownerOfCaller, sameOwner } from "../../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import { isSystemName } from "../../../virtual-clusters/system-name.ts";
+import { isSystemName } from "../../../proxy/system-name.ts";
 
 export type RequesterDeps = {
   readonly names: PlatformNames;

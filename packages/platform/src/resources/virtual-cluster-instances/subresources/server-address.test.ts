@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Cluster } from "../../../api/cluster.ts";
+import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
 import { createPlatformNames } from "../../../platform-names.ts";
-import type { Cluster } from "../../clusters/cluster.ts";
-import type { VirtualClusterInstance } from "../virtual-cluster-instance.ts";
 import { serverAddressOf } from "./server-address.ts";
 
 const names = createPlatformNames({ domain: "example.test", name: "example", projectNamespacePrefix: "p-" });

@@ -2,11 +2,11 @@
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import { hasIngressEndpoint, type VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
+import type { PlatformEndpoint } from "../../../clusters/platform-endpoint.ts";
+import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
+import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import type { PlatformEndpoint } from "../../../virtual-clusters/platform-endpoint.ts";
-import type { VirtualClusterBackend } from "../../../virtual-clusters/virtual-cluster-backend.ts";
-import type { ObjectLookup } from "../../object-lookup.ts";
-import { hasIngressEndpoint, type VirtualClusterInstance } from "../virtual-cluster-instance.ts";
 
 export type ServerAddressDeps = {
   readonly names: Pick<PlatformNames, "key" | "projectOf">;

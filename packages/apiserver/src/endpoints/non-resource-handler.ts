@@ -1,0 +1,42 @@
+// Routes the paths that every server has outside its API: health, version and metrics.
+
+import type { RequestContext } from "../context/request-context.ts";
+import { createHealthHandler, type HealthChecks } from "../health/health-handler.ts";
+import type { Logger } from "../logging/logger.ts";
+import { createMetricsHandler } from "../metrics/metrics-handler.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
+import type { ApiResponse } from "../transport/api-response.ts";
+import { createVersionHandler, type VersionInfo } from "../version/version-info.ts";
+
+export type NonResourceOptions = {
+  readonly health: HealthChecks;
+  readonly version: VersionInfo;
+  readonly metrics: ServerMetrics;
+  readonly logger: Logger;
+};
+
+/** Answers a request, or gives undefined where its path is none of these. May throw ApiErrors. */
+export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiResponse> | undefined;
+
+export function createNonResourceHandler({ health, version, metrics, logger }: NonResourceOptions): NonResourceHandler {
+  const answerHealth = createHealthHandler(health, logger);
+  const answerVersion = createVersionHandler(version);
+  const answerMetrics = createMetricsHandler(metrics.registry);
+  return ({ request, info: { path, isResourceRequest } }) => {
+    if (isResourceRequest) return undefined;
+    if (path === "/version" || path === "/version/") return answerVersion(request.method);
+    if (path === "/metrics") return answerMetrics();
+    return answerHealth({ path, query: request.query });
+  };
+}
+
+/** The paths it answers, for the list at `/`. */
+export const nonResourcePaths = ({ health }: Pick<NonResourceOptions, "health">): readonly string[] => [
+  ...Object.entries(health).flatMap(([endpoint, checks]) => [
+    `/${endpoint}`,
+    ...checks.map(({ name }) => `/${endpoint}/${name}`),
+  ]),
+  "/metrics",
+  "/version",
+];

@@ -1,0 +1,44 @@
+// The port for checks and changes that cut across resources, before a write is stored.
+// Source: k8s.io/apiserver/pkg/admission/interfaces.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "../context/request-context.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+
+export type AdmissionAttributes = {
+  readonly context: RequestContext;
+  readonly resource: ResourceDefinition;
+  readonly subresource: string;
+  readonly namespace: string;
+  /** "" for a create whose name is generated later. */
+  readonly name: string;
+  readonly operation: "create" | "update" | "delete" | "connect";
+  readonly object: KubeObject | undefined;
+  readonly oldObject: KubeObject | undefined;
+  readonly dryRun: boolean;
+};
+
+export type AdmissionPlugin = {
+  readonly name: string;
+  /** Returns the object to go on with. */
+  admit?(attributes: AdmissionAttributes): Promise<KubeObject | undefined> | KubeObject | undefined;
+  /** Throws an ApiError to refuse. */
+  validate?(attributes: AdmissionAttributes): Promise<void> | void;
+};
+
+/** A list of plugins is a plugin: all of them change first, in order; then all of them check. */
+export function admissionChain(plugins: readonly AdmissionPlugin[]): Required<AdmissionPlugin> {
+  return {
+    name: plugins.map(({ name }) => name).join(","),
+    async admit(attributes) {
+      let object = attributes.object;
+      for (const plugin of plugins) {
+        if (plugin.admit !== undefined) object = await plugin.admit({ ...attributes, object });
+      }
+      return object;
+    },
+    async validate(attributes) {
+      for (const plugin of plugins) await plugin.validate?.(attributes);
+    },
+  };
+}

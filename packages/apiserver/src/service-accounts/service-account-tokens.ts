@@ -1,0 +1,180 @@
+// Tokens of ServiceAccounts: issuing them, whom they make their bearer, and when that ends.
+// Source: k8s.io/kubernetes/pkg/serviceaccount/jwt.go
+
+import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
+import { ApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { type Authentication, type Credential, CredentialRefusedError } from "../authentication/authenticator.ts";
+import { type RevocationWatch, untilEnd, untilFirst } from "../authentication/credential-end.ts";
+import type { CredentialLineage, LineageJudge } from "../authentication/credential-lineage.ts";
+import { serviceAccountGroups, serviceAccountUsername } from "../authentication/service-account.ts";
+import type { TokenAuthenticator } from "../authentication/token-authenticator.ts";
+import type { UserInfo } from "../authentication/user-info.ts";
+import { newUid } from "../registry/store/object-meta.ts";
+import type { Runtime } from "../runtime/clock.ts";
+import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
+import { decodeSegment, openToken, signToken } from "./json-web-token.ts";
+import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
+import type { ServiceAccountKey } from "./service-account-key.ts";
+import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
+
+export type ServiceAccountTokenRequest = Pick<
+  BoundToken,
+  "namespace" | "account" | "secret" | "audiences" | "lineage"
+> & {
+  readonly expirationSeconds: number;
+};
+
+/** `expiresAt` in milliseconds since the epoch. */
+export type IssuedToken = { readonly token: string; readonly expiresAt: number };
+
+export type ServiceAccountTokens = TokenAuthenticator & {
+  issue(request: ServiceAccountTokenRequest): IssuedToken;
+  /** A token without an end of its own. It is good once the Secret holds it. */
+  issueForSecret(token: SecretToken): string;
+};
+
+export type ServiceAccountTokensOptions = {
+  readonly key: ServiceAccountKey;
+  readonly accounts: TokenSubjects;
+  readonly secrets: TokenSubjects;
+  readonly runtime: Runtime;
+  /** Asked at every use of a token that goes back to another credential. Absent: no token does. */
+  readonly lineages?: LineageJudge | undefined;
+};
+
+const EXTRA_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
+/** What the id of a credential begins with that is such a token. */
+export const SERVICE_ACCOUNT_CREDENTIAL = "serviceaccount:";
+
+export function createServiceAccountTokens(options: ServiceAccountTokensOptions): ServiceAccountTokens {
+  const { key, runtime } = options;
+  return {
+    issue({ expirationSeconds, ...bound }) {
+      const notBefore = Math.floor(runtime.clock.now() / 1000);
+      const expiresAt = notBefore + expirationSeconds;
+      const claims = boundTokenClaims({ ...bound, id: newUid(runtime.random), notBefore, expiresAt });
+      return { token: signToken(claims, key), expiresAt: expiresAt * 1000 };
+    },
+
+    issueForSecret: (token) => signToken(secretTokenClaims(token), key),
+
+    authenticateToken(token, audiences = [SERVICE_ACCOUNT_ISSUER]) {
+      const claims = openToken(token, key);
+      if (claims === undefined) return undefined;
+      return claims["iss"] === SECRET_TOKEN_ISSUER
+        ? authenticateSecretToken(options, token, claims, audiences)
+        : authenticateBoundToken(options, claims, audiences);
+    },
+  };
+}
+
+/** Throws ApiError 401. */
+function authenticateBoundToken(
+  options: ServiceAccountTokensOptions,
+  claims: JsonObject,
+  audiences: readonly string[],
+): Authentication {
+  const { accounts, secrets, runtime } = options;
+  const bound = readBoundToken(claims);
+  const now = runtime.clock.now();
+  if (bound === undefined || now < bound.notBefore * 1000 || now >= bound.expiresAt * 1000) throw unauthorizedError();
+  const { id, namespace, account, secret } = bound;
+  const common = audiences.filter((audience) => bound.audiences.includes(audience));
+  const isOver = (): boolean =>
+    !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
+  if (common.length === 0 || isOver()) throw unauthorizedError();
+  const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
+  const descent = judge(bound.lineage, credentialId, options);
+  const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
+    untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
+  const onRevoked = untilFirst([
+    untilEnd(bound.expiresAt * 1000, runtime),
+    untilGone(accounts, account),
+    ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
+    ...descent.watches,
+  ]);
+  return {
+    user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
+    credential: { ...descent.credential, id: credentialId, onRevoked },
+    audiences: common,
+  };
+}
+
+/** Throws ApiError 401. */
+function authenticateSecretToken(
+  options: ServiceAccountTokensOptions,
+  token: string,
+  claims: JsonObject,
+  audiences: readonly string[],
+): Authentication {
+  const { accounts, secrets, runtime } = options;
+  const content = readSecretToken(claims);
+  if (content === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
+  const holder = holderOf(token, content, options);
+  if (holder === undefined) throw unauthorizedError();
+  const { namespace, account, secretName, lineage } = content;
+  const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}secret:${holder.metadata.uid ?? ""}`;
+  const descent = judge(lineage, credentialId, options);
+  const isOver = (): boolean => holderOf(token, content, options) === undefined;
+  const onRevoked = untilFirst([
+    untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
+    untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
+    ...descent.watches,
+  ]);
+  return {
+    user: userOf(namespace, account),
+    credential: { ...descent.credential, id: credentialId, onRevoked },
+    audiences: [SERVICE_ACCOUNT_ISSUER],
+  };
+}
+
+type Descent = {
+  readonly credential: Pick<Credential, "lineage" | "annotations">;
+  readonly watches: readonly RevocationWatch[];
+};
+
+/** Throws ApiError 401 for a token that goes back to a credential that is good no more. */
+function judge(
+  lineage: CredentialLineage | undefined,
+  credentialId: string,
+  { lineages }: ServiceAccountTokensOptions,
+): Descent {
+  if (lineage === undefined || lineages === undefined) return { credential: {}, watches: [] };
+  const annotations = lineages.annotationsOf(lineage);
+  const why = lineages.refusalOf(lineage);
+  if (why !== undefined) throw refusedError(why, credentialId, annotations);
+  return {
+    credential: { lineage: () => lineage, annotations },
+    watches: [(listener) => lineages.onRevoked(lineage, listener)],
+  };
+}
+
+const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefusedError>): ApiError => {
+  const { code, reason, message } = unauthorizedError();
+  return new ApiError({ code, reason, message, cause: new CredentialRefusedError(...refusal) });
+};
+
+/** The Secret that makes a token good; undefined where it does not any more. */
+function holderOf(
+  token: string,
+  { namespace, secretName, account }: SecretToken,
+  { accounts, secrets }: ServiceAccountTokensOptions,
+): KubeObject | undefined {
+  const secret = findSubject(secrets, namespace, secretName);
+  return tokenIn(secret) === token && isThere(accounts, namespace, account) ? secret : undefined;
+}
+
+/** Cheap, and no proof: tells tokens of this kind from those of others before the key that they name is at hand. */
+export function looksLikeServiceAccountToken(token: string): boolean {
+  const [, payload = "", signature] = token.split(".", 3);
+  return signature !== undefined && ISSUERS.includes(decodeSegment(payload)?.["iss"] ?? "");
+}
+
+const ISSUERS: readonly JsonValue[] = [SERVICE_ACCOUNT_ISSUER, SECRET_TOKEN_ISSUER];
+
+const userOf = (namespace: string, { name, uid }: ObjectIdentity): UserInfo => ({
+  name: serviceAccountUsername(namespace, name),
+  uid,
+  groups: serviceAccountGroups(namespace),
+});

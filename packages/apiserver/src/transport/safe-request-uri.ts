@@ -1,0 +1,80 @@
+// The request URI as logs, traces and audit events may hold it.
+
+import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
+
+type Redact = (text: string) => string;
+
+/** Parameters of the Kubernetes API, none of which carries a secret. The values of any others are left out. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "allowWatchBookmarks",
+  "as",
+  "container",
+  "continue",
+  "dryRun",
+  "exclude",
+  "extended",
+  "fieldManager",
+  "fieldSelector",
+  "fieldValidation",
+  "follow",
+  "force",
+  "gracePeriodSeconds",
+  "includeObject",
+  "labelSelector",
+  "limit",
+  "orphanDependents",
+  "pretty",
+  "propagationPolicy",
+  "resourceVersion",
+  "resourceVersionMatch",
+  "sendInitialEvents",
+  "tailLines",
+  "timeout",
+  "timeoutSeconds",
+  "verbose",
+  "watch",
+]);
+
+const DECODINGS = 2;
+const MAX_WHOLE = 1024;
+
+/** Each part also as it reads once it is decoded. */
+function redactedParts(text: string, redact: Redact): string {
+  return redact(text)
+    .split(/([/?&=;,])/)
+    .map((part) => (part.includes("%") ? redactedEncoded(part, redact) : redact(part)))
+    .join("");
+}
+
+function redactedEncoded(part: string, redact: Redact): string {
+  let decoded = part;
+  for (let at = 0; at < DECODINGS; at++) {
+    decoded = decodeOctets(decoded);
+    if (redact(decoded) !== decoded) return redact(decoded);
+  }
+  return part;
+}
+
+/** Takes what is malformed as it is: a text that no router reads still reaches the log. */
+const decodeOctets = (text: string): string =>
+  text.replaceAll(/%([0-9a-f]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)));
+
+/**
+ * The URI as sent, but for credentials, wherever they stand, and for the values of parameters whose content is not known, which become
+ * `REDACTED`.
+ */
+export function safeRequestUri(uri: string, redact: Redact = redactCredentials): string {
+  const at = uri.indexOf("?");
+  // The usual case. What is in a part of a text that has no encoding in it is found in the whole as well, unless that is very long.
+  if (at < 0 && uri.length < MAX_WHOLE && !uri.includes("%") && redact(uri) === uri) return uri;
+  if (at < 0) return redactedParts(uri, redact);
+  const parameters = uri.slice(at + 1).split("&");
+  return redactedParts(`${uri.slice(0, at)}?${parameters.map(safeParameter).join("&")}`, redact);
+}
+
+function safeParameter(parameter: string): string {
+  const at = parameter.indexOf("=");
+  if (at < 0) return KNOWN.has(parameter) || parameter === "" ? parameter : "REDACTED";
+  const name = parameter.slice(0, at);
+  return KNOWN.has(name) ? parameter : `${name}=REDACTED`;
+}

@@ -1,0 +1,86 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { parseKubeConfig } from "./kubeconfig.ts";
+import { changeKubeConfigFile, putKubeConfigEntries, removeKubeConfigEntry } from "./kubeconfig-file.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "postern-kube-config-file-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const entry = (name: string, server = `https://${name}.example.com`) => ({
+  name,
+  cluster: { server },
+  user: { exec: { command: "postern" } },
+});
+const kubectl = (file: string, ...args: string[]) =>
+  spawnSync("kubectl", ["config", "--kubeconfig", file, ...args], { encoding: "utf8" });
+
+describe("kubeconfig files", () => {
+  it("keep comments and everything else when entries are put in, replaced and taken out", () => {
+    const before = [
+      "# mine",
+      "apiVersion: v1",
+      "kind: Config",
+      "clusters:",
+      "- name: old # keep",
+      "  cluster: {server: https://old}",
+      "contexts: []",
+      "users: null",
+      "current-context: old",
+      "preferences: {colors: true}",
+      "",
+    ].join("\n");
+    const put = putKubeConfigEntries(before, "file", [entry("a"), entry("b")], "a");
+    expect(put).toContain("# mine");
+    expect(put).toContain("# keep");
+    expect(put).toContain("colors: true");
+    const read = parseKubeConfig(put, "file");
+    expect([...read.clusters.keys()]).toEqual(["old", "a", "b"]);
+    expect(read.currentContext).toBe("a");
+    const again = putKubeConfigEntries(put, "file", [entry("a", "https://new")]);
+    expect(parseKubeConfig(again, "file").clusters.get("a")?.server).toBe("https://new");
+    const removed = parseKubeConfig(removeKubeConfigEntry(again, "file", "a"), "file");
+    expect([...removed.contexts.keys()]).toEqual(["b"]);
+    expect(removed.currentContext).toBe("");
+  });
+
+  it.each(["[]", "a: [", "clusters: 5"])("refuse what is no kubeconfig: %s", (text) => {
+    expect(() => putKubeConfigEntries(text, "file", [entry("a")])).toThrow(/^file/);
+  });
+
+  it("are made for their owner alone, keep their mode and links, and are read by kubectl", async () => {
+    const file = join(directory, "deep", "config");
+    await changeKubeConfigFile(file, (text) => putKubeConfigEntries(text, file, [entry("a")], "a"));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(kubectl(file, "get-contexts", "-o", "name").stdout).toBe("a\n");
+    const link = join(directory, "link");
+    symlinkSync(file, link);
+    await changeKubeConfigFile(link, (text) => putKubeConfigEntries(text, link, [entry("b")]));
+    expect(kubectl(file, "get-contexts", "-o", "name").stdout).toBe("a\nb\n");
+    expect(kubectl(link, "current-context").stdout).toBe("a\n");
+  });
+
+  it("are as before after a change that fails, and lose nothing to changes side by side", async () => {
+    const file = join(directory, "many");
+    const names = Array.from({ length: 20 }, (_, i) => `c${i}`);
+    await Promise.all(
+      names.map((name) => changeKubeConfigFile(file, (text) => putKubeConfigEntries(text, file, [entry(name)]))),
+    );
+    const before = readFileSync(file, "utf8");
+    expect([...parseKubeConfig(before, file).contexts.keys()].toSorted()).toEqual(names.toSorted());
+    const failing = changeKubeConfigFile(file, () => {
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    expect(readFileSync(file, "utf8")).toBe(before);
+    expect(existsSync(`${file}.lock`)).toBe(false);
+  });
+
+  it("wait for kubectl's lock, and name it when it stays", async () => {
+    const file = join(directory, "locked");
+    writeFileSync(`${file}.lock`, "");
+    await expect(changeKubeConfigFile(file, () => "")).rejects.toThrow(`${file}.lock is there`);
+  }, 20_000);
+});

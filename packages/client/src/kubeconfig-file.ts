@@ -1,0 +1,144 @@
+// Changes kubeconfig files that people keep: entries are put in or taken out, and everything else, comments included, stays as it was.
+// Source: k8s.io/client-go/tools/clientcmd (config.go ModifyConfig, loader.go lockFile)
+
+import { mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { Document, isMap, isSeq, parseDocument, YAMLSeq } from "yaml";
+import { KubeConfigError } from "./kubeconfig.ts";
+
+/** One cluster, user and context of the same name, as the file holds them. */
+export type KubeConfigEntry = {
+  readonly name: string;
+  readonly cluster: JsonObject;
+  readonly user: JsonObject;
+  /** Without the names of cluster and user. */
+  readonly context?: JsonObject;
+};
+
+const LISTS = ["clusters", "users", "contexts"] as const;
+const OWNER_ONLY = 0o600;
+const LOCK_ATTEMPTS = 50;
+const LOCK_PAUSE_MS = 100;
+
+/** The text with the entries in it; entries of the same names are replaced. `current` becomes the current context. */
+export function putKubeConfigEntries(
+  text: string,
+  origin: string,
+  entries: readonly KubeConfigEntry[],
+  current?: string,
+): string {
+  const document = readDocument(text, origin);
+  for (const { name, cluster, user, context } of entries) {
+    putEntry(document, "clusters", name, { name, cluster }, origin);
+    putEntry(document, "users", name, { name, user }, origin);
+    putEntry(document, "contexts", name, { name, context: { cluster: name, user: name, ...context } }, origin);
+  }
+  if (current !== undefined) document.set("current-context", current);
+  return document.toString({ lineWidth: 0 });
+}
+
+/** The text without the cluster, user and context of that name. It has no current context if that was the one. */
+export function removeKubeConfigEntry(text: string, origin: string, name: string): string {
+  const document = readDocument(text, origin);
+  for (const list of LISTS) {
+    const items = listIn(document, list, origin);
+    items.items = items.items.filter((item) => nameOf(item) !== name);
+  }
+  if (document.get("current-context") === name) document.set("current-context", "");
+  return document.toString({ lineWidth: 0 });
+}
+
+/**
+ * Replaces what a file holds by what `change` makes of it, as a whole; "" stands for a file that is not there, which is made for its
+ * owner alone. Holds kubectl's lock beside the file meanwhile. Throws KubeConfigError.
+ */
+export async function changeKubeConfigFile(path: string, change: (text: string) => string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const target = await realpath(path).catch(() => path);
+  const lock = `${target}.lock`;
+  await takeLock(lock);
+  try {
+    const mode = await stat(target).then(
+      (found) => found.mode & 0o777,
+      () => OWNER_ONLY,
+    );
+    const text = await readFile(target, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "";
+      throw new KubeConfigError(`cannot read ${path} (${error.code})`, { cause: error });
+    });
+    await replaceFile(target, change(text), mode);
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** Puts a text in place of what a file held, as a whole. For its owner alone, unless `mode` says otherwise. */
+export async function replaceFile(path: string, text: string, mode = OWNER_ONLY): Promise<void> {
+  const fresh = `${path}.${process.pid}.new`;
+  try {
+    await writeFile(fresh, text, { mode, flag: "wx" });
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+async function takeLock(lock: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await (await open(lock, "wx", OWNER_ONLY)).close();
+      return;
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+      if (code !== "EEXIST") throw new KubeConfigError(`cannot write beside ${lock} (${code})`, { cause: error });
+      if (attempt === LOCK_ATTEMPTS) {
+        throw new KubeConfigError(
+          `${lock} is there: another program changes the file, or died while it did: remove it`,
+        );
+      }
+      await setTimeout(LOCK_PAUSE_MS);
+    }
+  }
+}
+
+function readDocument(text: string, origin: string): Document {
+  if (text.trim() === "") {
+    const empty = { apiVersion: "v1", kind: "Config", clusters: [], users: [], contexts: [], "current-context": "" };
+    return new Document(empty);
+  }
+  const document = parseDocument(text, { prettyErrors: false, schema: "core" });
+  if (document.errors.length > 0) throw new KubeConfigError(`${origin} is not valid YAML`);
+  if (!isMap(document.contents)) throw new KubeConfigError(`${origin} is not a kubeconfig: a mapping is expected`);
+  return document;
+}
+
+/** The list, which is made where the file has none, or null in its place. */
+function listIn(document: Document, list: (typeof LISTS)[number], origin: string): YAMLSeq {
+  const found = document.get(list);
+  if (isSeq(found)) return found;
+  if (found !== undefined && found !== null) throw new KubeConfigError(`${origin}: ${list} must be a list`);
+  const made = new YAMLSeq();
+  document.set(list, made);
+  return made;
+}
+
+function putEntry(
+  document: Document,
+  list: (typeof LISTS)[number],
+  name: string,
+  entry: JsonObject,
+  origin: string,
+): void {
+  const items = listIn(document, list, origin);
+  // An empty list in flow style would take its first item on the same line.
+  if (items.items.length === 0) items.flow = false;
+  const node = document.createNode(entry);
+  const index = items.items.findIndex((item) => nameOf(item) === name);
+  if (index === -1) items.add(node);
+  else items.set(index, node);
+}
+
+const nameOf = (item: unknown): unknown => (isMap(item) ? item.get("name") : undefined);

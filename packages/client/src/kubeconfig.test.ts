@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { KubeConfigError, mergeKubeConfigs, parseKubeConfig, resolveContext } from "./kubeconfig.ts";
+import { loadConnection } from "./load-kubeconfig.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "postern-kube-config-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const write = (name: string, text: string) => {
+  const path = join(directory, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+const config = (user: string, cluster = "server: https://a:1") => `apiVersion: v1
+kind: Config
+clusters:
+- name: c
+  cluster: {${cluster}}
+contexts:
+- name: main
+  context: {cluster: c, user: u, namespace: p-default}
+current-context: main
+users:
+- name: u
+  user: {${user}}
+`;
+
+describe("a kube config", () => {
+  it("gives the server, authority and credential of its current context", async () => {
+    const path = write(
+      "full",
+      config(
+        "client-certificate-data: Q0VSVA==, client-key-data: S0VZ",
+        "server: https://a:1/base, certificate-authority-data: Q0E=, tls-server-name: b",
+      ),
+    );
+    expect(await loadConnection({ path, environment: {} })).toEqual({
+      transport: {
+        server: "https://a:1/base",
+        certificateAuthorityPem: "CA",
+        insecureSkipTlsVerify: false,
+        tlsServerName: "b",
+        clientCertificatePem: "CERT",
+        clientKeyPem: "KEY",
+      },
+      namespace: "p-default",
+      contextName: "main",
+    });
+  });
+
+  it("reads files relative to itself", async () => {
+    write("ca.crt", "CA");
+    write("token", "secret\n");
+    const path = write("files", config("tokenFile: token", "server: https://a, certificate-authority: ca.crt"));
+    const connection = await loadConnection({ path, environment: {} });
+    expect(connection.token).toBe("secret");
+    expect(connection.transport.certificateAuthorityPem).toBe("CA");
+  });
+
+  it("is found by KUBECONFIG, a list of which missing files are passed over and the first entry counts", async () => {
+    const first = write("first", config("token: one"));
+    const second = write("second", config("token: two"));
+    const environment = { KUBECONFIG: [join(directory, "missing"), first, second].join(":") };
+    expect((await loadConnection({ environment })).token).toBe("one");
+  });
+
+  it("is found in the home directory otherwise", async () => {
+    await expect(loadConnection({ environment: { HOME: join(directory, "nobody") } })).rejects.toThrow(
+      /no kube config found in .*nobody\/\.kube\/config/,
+    );
+  });
+
+  it.each([
+    ["a missing file", { path: "/nowhere/config" }, /cannot read \/nowhere\/config \(ENOENT\)/],
+    ["no mapping", { path: write("list", "- a") }, /not a kube config/],
+    ["broken YAML", { path: write("broken", "a: [") }, /is not valid YAML/],
+    ["aliases", { path: write("alias", "a: &a [1]\nb: *a\n") }, /is not valid YAML/],
+    ["an unknown context", { path: write("ok", config("token: x")), context: "other" }, /no context "other"/],
+    ["no current context", { path: write("none", "kind: Config") }, /no current context/],
+    [
+      "bad base64",
+      { path: write("b64", config("token: x", "server: https://a, certificate-authority-data: '%%'")) },
+      /not base64/,
+    ],
+    [
+      "an exec plugin",
+      { path: write("exec", config("exec: {command: sh}")) },
+      /signs in by exec, which is not supported/,
+    ],
+    ["no server", { path: write("noserver", config("token: x", "server: ''")) }, /no cluster with a server/],
+  ])("is refused with %s", async (_, options, message) => {
+    const attempt = loadConnection({ environment: {}, ...options });
+    await expect(attempt).rejects.toThrow(KubeConfigError);
+    await expect(attempt).rejects.toThrow(message);
+  });
+
+  it("never shows a credential in an error", () => {
+    expect(() => parseKubeConfig('users: [{name: u, user: {token: "hunter2}}', "file")).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining("hunter2") }),
+    );
+  });
+
+  it("merges by first entry", () => {
+    const one = parseKubeConfig(config("token: one"), "one");
+    const two = parseKubeConfig(config("token: two").replaceAll("main", "other"), "two");
+    const merged = mergeKubeConfigs([one, two]);
+    expect(merged.currentContext).toBe("main");
+    expect([...merged.contexts.keys()].sort()).toEqual(["main", "other"]);
+    expect(resolveContext(merged, "other").user.token).toBe("one");
+  });
+});

@@ -1,0 +1,103 @@
+// Finds kube config files where kubectl finds them, and reads the files they name.
+
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, dirname, join, resolve } from "node:path";
+import {
+  type KubeConfig,
+  KubeConfigError,
+  mergeKubeConfigs,
+  type PemSource,
+  parseKubeConfig,
+  resolveContext,
+} from "./kubeconfig.ts";
+import type { NodeTransportOptions } from "./transport/node.ts";
+
+export type LoadOptions = {
+  /** One file, which must be there; outweighs KUBECONFIG. */
+  readonly path?: string;
+  readonly context?: string;
+  readonly environment: { readonly [name: string]: string | undefined };
+};
+
+/** How to reach and sign in to the API of one context. */
+export type Connection = {
+  readonly transport: NodeTransportOptions;
+  readonly token?: string;
+  /** The context's namespace. */
+  readonly namespace: string;
+  readonly contextName: string;
+};
+
+/** Throws KubeConfigError when there is no usable context, or it signs in by a way that this client does not have. */
+export async function loadConnection(options: LoadOptions): Promise<Connection> {
+  const config = await loadKubeConfig(options);
+  const { name, cluster, user, namespace } = resolveContext(config, options.context);
+  if (user.unsupported.length > 0 && user.token === undefined && user.clientCertificate === undefined) {
+    throw new KubeConfigError(
+      `context ${JSON.stringify(name)} signs in by ${user.unsupported.join(", ")}, which is not supported: use a token or a client certificate`,
+    );
+  }
+  const [ca, cert, key, token] = await Promise.all([
+    readPem(cluster.certificateAuthority),
+    readPem(user.clientCertificate),
+    readPem(user.clientKey),
+    user.token ?? (user.tokenFile === undefined ? undefined : readText(user.tokenFile)),
+  ]);
+  return {
+    transport: {
+      server: cluster.server,
+      insecureSkipTlsVerify: cluster.insecureSkipTlsVerify,
+      ...(ca === undefined ? {} : { certificateAuthorityPem: ca }),
+      ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
+      ...(cert === undefined || key === undefined ? {} : { clientCertificatePem: cert, clientKeyPem: key }),
+    },
+    ...(token === undefined ? {} : { token: token.trim() }),
+    namespace,
+    contextName: name,
+  };
+}
+
+/** Where kubectl looks: the files of KUBECONFIG, or the one in the home directory. It writes into the first. */
+export function kubeConfigFiles(environment: LoadOptions["environment"]): readonly [string, ...string[]] {
+  const [first, ...others] = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
+  return first === undefined ? [join(environment["HOME"] ?? homedir(), ".kube", "config")] : [first, ...others];
+}
+
+async function loadKubeConfig({ path, environment }: LoadOptions): Promise<KubeConfig> {
+  if (path !== undefined) return readKubeConfig(resolve(path));
+  const files = kubeConfigFiles(environment);
+  const configs: KubeConfig[] = [];
+  for (const file of files) {
+    // As kubectl does: of a list, files that are not there are passed over.
+    const config = await readKubeConfig(resolve(file)).catch((error: unknown) => {
+      if (error instanceof KubeConfigError && isMissing(error.cause)) return undefined;
+      throw error;
+    });
+    if (config !== undefined) configs.push(config);
+  }
+  if (configs.length === 0) {
+    throw new KubeConfigError(`no kube config found in ${files.join(", ")}: name one with --kubeconfig or KUBECONFIG`);
+  }
+  return mergeKubeConfigs(configs);
+}
+
+async function readKubeConfig(path: string): Promise<KubeConfig> {
+  return parseKubeConfig(await readText(path), path, (file) => resolve(dirname(path), file));
+}
+
+async function readPem(source: PemSource | undefined): Promise<string | undefined> {
+  if (source === undefined) return undefined;
+  return "pem" in source ? source.pem : readText(source.file);
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+    throw new KubeConfigError(`cannot read ${path} (${code})`, { cause });
+  }
+}
+
+const isMissing = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT";

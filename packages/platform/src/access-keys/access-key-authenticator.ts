@@ -1,0 +1,166 @@
+// Authenticates requests, and tokens in reviews, by access key.
+
+import { ACCESS_KEY_ANNOTATION, ACCESS_KEY_ORIGINS_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import {
+  type Authentication,
+  type Authenticator,
+  type CredentialAnnotations,
+  CredentialRefusedError,
+} from "@postern/apiserver/authentication/authenticator";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer-token";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { accessKeyIdentity, type IdentityDependencies } from "./access-key-identity.ts";
+import type { AccessKeyIndex } from "./access-key-index.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
+import type { DigestRenewal } from "./digest-renewal.ts";
+import type { KeyOrigin } from "./key-origins.ts";
+import type { LastActivity } from "./last-activity.ts";
+import type { RotationGuard } from "./rotation/rotation-guard.ts";
+
+/** The one text for unknown, disabled and expired keys; existing clients match it. */
+export const ACCESS_KEY_NOT_FOUND = "platform access key not found. Please login again";
+
+/** Why a key was refused, for the audit log alone: the cause of the 401. */
+export class AccessKeyRefusedError extends CredentialRefusedError {
+  override readonly name = "AccessKeyRefusedError";
+}
+
+export type AccessKeyAuthenticatorOptions = IdentityDependencies & {
+  readonly keys: AccessKeyIndex;
+  readonly activity: LastActivity;
+  readonly clock: Clock;
+  /** Told of every key that is presented; default: nobody. */
+  readonly rotations?: RotationGuard;
+  /** Told of every value that is accepted; default: nobody. */
+  readonly renewal?: DigestRenewal;
+  /** Told why a value is refused: the reason of the condition Ready, `NotFound` or `Malformed`. Default: nobody. */
+  readonly onRefused?: (reason: string) => void;
+};
+
+export type AccessKeyAuthenticator = Authenticator &
+  TokenAuthenticator & {
+    /** Who a key makes its bearer, remembered per revision of the key and version of the directory. */
+    identityOf(key: AccessKeyState): UserInfo;
+  };
+
+/** The header that was shown last on a connection and was good, and what it was found as. */
+type Proven = {
+  readonly header: string;
+  readonly token: string;
+  readonly key: AccessKeyState;
+  readonly version: number;
+};
+
+type Remembered = { readonly version: number; readonly authentication: Authentication & { readonly user: UserInfo } };
+
+export function createAccessKeyAuthenticator(options: AccessKeyAuthenticatorOptions): AccessKeyAuthenticator {
+  const { keys, activity, clock, directory, rotations, renewal, onRefused } = options;
+  // A record is a new object with every revision, so it stands for one.
+  const remembered = new WeakMap<AccessKeyState, Remembered>();
+
+  const authenticationOf = (key: AccessKeyState): Authentication => {
+    const known = remembered.get(key);
+    if (known?.version === directory.version) return known.authentication;
+    const { id } = key;
+    const annotations = accessKeyAnnotations(key.name, key.origins);
+    const credential = { id, annotations, onRevoked: (listener: () => void) => keys.onRevoked(id, listener) };
+    const authentication = { user: accessKeyIdentity(key, options), credential };
+    remembered.set(key, { version: directory.version, authentication });
+    return authentication;
+  };
+
+  const authenticateKey = (key: AccessKeyState): Authentication => {
+    const refusal = keys.refusalOf(key);
+    if (refusal !== undefined) {
+      rotations?.refused(key);
+      onRefused?.(keys.stateOf(key)?.reason ?? "Unknown");
+      throw keyNotFoundError(refusal, key.id, accessKeyAnnotations(key.name, key.origins));
+    }
+    rotations?.accepted(key);
+    activity.record(key.uid, clock.now());
+    return authenticationOf(key);
+  };
+
+  const authenticateFound = (key: AccessKeyState, token: string): Authentication => {
+    const authentication = authenticateKey(key);
+    renewal?.used(key, token);
+    return authentication;
+  };
+
+  const authenticateToken = (token: string): Authentication | undefined => {
+    const key = keys.find(token);
+    return key === undefined ? undefined : authenticateFound(key, token);
+  };
+
+  // Spares the hash of a value that has been hashed on this connection. Everything else is asked every time: whether the key is good, and
+  // whose it is. A record that is another object, as with every rotation and change, is found anew.
+  const proven = new WeakMap<object, Proven>();
+  const provenOn = ({ connection, headers, upgrade }: ApiRequest): Proven | undefined => {
+    const known = connection === undefined || upgrade !== undefined ? undefined : proven.get(connection);
+    if (known === undefined || known.header !== headers["authorization"]) return undefined;
+    return known.version === keys.valueVersion && keys.byId(known.key.id) === known.key ? known : undefined;
+  };
+  const remember = ({ connection, headers, upgrade }: ApiRequest, token: string, key: AccessKeyState): void => {
+    const { authorization: header } = headers;
+    const version = keys.valueVersion;
+    if (connection === undefined || upgrade !== undefined || typeof header !== "string" || version === undefined)
+      return;
+    proven.set(connection, { header, token, key, version });
+  };
+
+  /** At once, but for the first seconds after a start. */
+  const whenFound = <T>(token: string, authenticate: (token: string) => T): T | Promise<T> => {
+    const found = keys.whenFound(token);
+    return found === undefined ? authenticate(token) : found.then(() => authenticate(token));
+  };
+
+  return {
+    identityOf: (key) => authenticationOf(key).user,
+    authenticateToken: (token) => whenFound(token, authenticateToken),
+    authenticate(request) {
+      const known = provenOn(request);
+      if (known !== undefined) return authenticateFound(known.key, known.token);
+      if (bearerTokenOf(request).type === "invalid") {
+        onRefused?.("Malformed");
+        throw keyNotFoundError("malformed", undefined);
+      }
+      const token = presentedToken(request);
+      if (token === undefined) return undefined;
+      return whenFound(token, () => {
+        const key = keys.find(token);
+        if (key === undefined) {
+          onRefused?.("NotFound");
+          throw keyNotFoundError("unknown", undefined);
+        }
+        const authentication = authenticateFound(key, token);
+        remember(request, token, key);
+        return authentication;
+      });
+    },
+  };
+}
+
+/** By name, so that people find it, also in what goes back to it. */
+export const accessKeyAnnotations = (name: string, origins: readonly KeyOrigin[]): CredentialAnnotations => ({
+  [ACCESS_KEY_ANNOTATION]: name,
+  ...(origins.length === 0
+    ? {}
+    : { [ACCESS_KEY_ORIGINS_ANNOTATION]: [...new Set(origins.map((origin) => origin.name))].join(",") }),
+});
+
+/** 401 with the one text; what it is about goes into the cause. */
+export const keyNotFoundError = (
+  why: string,
+  keyId: string | undefined,
+  annotations: CredentialAnnotations = {},
+): ApiError =>
+  new ApiError({
+    code: 401,
+    reason: "Unauthorized",
+    message: ACCESS_KEY_NOT_FOUND,
+    cause: new AccessKeyRefusedError(why, keyId, annotations),
+  });

@@ -1,0 +1,41 @@
+// Which writes make keys that a trust rule gives. The server says so beside the write: no client can.
+
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { KeyGrant } from "./key-grant.ts";
+import type { KeyOrigin } from "./key-origins.ts";
+
+export type IssuedGrant = {
+  readonly grant: KeyGrant;
+  /** What the rule goes back to, and so does the key. */
+  readonly origins: readonly KeyOrigin[];
+  /** uids of the keys that the rule dies with, and so does the key. */
+  readonly parents: readonly string[];
+  /** For people: `status.issuedBy` of the key. */
+  readonly issuedBy: {
+    readonly rule: string;
+    readonly issuer: string;
+    readonly subject?: string;
+    readonly claims: { readonly [name: string]: string };
+  };
+};
+
+export type IssuedGrants = {
+  /** Runs a write that makes such a key. */
+  during<T>(context: RequestContext, issued: IssuedGrant, write: () => Promise<T>): Promise<T>;
+  of(context: RequestContext): IssuedGrant | undefined;
+};
+
+export function createIssuedGrants(): IssuedGrants {
+  const writes = new WeakMap<RequestContext, IssuedGrant>();
+  return {
+    async during(context, issued, write) {
+      writes.set(context, issued);
+      try {
+        return await write();
+      } finally {
+        writes.delete(context);
+      }
+    },
+    of: (context) => writes.get(context),
+  };
+}

@@ -1,0 +1,80 @@
+// What is told of the life of an access key as Events, but that it was created: the audit log says that, and an Event would be a second
+// durable write for each key. Nothing in them has a secret in it. See docs/adr/0040.
+
+import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { ObjectEvent } from "@postern/apiserver/controllers/event-recorder";
+import type { PlatformNames } from "../platform-names.ts";
+import type { AccessKeyState } from "./access-key-state.ts";
+
+export type KeyEventReason =
+  | "Disabled"
+  | "Enabled"
+  | "Expired"
+  | "OwnerGone"
+  | "Deleted"
+  | "Rotated"
+  | "Compromised"
+  | "RetiredValueUsed"
+  | "Leaked"
+  | "RetiredValueLeaked"
+  | "ExpiresSoon";
+
+export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
+
+/** Takes an event over; must neither throw nor block. */
+export type RecordKeyEvent = (event: KeyEvent) => void;
+
+const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
+  Disabled: "The access key was disabled: it opens nothing until it is enabled again",
+  Enabled: "The access key was enabled again",
+  Expired: "The access key was deleted after the end of its life",
+  OwnerGone: "The access key was deleted because its owner is gone",
+  Deleted: "The access key was deleted",
+  Rotated: "The access key was given a new value",
+  Compromised:
+    "The access key was given a new value since somebody else had the old one: all that was made with that is revoked",
+  RetiredValueUsed:
+    "A value that a rotation had replaced was used after its end: the access key and all that was made with it are locked until it is rotated again",
+  Leaked: "The access key was reported as leaked",
+  RetiredValueLeaked:
+    "A value that the access key had before was reported as leaked: what was made with that is revoked, and the key stays as it is",
+  ExpiresSoon: "The access key expires soon",
+};
+
+/** What somebody should look into. */
+const WARNINGS: ReadonlySet<KeyEventReason> = new Set([
+  "RetiredValueUsed",
+  "Leaked",
+  "RetiredValueLeaked",
+  "Compromised",
+  "ExpiresSoon",
+]);
+
+export const keyEvent = (
+  { apiVersion, kind, metadata }: KubeObject,
+  reason: KeyEventReason,
+  message = MESSAGES[reason],
+): KeyEvent => ({
+  involvedObject: { apiVersion, kind, name: metadata.name ?? "", uid: metadata.uid ?? "" },
+  type: WARNINGS.has(reason) ? "Warning" : "Normal",
+  reason,
+  message,
+});
+
+/** For parts that know the key and not its record. */
+export const eventOfKey = (
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+  { name, uid }: Pick<AccessKeyState, "name" | "uid">,
+  reason: KeyEventReason,
+  message?: string,
+): KeyEvent =>
+  keyEvent(
+    {
+      apiVersion: formatApiVersion({ group: managementGroup, version: "v1" }),
+      kind: "OwnedAccessKey",
+      metadata: { name, uid },
+    },
+    reason,
+    message,
+  );

@@ -1,0 +1,44 @@
+// The ports through which kube configs and control planes get keys of their own.
+
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ScopeRole } from "../api/access-key-restrictions.ts";
+import type { AccessKeyOwner } from "./access-key-state.ts";
+
+export type ChildKeyRequest = {
+  /** The requester. */
+  readonly owner: AccessKeyOwner;
+  /** spec.groups: those that the asking key adds to its owner's. */
+  readonly groups: readonly string[];
+  readonly displayName: string;
+  /** The one virtual cluster that the key opens. */
+  readonly scope: { readonly project: string; readonly virtualCluster: string };
+  /** Seconds; undefined: as long as the asking key, or for ever where that has no end. */
+  readonly ttl: number | undefined;
+  /** The key that asks: the new one is owned by it and dies with it. Undefined when the requester came without a key. */
+  readonly parent: { readonly name: string; readonly uid: string } | undefined;
+};
+
+/** `key` is shown this once. */
+export type MintedKey = {
+  readonly key: string;
+  /** Milliseconds since the epoch; undefined when it has no end. */
+  readonly expiresAt: number | undefined;
+};
+
+/** Makes the key that goes into a kube config. Its life never exceeds what is left of its parent's. */
+export type MintAccessKey = (request: ChildKeyRequest, context: RequestContext) => Promise<MintedKey>;
+
+export type ControlPlaneKeyRequest = {
+  /** spec.subject: who the cluster is. */
+  readonly subject: string;
+  readonly displayName: string;
+  readonly role: ScopeRole;
+  /** The connected cluster that the key belongs to. */
+  readonly cluster?: string;
+};
+
+/** Makes the key of a control plane, without an end, on the server's own account. Resolves with the key. */
+export type MintControlPlaneKey = (request: ControlPlaneKeyRequest, context: RequestContext) => Promise<string>;
+
+/** Deletes a key on the server's own account; one that is gone already is no error. */
+export type RevokeAccessKey = (name: string, signal: AbortSignal) => Promise<void>;

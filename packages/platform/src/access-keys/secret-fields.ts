@@ -1,0 +1,146 @@
+// The fields of an access key that are taken in but never given out: the key itself, and what logins left.
+
+import { findDuplicateFields } from "@postern/apimachinery/json/find-duplicate-fields";
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { AccessKeyFormat } from "./access-key-format.ts";
+import { createKeyFinder, MIN_KEY_LENGTH, textsOf } from "./key-candidates.ts";
+
+export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Paths below spec of what is kept in an envelope; each is base64. */
+export const ENVELOPED_FIELDS: readonly (readonly [string, string])[] = [
+  ["identity", "connectorData"],
+  ["oidcLogin", "idToken"],
+  ["oidcLogin", "accessToken"],
+  ["oidcLogin", "refreshToken"],
+];
+
+/** All paths below spec that are never served. */
+export const SECRET_PATHS: readonly (readonly string[])[] = [["key"], ...ENVELOPED_FIELDS];
+
+export function specOf(object: KubeObject): JsonObject {
+  const spec = object["spec"];
+  return isJsonObject(spec) ? spec : {};
+}
+
+export const secretAt = (spec: JsonObject, [parent, member]: readonly [string, string]): string | undefined => {
+  const holder = spec[parent];
+  const value = isJsonObject(holder) ? holder[member] : undefined;
+  return typeof value === "string" ? value : undefined;
+};
+
+/** The object without any secret value. */
+export function withoutSecrets<T extends KubeObject>(object: T): T {
+  const spec = object["spec"];
+  if (!isJsonObject(spec)) return object;
+  return { ...object, spec: SECRET_PATHS.reduce((rest: JsonObject, path) => withoutMember(rest, path), spec) };
+}
+
+function withoutMember(object: JsonObject, [member, ...rest]: readonly string[]): JsonObject {
+  if (member === undefined || !Object.hasOwn(object, member)) return object;
+  const { [member]: value, ...others } = object;
+  if (rest.length === 0) return others;
+  return isJsonObject(value) ? { ...object, [member]: withoutMember(value, rest) } : object;
+}
+
+/**
+ * kubectl writes the whole manifest into an annotation. Its secrets are cut out of there, so that the next `kubectl apply` sends
+ * them again; text that is no object is dropped.
+ */
+export function scrubLastApplied<T extends KubeObject>(object: T): T {
+  const { annotations } = object.metadata;
+  const applied = annotations?.[LAST_APPLIED];
+  if (annotations === undefined || applied === undefined) return object;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const scrubbed = scrub(applied);
+  const kept = scrubbed === undefined ? others : { ...others, [LAST_APPLIED]: scrubbed };
+  return { ...object, metadata: { ...object.metadata, annotations: kept } };
+}
+
+function scrub(text: string): string | undefined {
+  try {
+    const manifest = parseJson(Buffer.from(text));
+    if (!isJsonObject(manifest)) return undefined;
+    const clean = withoutLastApplied(withoutSecretMembers(manifest));
+    // What has no secret in it stays as it came. Of members that come twice, the text has one that nobody has looked at.
+    const isAsItCame = clean === manifest && findDuplicateFields(text).length === 0;
+    // kubectl ends the line.
+    return isAsItCame ? text : `${stringifyJson(clean)}\n`;
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutSecretMembers(manifest: JsonObject): JsonObject {
+  const spec = manifest["spec"];
+  if (!isJsonObject(spec)) return manifest;
+  const clean = SECRET_PATHS.reduce((rest: JsonObject, path) => withoutMember(rest, path), spec);
+  return stringifyJson(clean) === stringifyJson(spec) ? manifest : { ...manifest, spec: clean };
+}
+
+/** A manifest that carries the annotation itself has the secrets of the one before in it. */
+function withoutLastApplied(manifest: JsonObject): JsonObject {
+  const metadata = manifest["metadata"];
+  if (!isJsonObject(metadata)) return manifest;
+  const cut = withoutMember(metadata, ["annotations", LAST_APPLIED]);
+  return stringifyJson(cut) === stringifyJson(metadata) ? manifest : { ...manifest, metadata: cut };
+}
+
+/** Where a key stands in what is served of an object, as field paths. */
+export function keyPlaces(object: KubeObject, key: string): readonly string[] {
+  return placesOf(servedPart(object), "", (text) => text.includes(key));
+}
+
+export type WantedKeys = {
+  /** The key of the object itself; "": it is not in the request. */
+  readonly key: string;
+  /** Whether something in a text has the form of a key of this server's. */
+  readonly hasForm: AccessKeyFormat["find"];
+  /** Whether a text opens this server now: also what a client chose, which has no form of its own. */
+  readonly isLive: (text: string) => boolean;
+};
+
+/** Where a key stands in what is served of an object: its own, one by its form, or a live one that was not written in `old` already. */
+export function anyKeyPlaces(
+  object: KubeObject,
+  old: KubeObject | undefined,
+  { key, hasForm, isLive }: WantedKeys,
+): readonly string[] {
+  // Somebody else may choose what has been standing here: that is no reason to refuse what is not about it.
+  let known: ReadonlySet<string> | undefined;
+  const isNew = (text: string): boolean => {
+    known ??= new Set(old === undefined ? [] : textsOf(servedPart(old)));
+    return !known.has(text);
+  };
+  const hasLive = createKeyFinder(isLive);
+  const hasOwn = (text: string): boolean => key.length >= MIN_KEY_LENGTH && text.includes(key);
+  // No key is shorter, and nearly all texts are.
+  return placesOf(
+    servedPart(object),
+    "",
+    (text) => text.length >= MIN_KEY_LENGTH && (hasOwn(text) || hasForm(text) || (isNew(text) && hasLive(text))),
+  );
+}
+
+function servedPart(object: KubeObject): JsonObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...withoutSecrets(object), metadata };
+}
+
+function placesOf(value: JsonValue | undefined, path: string, found: (text: string) => boolean): readonly string[] {
+  if (typeof value === "string") return found(value) ? [path] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    // The name would repeat the secret.
+    found(name) ? [path] : placesOf(member, path === "" ? name : `${path}.${name}`, found),
+  );
+}
+
+/** For the answer to a create: the object with the key that was made. */
+export const withKey = <T extends KubeObject>(object: T, key: string): T => ({
+  ...object,
+  spec: { ...specOf(object), key },
+});

@@ -1,0 +1,55 @@
+// The issuers of CI identities that rules name by one word: where they are, and which of their claims stay the same for ever.
+
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import type { TrustRuleSpec } from "./trust-rule.ts";
+
+export const ISSUER_PRESETS = ["github", "gitlab", "buildkite", "kubernetes"] as const;
+export type IssuerPreset = (typeof ISSUER_PRESETS)[number];
+
+type Preset = {
+  /** Of the public service. Undefined: each installation has its own. */
+  readonly url: string | undefined;
+  /** Names can be given to somebody else, these cannot: a rule pins one of them at least. */
+  readonly immutable: readonly string[];
+  /** What their values look like: a name in their place matches nothing, or the wrong one. */
+  readonly form: RegExp;
+  readonly formText: string;
+};
+
+const NUMBER = { form: /^[1-9][0-9]{0,18}$/, formText: "must be a number: it stays when the name changes" };
+const UUID = {
+  form: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  formText: "must be a UUID: it stays when the name changes",
+};
+
+/** Sources: docs.github.com/actions/reference/security/oidc, docs.gitlab.com/ci/secrets/id_token_authentication, buildkite.com/docs/agent/v3/cli-oidc, kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin */
+export const PRESETS: { readonly [name in IssuerPreset]: Preset } = {
+  github: {
+    url: "https://token.actions.githubusercontent.com",
+    immutable: ["repository_id", "repository_owner_id"],
+    ...NUMBER,
+  },
+  gitlab: { url: "https://gitlab.com", immutable: ["project_id", "namespace_id"], ...NUMBER },
+  buildkite: { url: "https://agent.buildkite.com", immutable: ["pipeline_id", "organization_id"], ...UUID },
+  kubernetes: { url: undefined, immutable: ["/kubernetes.io/serviceaccount/uid"], ...UUID },
+};
+
+/** That of a rule: by its name, or by the address of the public service, which nobody gets around by leaving the name out. */
+export function presetOf({ preset, url }: NonNullable<TrustRuleSpec["issuer"]>): Preset | undefined {
+  const named = ISSUER_PRESETS.find((name) => name === preset);
+  if (named !== undefined) return PRESETS[named];
+  return Object.values(PRESETS).find((each) => each.url !== undefined && each.url === comparable(url ?? ""));
+}
+
+/** The `iss` that a rule is about; "" where it says none. */
+export const issuerUrlOf = (issuer: NonNullable<TrustRuleSpec["issuer"]>): string =>
+  issuer.url ?? presetOf(issuer)?.url ?? "";
+
+function comparable(url: string): string {
+  try {
+    const { origin, pathname, search } = new URL(url);
+    return `${origin}${withoutTrailing(pathname, "/")}${search}`;
+  } catch {
+    return url;
+  }
+}

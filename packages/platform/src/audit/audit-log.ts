@@ -1,0 +1,97 @@
+// Opens the audit log that the configuration asks for.
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { AuditOptions } from "@postern/apiserver/audit/audit-backend";
+import { createAuditChain } from "@postern/apiserver/audit/audit-chain";
+import { type AuditPolicy, metadataForAll, metadataOfArrivalsToo } from "@postern/apiserver/audit/audit-policy";
+import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
+import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
+import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { parseSecret } from "../pki/secret-file.ts";
+import { createPlatformNames } from "../platform-names.ts";
+import { parseAuditPolicy } from "./audit-policy-file.ts";
+import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests.ts";
+
+const AUDIT_FILE = "audit.log";
+const MEGABYTE = 1024 * 1024;
+
+export type AuditLog = { readonly options: AuditOptions; readonly sink: AuditSink };
+
+/** Rejects with ConfigurationError where the file cannot be written. */
+export async function openAuditLog({ audit, dataDir, platform }: Configuration): Promise<AuditLog> {
+  const names = createPlatformNames(platform);
+  // Whoever wants nothing to happen unrecorded wants it recorded before it happens.
+  const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
+  const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
+  const { logPath, logMaxSize, logMaxBackup, mode } = audit;
+  const key = await readKey(audit.keyFile);
+  const sink =
+    logPath === "-"
+      ? standardOutputSink(key)
+      : await openFile(logPath === "" ? join(dataDir, AUDIT_FILE) : logPath, logMaxSize, logMaxBackup, key);
+  const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
+  return { sink, options: { policy, sink, mode, redaction } };
+}
+
+async function readPolicy(path: string, otherwise: AuditPolicy): Promise<AuditPolicy> {
+  if (path === "") return otherwise;
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new ConfigurationError(
+      `the audit policy ${path} cannot be read: name a readable file in --audit-policy-file, or none`,
+      { cause: error },
+    );
+  }
+  return parseAuditPolicy(path, text);
+}
+
+async function readKey(path: string): Promise<Uint8Array | undefined> {
+  if (path === "") return undefined;
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new ConfigurationError(`the key of the audit log ${path} cannot be read: ${KEY_REMEDY}`, { cause: error });
+  });
+  const key = parseSecret(text);
+  if (key === undefined) throw new ConfigurationError(`${path} does not hold 64 hexadecimal digits: ${KEY_REMEDY}`);
+  return key;
+}
+
+const KEY_REMEDY = "make it with `openssl rand -hex 32`, and name it in --audit-log-key-file";
+
+async function openFile(
+  path: string,
+  maxSize: number,
+  maxBackups: number,
+  key: Uint8Array | undefined,
+): Promise<AuditSink> {
+  try {
+    return await createFileAuditSink({
+      path,
+      ...(key === undefined ? {} : { key }),
+      ...(maxSize === 0 ? {} : { maxBytes: maxSize * MEGABYTE }),
+      ...(maxBackups === 0 ? { maxBackups: Number.MAX_SAFE_INTEGER } : { maxBackups }),
+    });
+  } catch (error) {
+    throw new ConfigurationError(
+      `the audit log ${path} cannot be written: check that its directory exists and may be written by this user, or choose another with --audit-log-path`,
+      { cause: error },
+    );
+  }
+}
+
+function standardOutputSink(key: Uint8Array | undefined): AuditSink {
+  const chain = createAuditChain(undefined, key);
+  return {
+    write: (event) =>
+      new Promise((resolve, reject) => {
+        const { text, head } = chain.linesOf([event]);
+        chain.written(head);
+        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+      }),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}

@@ -1,0 +1,71 @@
+// The kube config of the first administrator: written on the first start, and kept pointing at the server afterwards.
+
+import { join } from "node:path";
+import { buildKubeConfig } from "../kubeconfig/kubeconfig.ts";
+import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "../pki/private-file.ts";
+
+export const ADMIN_KUBE_CONFIG_FILE = "admin.kubeconfig";
+
+const TOKEN_LINE = /^ *token: (\S+)$/m;
+const WHAT = "the administrator's kube config";
+
+export type AdminKubeConfigOptions = {
+  readonly dataDir: string;
+  /** The address of the management API. */
+  readonly server: string;
+  readonly certificateAuthorityPem: string | undefined;
+  /** Whether the store outlives its server. */
+  readonly isLasting: boolean;
+};
+
+/** Before a kube config that opens nothing any more as soon as its server has ended. */
+const PASSING = "# Of a store in memory: each start writes another one.\n";
+
+/**
+ * The file of the first start. One that is there already is kept beside it: it is left over from a start that failed, or it opens
+ * another store, where it may be all that an administrator has.
+ */
+export async function writeAdminKubeConfig(options: AdminKubeConfigOptions, key: string): Promise<void> {
+  const path = pathOf(options);
+  const text = textOf(options, key);
+  const earlier = await readFileIfPresent(path, WHAT);
+  if (earlier === undefined) return await createPrivateFile(path, text);
+  if (!earlier.startsWith(PASSING)) await keepBeside(path, earlier);
+  await replacePrivateFile(path, text);
+}
+
+/** Under the first of the names `<path>.1`, `<path>.2`, … that is free, or has the same in it. */
+async function keepBeside(path: string, text: string): Promise<void> {
+  for (let number = 1; ; number++) {
+    const kept = `${path}.${number}`;
+    const found = await readFileIfPresent(kept, WHAT);
+    if (found === undefined) return await createPrivateFile(kept, text);
+    if (found === text) return;
+  }
+}
+
+/**
+ * Writes the present address and authority into the file, keeping its key. A file that is gone stays gone, and one that somebody has
+ * changed into something else is left alone.
+ */
+export async function refreshAdminKubeConfig(options: AdminKubeConfigOptions): Promise<void> {
+  const path = pathOf(options);
+  const current = await readFileIfPresent(path, WHAT);
+  const key = current === undefined ? undefined : TOKEN_LINE.exec(current)?.[1];
+  if (current === undefined || key === undefined) return;
+  const text = textOf(options, key);
+  if (text !== current) await replacePrivateFile(path, text);
+}
+
+export const pathOf = ({ dataDir }: Pick<AdminKubeConfigOptions, "dataDir">): string =>
+  join(dataDir, ADMIN_KUBE_CONFIG_FILE);
+
+function textOf({ server, certificateAuthorityPem, isLasting }: AdminKubeConfigOptions, key: string): string {
+  const text = buildKubeConfig({
+    server,
+    ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
+    credential: { token: key },
+    name: "postern",
+  });
+  return isLasting ? text : `${PASSING}${text}`;
+}

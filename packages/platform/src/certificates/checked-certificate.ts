@@ -1,0 +1,52 @@
+// A certificate that proved who somebody is, checked against what is known of its serial.
+
+import type { Authentication, CredentialAnnotations } from "@postern/apiserver/authentication/authenticator";
+import { untilFirst } from "@postern/apiserver/authentication/credential-end";
+import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { accessKeyAnnotations, keyNotFoundError } from "../access-keys/access-key-authenticator.ts";
+import type { CertificateLedger } from "./certificate-ledger.ts";
+import type { IssuedCertificate } from "./issued-certificate.ts";
+import { encodeLineage } from "./key-lineage.ts";
+
+const NOTHING: Disposable = { [Symbol.dispose]: () => {} };
+
+/** The key that it was asked for with, and those before. */
+function annotationsOf(certificate: IssuedCertificate | undefined): CredentialAnnotations {
+  const origins = certificate?.issuedTo?.origins ?? [];
+  const last = origins.at(-1);
+  return last === undefined ? {} : accessKeyAnnotations(last.name, origins.slice(0, -1));
+}
+
+/** What is made with a certificate goes back to it, and to what it goes back to itself. */
+const lineageOf = (serial: string, certificate: IssuedCertificate | undefined): CredentialLineage => {
+  const { origins = [], project, virtualCluster } = certificate?.issuedTo ?? {};
+  const place = project === undefined || virtualCluster === undefined ? undefined : { project, virtualCluster };
+  return encodeLineage({ keys: origins, certificates: [serial], place });
+};
+
+/** Throws ApiError 401, in the one text for all credentials, for a certificate that was revoked or that nobody knows. */
+export function checkedCertificate(
+  { user, credential }: Authentication,
+  request: Pick<ApiRequest, "peerCertificate">,
+  instanceUid: string,
+  ledger: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">,
+): Authentication {
+  const serial = request.peerCertificate()?.serialNumber ?? "";
+  const why = ledger.refusalOf(serial, instanceUid);
+  const annotations = annotationsOf(ledger.find(serial));
+  if (why !== undefined) throw keyNotFoundError(why, credential?.id, annotations);
+  if (credential === undefined) return { user };
+  return {
+    user,
+    credential: {
+      ...credential,
+      annotations,
+      lineage: () => lineageOf(serial, ledger.find(serial)),
+      onRevoked: untilFirst([
+        (listener) => credential.onRevoked?.(listener) ?? NOTHING,
+        (listener) => ledger.onRevoked(serial, listener),
+      ]),
+    },
+  };
+}

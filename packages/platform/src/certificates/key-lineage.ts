@@ -1,0 +1,110 @@
+// What a credential of a cluster goes back to on the platform: access keys, certificates, and the cluster in which it was made.
+
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Credential } from "@postern/apiserver/authentication/authenticator";
+import { untilFirst } from "@postern/apiserver/authentication/credential-end";
+import type { CredentialLineage, LineageJudge } from "@postern/apiserver/authentication/credential-lineage";
+import { accessKeyAnnotations } from "../access-keys/access-key-authenticator.ts";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
+import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import type { CertificateLedger } from "./certificate-ledger.ts";
+import { certificateIsWithin } from "./certificate-reach.ts";
+
+export type KeyLineage = {
+  /** The keys that it goes back to; the last is the one whose request it was. */
+  readonly keys: readonly KeyOrigin[];
+  /** Serials of the certificates on the way. */
+  readonly certificates: readonly string[];
+  /** In which it opens everything that its holder may do there. Absent for a space. */
+  readonly place?: { readonly project: string; readonly virtualCluster: string } | undefined;
+};
+
+export const encodeLineage = ({ keys, certificates, place }: KeyLineage): CredentialLineage => ({
+  keys: keys.map((origin) => ({ ...origin })),
+  certificates: [...certificates],
+  ...(place === undefined ? {} : { place: { ...place } }),
+});
+
+/** What was asked for with one credential and approved with another goes back to both. The last is the one that had the say. */
+export function decodeLineage(lineage: CredentialLineage): readonly KeyLineage[] {
+  const { requested, approved } = lineage;
+  if (requested === undefined && approved === undefined) return [decodePart(lineage)];
+  return [requested, approved].flatMap((part) => (isJsonObject(part) ? [decodePart(part)] : []));
+}
+
+function decodePart({ keys, certificates, place }: CredentialLineage): KeyLineage {
+  const { project, virtualCluster } = isJsonObject(place) ? place : {};
+  const isPlace = typeof project === "string" && typeof virtualCluster === "string";
+  return {
+    keys: readOrigins(keys),
+    certificates: textsOf(certificates),
+    ...(isPlace ? { place: { project, virtualCluster } } : {}),
+  };
+}
+
+/** The credential as a cluster sees it: what is made there with an access key goes back to that key. */
+export function withKeyLineage(
+  credential: Credential | undefined,
+  place: KeyLineage["place"],
+  keys: Pick<AccessKeyIndex, "byId" | "byName">,
+): Credential | undefined {
+  if (credential === undefined || credential.lineage !== undefined) return credential;
+  return {
+    ...credential,
+    lineage: () => encodeLineage({ keys: originsOf({ credential }, keys), certificates: [], place }),
+  };
+}
+
+export type LineageSources = {
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "byName" | "refusalOf" | "onRevoked">;
+  readonly certificates: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
+  readonly names: Pick<PlatformNames, "projectNamespace">;
+};
+
+export function createLineageJudge({ keys, certificates, names }: LineageSources): LineageJudge {
+  const refusalOfKeys = ({ keys: origins, place }: KeyLineage): string | undefined => {
+    const maker = origins.at(-1);
+    if (maker === undefined) return undefined;
+    if (isVoid(origins, (name) => keys.byName(name))) return "somebody else had the value that it was made with";
+    const key = keys.byUid(maker.uid);
+    if (key === undefined) return "the key it was made with is gone";
+    const why = keys.refusalOf(key);
+    if (why !== undefined) return `the key it was made with is refused: ${why}`;
+    if (place === undefined || certificateIsWithin(place, key.restrictions, names)) return undefined;
+    return "reaches beyond the key it was made with";
+  };
+  const refusalOfCertificates = ({ certificates: serials }: KeyLineage): string | undefined => {
+    const isOver = (serial: string): boolean =>
+      certificates.refusalOf(serial, certificates.find(serial)?.instanceUid ?? "") !== undefined;
+    return serials.some(isOver) ? "the certificate it was made with is good no more" : undefined;
+  };
+  return {
+    refusalOf(lineage) {
+      for (const part of decodeLineage(lineage)) {
+        const why = refusalOfKeys(part) ?? refusalOfCertificates(part);
+        if (why !== undefined) return why;
+      }
+      return undefined;
+    },
+    onRevoked(lineage, listener) {
+      const watches = decodeLineage(lineage).flatMap(({ keys: origins, certificates: serials }) => {
+        const maker = keys.byUid(origins.at(-1)?.uid ?? "");
+        return [
+          ...(maker === undefined ? [] : [(end: () => void) => keys.onRevoked(maker.id, end)]),
+          ...serials.map((serial) => (end: () => void) => certificates.onRevoked(serial, end)),
+        ];
+      });
+      return untilFirst(watches)(listener);
+    },
+    annotationsOf(lineage) {
+      const origins = decodeLineage(lineage).flatMap(({ keys: made }) => made);
+      const maker = origins.at(-1);
+      return maker === undefined ? {} : accessKeyAnnotations(maker.name, origins.slice(0, -1));
+    },
+  };
+}
+
+const textsOf = (value: JsonValue | undefined): readonly string[] =>
+  isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];

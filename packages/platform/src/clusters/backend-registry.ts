@@ -1,0 +1,51 @@
+// Picks the backend of a virtual cluster instance: how it is reached follows from its spec and the cluster it lives in.
+
+import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { isLocalCluster } from "../api/cluster.ts";
+import { isRunByOthers, type VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
+import { NETWORK_PEER_NOT_SERVED } from "../proxy/network-peer.ts";
+import type { VirtualClusterBackend } from "./virtual-cluster-backend.ts";
+
+export type BackendRegistry = {
+  /** Throws ApiError 503 with a text for people where the instance cannot be reached by this release, or not now. */
+  backendOf(instance: VirtualClusterInstance): VirtualClusterBackend;
+};
+
+export type BackendRegistryOptions = {
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  /** By the uid of the instance. */
+  readonly embedded: (uid: string) => VirtualClusterBackend;
+  /** What is reached by a kube config: external virtual clusters, and those in connected clusters. */
+  readonly kubernetes: (instance: VirtualClusterInstance) => VirtualClusterBackend;
+};
+
+export function createBackendRegistry({ lookup, embedded, kubernetes }: BackendRegistryOptions): BackendRegistry {
+  return {
+    backendOf(instance) {
+      const { spec, metadata } = instance;
+      if (isRunByOthers(instance)) return kubernetes(instance);
+      if (spec?.networkPeer === true)
+        throw unreachable(NETWORK_PEER_NOT_SERVED.reason, NETWORK_PEER_NOT_SERVED.message);
+      const name = spec?.clusterRef?.cluster ?? "";
+      const cluster = name === "" ? undefined : lookup.cluster(name);
+      if (cluster === undefined) throw unreachable("ClusterNotFound", `cluster ${JSON.stringify(name)} does not exist`);
+      return isLocalCluster(cluster) ? embedded(metadata.uid ?? "") : kubernetes(instance);
+    },
+  };
+}
+
+/** `cause` is one word for programs, in the details of the Status. */
+const unreachable = (cause: string, message: string): ApiError =>
+  new ApiError({
+    code: 503,
+    reason: "ServiceUnavailable",
+    message: `the virtual cluster cannot be reached: ${message}`,
+    details: { causes: [{ reason: cause, message }] },
+  });
+
+/** The one word and the text of a refusal, as a status shows them. */
+export function reasonOf(error: ApiError): { readonly reason: string; readonly message: string } {
+  const [cause] = error.details?.causes ?? [];
+  return { reason: cause?.reason ?? error.reason, message: cause?.message ?? error.message };
+}

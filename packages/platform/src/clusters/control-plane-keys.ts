@@ -1,0 +1,100 @@
+// The keys of clusters themselves, with which their control planes speak to the platform: made on demand, kept sealed.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { MintControlPlaneKey, RevokeAccessKey } from "../access-keys/mint-access-key.ts";
+import { clusterIdentity, virtualClusterIdentity } from "../authorization/caller.ts";
+import { type InternalRecords, virtualClusterComposition } from "../encryption/internal-records.ts";
+import type { PlatformNames } from "../platform-names.ts";
+
+export type ControlPlaneKeys = {
+  /** The key of a virtual cluster, with the role `vcluster` for this one cluster. */
+  ofVirtualCluster(instance: KubeObject, context: RequestContext): Promise<string>;
+  /** The key of a connected cluster, with the role `agent` for this one cluster. */
+  ofCluster(cluster: KubeObject, context: RequestContext): Promise<string>;
+  /** Revokes the key of a virtual cluster that goes, so that a later one of its name does not meet it. */
+  revokeVirtualCluster(uid: string, signal: AbortSignal): Promise<void>;
+};
+
+export type ControlPlaneKeysDeps = {
+  readonly names: PlatformNames;
+  readonly keys: Pick<AccessKeyIndex, "find" | "refusalOf">;
+  readonly mint: MintControlPlaneKey;
+  readonly revoke: RevokeAccessKey;
+  /** The records beside the objects of a composition, by its name. */
+  readonly recordsOf: (composition: string) => InternalRecords;
+};
+
+const RECORD = "access-key";
+
+export function createControlPlaneKeys({
+  names,
+  keys,
+  mint,
+  revoke,
+  recordsOf,
+}: ControlPlaneKeysDeps): ControlPlaneKeys {
+  const isGood = (key: string): boolean => {
+    const known = keys.find(key);
+    return known !== undefined && keys.refusalOf(known) === undefined;
+  };
+
+  async function keptKey(records: InternalRecords): Promise<string | undefined> {
+    const kept = (await records.read(RECORD))?.["accessKey"];
+    return typeof kept === "string" ? kept : undefined;
+  }
+
+  /** The key that is kept, while it is good; a new one in its place otherwise. */
+  async function currentKey(records: InternalRecords, mintOne: () => Promise<string>): Promise<string> {
+    const kept = await keptKey(records);
+    if (kept !== undefined && isGood(kept)) return kept;
+    const accessKey = await mintOne();
+    await records.replace(RECORD, { accessKey });
+    return accessKey;
+  }
+
+  // Who asks while a key is being made gets that one.
+  const pending = new Map<string, Promise<string>>();
+  function keyIn(composition: string, mintOne: () => Promise<string>): Promise<string> {
+    const known = pending.get(composition);
+    if (known !== undefined) return known;
+    const asked = currentKey(recordsOf(composition), mintOne).finally(() => pending.delete(composition));
+    pending.set(composition, asked);
+    return asked;
+  }
+
+  return {
+    ofVirtualCluster({ metadata: { namespace = "", name = "", uid = "" } }, context) {
+      const project = names.projectOf(namespace) ?? namespace;
+      return keyIn(virtualClusterComposition(uid), () =>
+        mint(
+          {
+            subject: virtualClusterIdentity(names, namespace, name),
+            displayName: `Virtual cluster ${project}/${name}`,
+            role: { role: "vcluster", projects: [project], virtualClusters: [name] },
+          },
+          context,
+        ),
+      );
+    },
+    ofCluster({ metadata: { name = "", uid = "" } }, context) {
+      return keyIn(`cluster-${uid}`, () =>
+        mint(
+          {
+            subject: clusterIdentity(names, name),
+            displayName: `Cluster ${name}`,
+            role: { role: "agent", projects: [], virtualClusters: [] },
+            cluster: name,
+          },
+          context,
+        ),
+      );
+    },
+    async revokeVirtualCluster(uid, signal) {
+      const kept = await keptKey(recordsOf(virtualClusterComposition(uid)));
+      const known = kept === undefined ? undefined : keys.find(kept);
+      if (known !== undefined) await revoke(known.name, signal);
+    },
+  };
+}

@@ -1,0 +1,76 @@
+// Keeps one ClusterRoleBinding inside a cluster for each group that stands for a ClusterRole.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { deleteControlled, passingOverRaces } from "@postern/apiserver/controllers/controlled-objects";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
+import type { PlatformNames } from "../../platform-names.ts";
+import { STANDARD_ROLES } from "../inside-roles.ts";
+import type { EmbeddedCluster } from "./embedded-cluster.ts";
+
+const MANAGED_BY = "app.kubernetes.io/managed-by";
+
+type BindingNames = Pick<PlatformNames, "name" | "insideRoleGroup">;
+
+/**
+ * The binding has the name of the group it is for. One of that name which says anything else is made anew, whoever made it: the group is
+ * the platform's. Other bindings of other people are left alone.
+ */
+export async function bindRoles(
+  cluster: EmbeddedCluster,
+  clusterRoles: readonly string[],
+  { clock, names }: Pick<Runtime, "clock"> & { readonly names: BindingNames },
+  signal: AbortSignal,
+): Promise<void> {
+  const bindings = cluster.resource(RBAC_GROUP, "ClusterRoleBinding");
+  const wanted = bindingsByName(clusterRoles, names);
+  for (const object of bindings.view.list(bindings.keys.prefix)) {
+    const binding = object.decode();
+    if (isAsWanted(binding, wanted, names)) continue;
+    await passingOverRaces(() => deleteControlled({ runtime: { clock } }, bindings, binding, signal));
+  }
+  for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
+}
+
+/** Whether `bindings`, all there are in a cluster, are what `bindRoles` would leave behind. */
+export function areRolesBound(
+  bindings: readonly CachedObject[],
+  clusterRoles: readonly string[],
+  names: BindingNames,
+): boolean {
+  const wanted = bindingsByName(clusterRoles, names);
+  const objects = bindings.map((object) => object.decode());
+  const found = objects.filter(({ metadata }) => wanted.has(metadata.name ?? ""));
+  return found.length === wanted.size && objects.every((binding) => isAsWanted(binding, wanted, names));
+}
+
+function isAsWanted(
+  binding: KubeObject,
+  wanted: ReadonlyMap<string, KubeObject>,
+  { name: managedBy }: BindingNames,
+): boolean {
+  const same = wanted.get(binding.metadata.name ?? "");
+  const isManaged = binding.metadata.labels?.[MANAGED_BY] === managedBy;
+  if (same === undefined) return !isManaged;
+  return (
+    isManaged && equalJson(binding["subjects"], same["subjects"]) && equalJson(binding["roleRef"], same["roleRef"])
+  );
+}
+
+/** What lets the standard roles in, for a cluster to begin with. */
+export const standardBindings = (names: BindingNames): readonly KubeObject[] =>
+  STANDARD_ROLES.map((role) => bindingOf(role, names));
+
+const bindingsByName = (clusterRoles: readonly string[], names: BindingNames): ReadonlyMap<string, KubeObject> =>
+  new Map(clusterRoles.map((role) => [names.insideRoleGroup(role), bindingOf(role, names)]));
+
+const bindingOf = (clusterRole: string, names: BindingNames): KubeObject => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: "ClusterRoleBinding",
+  metadata: { name: names.insideRoleGroup(clusterRole), labels: { [MANAGED_BY]: names.name } },
+  subjects: [{ kind: "Group", apiGroup: RBAC_GROUP, name: names.insideRoleGroup(clusterRole) }],
+  roleRef: { apiGroup: RBAC_GROUP, kind: "ClusterRole", name: clusterRole },
+});

@@ -1,0 +1,41 @@
+// Whether the holder of a certificate is still somebody whom the platform lets in: asked with every request, and again whenever its
+// people change.
+
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { Directory } from "../../directory/directory.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+
+export type CertificateHolders = {
+  /** True for users of the platform that are locked, and for users and teams that are gone. Others are not the platform's to judge. */
+  isRefused(holder: Pick<UserInfo, "name" | "groups">): boolean;
+  /** Calls back after every change of the people until disposed. */
+  onChange(listener: () => void): Disposable;
+};
+
+/**
+ * The certificates of kube configs carry the group of their user, or the name of their team: what bears it has to belong to somebody.
+ */
+export function createCertificateHolders(
+  directory: Pick<Directory, "user" | "userBySubject" | "team" | "onChange">,
+  names: Pick<PlatformNames, "userGroup" | "teamGroup">,
+): CertificateHolders {
+  const nameBehind = (prefix: string, group: string): string | undefined =>
+    group.startsWith(prefix) ? group.slice(prefix.length) : undefined;
+
+  const isGone = (holder: string, group: string): boolean => {
+    const user = nameBehind(names.userGroup(""), group);
+    if (user === undefined) return false;
+    const known = directory.user(user);
+    return known === undefined || known.locked || known.subject !== holder;
+  };
+
+  return {
+    isRefused({ name, groups }) {
+      if (directory.userBySubject(name)?.locked === true) return true;
+      const team = nameBehind(names.teamGroup(""), name);
+      if (team !== undefined && directory.team(team) === undefined) return true;
+      return groups.some((group) => isGone(name, group));
+    },
+    onChange: (listener) => directory.onChange(listener),
+  };
+}

@@ -1,0 +1,168 @@
+import { generateKeyPairSync } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createCertificateRequest } from "../../pki/certificate-request.ts";
+import { createEmbeddedHost, type EmbeddedHost } from "./testing/embedded-host.ts";
+
+let host: EmbeddedHost;
+beforeEach(async () => {
+  host = await createEmbeddedHost();
+  await host.setUp("one");
+});
+afterEach(async () => {
+  expect(host.errors).toEqual([]);
+  await host[Symbol.asyncDispose]();
+});
+
+const RBAC = "rbac.authorization.k8s.io";
+const get = async (url: string) => (await host.request("one", { url })).body;
+const post = async (url: string, body: object) => (await host.request("one", { method: "POST", url, body })).body;
+const put = async (url: string, body: object) => (await host.request("one", { method: "PUT", url, body })).body;
+const patch = async (url: string, body: object, type = "merge-patch") =>
+  (await host.request("one", { method: "PATCH", url, headers: { "content-type": `application/${type}+json` }, body }))
+    .body;
+const remove = async (url: string, body?: object) =>
+  (await host.request("one", { method: "DELETE", url, ...(body === undefined ? {} : { body }) })).body;
+const isGone = (url: string) => expect(get(url)).rejects.toMatchObject({ code: 404 });
+
+describe("what a client finds in an embedded cluster", () => {
+  it("namespaces, which go with all that is in them, and not before their finalizers let them", async () => {
+    await post("/api/v1/namespaces", { metadata: { name: "shop" } });
+    const held = { metadata: { name: "held", finalizers: ["example.com/hold"] } };
+    await post("/api/v1/namespaces/shop/configmaps", held);
+    await post("/api/v1/namespaces/shop/secrets", { metadata: { name: "loose" } });
+    expect((await remove("/api/v1/namespaces/shop")).status.phase).toBe("Terminating");
+    await host.settled("one");
+    await isGone("/api/v1/namespaces/shop/secrets/loose");
+    const waiting = await get("/api/v1/namespaces/shop");
+    expect(waiting.status.conditions).toContainEqual(
+      expect.objectContaining({ type: "NamespaceFinalizersRemaining", status: "True" }),
+    );
+    await expect(post("/api/v1/namespaces/shop/secrets", { metadata: { name: "late" } })).rejects.toMatchObject({
+      code: 403,
+    });
+    await patch("/api/v1/namespaces/shop/configmaps/held", { metadata: { finalizers: null } });
+    await host.settled("one");
+    await isGone("/api/v1/namespaces/shop");
+  });
+
+  it("config maps that can be made immutable", async () => {
+    const url = "/api/v1/namespaces/default/configmaps";
+    await post(url, { metadata: { name: "settings" }, data: { a: "1" }, immutable: true });
+    await expect(patch(`${url}/settings`, { data: { a: "2" } })).rejects.toMatchObject({ code: 422 });
+  });
+
+  it("secrets that take plain text and keep bytes", async () => {
+    const url = "/api/v1/namespaces/default/secrets";
+    const secret = await post(url, { metadata: { name: "s" }, stringData: { word: "open sesame" } });
+    expect(secret).toMatchObject({ type: "Opaque", data: { word: Buffer.from("open sesame").toString("base64") } });
+    expect(secret.stringData).toBeUndefined();
+  });
+
+  it("events", async () => {
+    const url = "/api/v1/namespaces/default/events";
+    const involvedObject = { kind: "ConfigMap", namespace: "default", name: "settings" };
+    await post(url, {
+      metadata: { name: "e1" },
+      involvedObject,
+      reason: "Changed",
+      message: "by hand",
+      type: "Normal",
+    });
+    const { items } = await get(`${url}?fieldSelector=involvedObject.name%3Dsettings`);
+    expect(items.map(({ reason }: any) => reason)).toEqual(["Changed"]);
+  });
+
+  it("leases, of which one holder of two gets each", async () => {
+    const url = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    const lease = await post(url, { metadata: { name: "leader" }, spec: { holderIdentity: "a" } });
+    await put(`${url}/leader`, { ...lease, spec: { holderIdentity: "b" } });
+    await expect(put(`${url}/leader`, { ...lease, spec: { holderIdentity: "c" } })).rejects.toMatchObject({
+      code: 409,
+    });
+  });
+
+  it("cluster roles that gather the rules of others", async () => {
+    const url = `/apis/${RBAC}/v1/clusterroles`;
+    const rule = { apiGroups: [""], resources: ["events"], verbs: ["deletecollection"] };
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { team: "ops" } }] };
+    await post(url, { metadata: { name: "gathered" }, aggregationRule });
+    await post(url, { metadata: { name: "part", labels: { team: "ops" } }, rules: [rule] });
+    await host.settled("one");
+    expect((await get(`${url}/gathered`)).rules).toEqual([rule]);
+    await remove(`${url}/part`);
+    await host.settled("one");
+    expect((await get(`${url}/gathered`)).rules).toEqual([]);
+  });
+
+  it("roles that nobody can give who does not have them", async () => {
+    const url = `/apis/${RBAC}/v1/namespaces/default/roles`;
+    const admin = { name: "ada", groups: [] };
+    const grant = {
+      metadata: { name: "ada" },
+      subjects: [{ apiGroup: RBAC, kind: "User", name: "ada" }],
+      roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "admin" },
+    };
+    await post(`/apis/${RBAC}/v1/namespaces/default/rolebindings`, grant);
+    const roleOf = (resource: string) => ({
+      metadata: { name: `reads-${resource}` },
+      rules: [{ apiGroups: [""], resources: [resource], verbs: ["get"] }],
+    });
+    const asAda = (body: object) => host.request("one", { method: "POST", url, body, user: admin });
+    expect((await asAda(roleOf("configmaps"))).status).toBe(201);
+    await expect(asAda(roleOf("nodes"))).rejects.toMatchObject({ code: 403 });
+  });
+
+  it("certificate signing requests that are approved or denied, and then signed or not", async () => {
+    const url = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+    const request = createCertificateRequest(privateKey, { commonName: "dev", organizations: [] });
+    const spec = {
+      request: Buffer.from(request).toString("base64"),
+      signerName: "kubernetes.io/kube-apiserver-client",
+      usages: ["client auth"],
+    };
+    const decided = async (name: string, type: string) => {
+      const created = await post(url, { metadata: { name }, spec });
+      const conditions = [{ type, status: "True", reason: "ByHand", message: "" }];
+      await put(`${url}/${name}/approval`, { ...created, status: { conditions } });
+      await host.settled("one");
+      return (await get(`${url}/${name}`)).status;
+    };
+    expect((await decided("yes", "Approved")).certificate).toBeTypeOf("string");
+    expect((await decided("no", "Denied")).certificate).toBeUndefined();
+  });
+
+  it("owners, whose dependents go with them", async () => {
+    const maps = "/api/v1/namespaces/default/configmaps";
+    const owner = await post(maps, { metadata: { name: "owner" } });
+    const { uid } = owner.metadata;
+    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid }];
+    await post("/api/v1/namespaces/default/secrets", { metadata: { name: "owned", ownerReferences } });
+    await remove(`${maps}/owner`, { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Background" });
+    await host.settled("one");
+    await isGone("/api/v1/namespaces/default/secrets/owned");
+  });
+
+  it("who may what, and who one is", async () => {
+    const review = { spec: { resourceAttributes: { verb: "delete", resource: "namespaces" } } };
+    const url = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    expect((await post(url, review)).status.allowed).toBe(true);
+    const viewer = { name: "vi", groups: ["example:role:view"] };
+    const { body } = await host.request("one", { method: "POST", url, body: review, user: viewer });
+    expect(body.status.allowed).toBe(false);
+  });
+
+  it("server-side apply, with its owners and conflicts", async () => {
+    const url = "/api/v1/namespaces/default/configmaps/applied";
+    const apply = (manager: string, data: object) =>
+      host.request("one", {
+        method: "PATCH",
+        url: `${url}?fieldManager=${manager}`,
+        headers: { "content-type": "application/apply-patch+yaml" },
+        body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "applied" }, data },
+      });
+    expect((await apply("one", { a: "1" })).status).toBe(201);
+    await expect(apply("two", { a: "2" })).rejects.toMatchObject({ code: 409 });
+    expect((await apply("two", { b: "2" })).body.data).toEqual({ a: "1", b: "2" });
+  });
+});

@@ -1,0 +1,134 @@
+// Reaches a virtual cluster that this very process serves.
+
+import { forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Authentication } from "@postern/apiserver/authentication/authenticator";
+import { untilFirst, untilOver } from "@postern/apiserver/authentication/credential-end";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { SERVICE_ACCOUNT_CREDENTIAL } from "@postern/apiserver/service-accounts/service-account-tokens";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { VersionInfo } from "@postern/apiserver/version/version-info";
+import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
+import { checkedCertificate } from "../../certificates/checked-certificate.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { isSystemName } from "../../proxy/system-name.ts";
+import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
+import { areRolesBound, bindRoles } from "./bind-roles.ts";
+import type { CertificateHolders } from "./certificate-holders.ts";
+import type { EmbeddedClusters } from "./embedded-clusters.ts";
+import { issueClientCertificate } from "./issue-client-certificate.ts";
+
+export type EmbeddedBackendOptions = {
+  readonly clusters: EmbeddedClusters;
+  readonly names: Pick<PlatformNames, "name" | "insideRoleGroup">;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+  readonly version: VersionInfo;
+  /** PEM of what verifies the platform's own endpoint, which is also that of its embedded clusters; undefined for public roots. */
+  readonly serverCertificateAuthority: string | undefined;
+  /** Whose certificates are refused. Absent: nobody's. */
+  readonly holders?: CertificateHolders;
+  /** What is known of certificates by their serials. Absent: all that the authority signed are good. */
+  readonly certificates?: Pick<CertificateLedger, "find" | "refusalOf" | "onRevoked">;
+};
+
+/** `uid` is that of the instance. */
+export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: string): VirtualClusterBackend {
+  const { clusters, runtime, names, version, serverCertificateAuthority, holders, certificates } = options;
+  /** A token of another cluster is nothing here, whoever let it in. */
+  const accountCredential = `${SERVICE_ACCOUNT_CREDENTIAL}${uid}:`;
+  return {
+    endpoint: "platform",
+    isRemote: false,
+    ownServer: undefined,
+    serverCertificateAuthority,
+
+    async proxy(context, user) {
+      const cluster = await clusters.open(uid);
+      const isOwnAccount = context.credential?.id.startsWith(accountCredential) === true;
+      return await cluster.handle(context, isOwnAccount ? context.user : acceptedUser(user));
+    },
+
+    async authenticateCertificate(request) {
+      if (request.peerCertificate() === undefined) return undefined;
+      const proven = await verified(request);
+      if (proven === undefined) return undefined;
+      const authentication =
+        certificates === undefined ? proven : checkedCertificate(proven, request, uid, certificates);
+      if (holders === undefined) return authentication;
+      return holders.isRefused(authentication.user) ? undefined : untilRefused(authentication, holders);
+    },
+
+    async authenticateServiceAccount(request) {
+      const token = presentedToken(request);
+      if (token === undefined) return undefined;
+      const { serviceAccountTokens } = await clusters.open(uid);
+      const authentication = await serviceAccountTokens.authenticateToken(token);
+      if (authentication?.credential === undefined) return undefined;
+      const { user, credential } = authentication;
+      const id = `${accountCredential}${credential.id.slice(SERVICE_ACCOUNT_CREDENTIAL.length)}`;
+      return { user, credential: { ...credential, id } };
+    },
+
+    async issueClientCertificate(request) {
+      const names = [request.commonName, ...request.organizations];
+      if (names.some(isSystemName)) throw forbiddenPathError("no certificate is issued for a name of the system");
+      // No authenticator of ours would read it back.
+      if (names.some((name) => CONTROL_CHARACTER.test(name))) {
+        throw forbiddenPathError("no certificate is issued for a name with control characters");
+      }
+      return issueClientCertificate(await clusters.open(uid), request, runtime);
+    },
+
+    provision: (signal) => clusters.provision(uid, signal),
+
+    async bindRoles(clusterRoles, signal) {
+      // Most are as they should be, and need not be started to find that out.
+      if (areRolesBound(clusters.viewOf(uid, CLUSTER_ROLE_BINDINGS), clusterRoles, names)) return;
+      const cluster = await clusters.open(uid);
+      await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
+    },
+
+    followRoles: (listener) => clusters.follow(uid, CLUSTER_ROLE_BINDINGS, listener),
+
+    async health() {
+      if (await clusters.exists(uid)) return { ready: true, version: version.gitVersion };
+      return { ready: false, reason: "NotProvisioned", message: "the virtual cluster has not been set up yet" };
+    },
+  };
+
+  /** Whose certificate it is, by its signature and its dates. */
+  async function verified(request: ApiRequest): Promise<Authentication | undefined> {
+    const { clientCertificates } = await clusters.open(uid);
+    try {
+      return await clientCertificates.authenticate(request);
+    } catch (error) {
+      // Signed by somebody else, for something else, or over: it proves nothing here.
+      if (isApiError(error, "Unauthorized")) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The same identity, whose credential also ends when its holder is refused. */
+function untilRefused(
+  { user, credential }: Authentication,
+  { isRefused, onChange }: CertificateHolders,
+): Authentication {
+  if (credential === undefined) return { user };
+  const watches = [credential.onRevoked, untilOver(() => isRefused(user), onChange)];
+  return { user, credential: { ...credential, onRevoked: untilFirst(watches.filter((watch) => watch !== undefined)) } };
+}
+
+const CONTROL_CHARACTER = /\p{Cc}/u;
+const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: "clusterrolebindings", namespaced: false };
+
+/**
+ * Nobody comes in from outside as a part of the system: neither through the platform, nor with a certificate that somebody had
+ * signed inside.
+ */
+function acceptedUser({ name, groups }: UserInfo): UserInfo {
+  if (isSystemName(name)) throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a virtual cluster`);
+  return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
+}

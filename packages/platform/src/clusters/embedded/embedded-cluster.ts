@@ -1,0 +1,254 @@
+// One embedded virtual cluster that is running: an API surface of its own, its authority, and the controllers of both.
+
+import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Authentication, Authenticator } from "@postern/apiserver/authentication/authenticator";
+import {
+  type ClientCertificate,
+  createClientCertificateAuthenticator,
+} from "@postern/apiserver/authentication/client-certificate-authenticator";
+import { untilEnd } from "@postern/apiserver/authentication/credential-end";
+import {
+  type CredentialLineage,
+  type LineageJudge,
+  lineageOn,
+} from "@postern/apiserver/authentication/credential-lineage";
+import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { authorizeAsLongAsOpen } from "@postern/apiserver/authorization/open-requests";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { afterResponse } from "@postern/apiserver/chain/after-response";
+import { impersonation } from "@postern/apiserver/chain/with-impersonation";
+import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
+import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
+import { pingCheck } from "@postern/apiserver/health/health-check";
+import { createHealthHandler, type HealthChecks } from "@postern/apiserver/health/health-handler";
+import { silentLogger } from "@postern/apiserver/logging/logger";
+import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import {
+  createStandardSurface,
+  createWhenAbsent,
+  requiredResource,
+  type StandardSurface,
+} from "@postern/apiserver/server/standard-surface";
+import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/apiserver/service-accounts/issuer-discovery";
+import type { ServiceAccountKey } from "@postern/apiserver/service-accounts/service-account-key";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
+import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
+import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";
+import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
+import { stoppableStorage } from "./stoppable-storage.ts";
+
+export type EmbeddedClusterOptions = {
+  /** Names its part of the store. */
+  readonly composition: string;
+  readonly storage: Storage;
+  /** Shared with every other surface on the same store. */
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly continueTokens: ContinueTokens;
+  readonly authority: CertificateAuthority;
+  /** Called with each client certificate before anybody gets it. Absent: none is written down. */
+  readonly onCertificateSigned?:
+    | ((certificatePem: string, lineage: CredentialLineage | undefined) => Promise<void>)
+    | undefined;
+  /** Judges what the tokens of its ServiceAccounts go back to. */
+  readonly lineages?: LineageJudge | undefined;
+  /** Signs the tokens of its ServiceAccounts. */
+  readonly serviceAccountKey: ServiceAccountKey;
+  /** ClusterRoleBindings that it has before anybody is let in, beside those of every cluster. */
+  readonly firstBindings: readonly KubeObject[];
+  /** PEM of what verifies the endpoint at which it is reached; undefined for public roots. */
+  readonly servingAuthority?: string | undefined;
+  readonly version: VersionInfo;
+  /** What CustomResourceDefinitions compile to, shared with every other cluster. */
+  readonly customResources: CompiledDefinitions;
+  /** Faults of work that no request waits for. */
+  readonly onError: (error: unknown, subject: string) => void;
+  /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */
+  readonly queueMetrics?: WorkQueueMetrics | undefined;
+};
+
+export type EmbeddedCluster = Disposable & {
+  readonly authority: CertificateAuthority;
+  /** Accepts the certificates that this cluster's authority signed, and no others. */
+  readonly clientCertificates: Authenticator;
+  /** Knows the tokens of this cluster's ServiceAccounts, and no others. */
+  readonly serviceAccountTokens: TokenAuthenticator;
+  readonly signer: RequestSigner;
+  /** A kind that every cluster serves. Throws where it does not. */
+  resource(group: string, kind: string): InstalledResource;
+  /** Answers a request whose path is below the cluster's root, as `user`, once its own RBAC allows it. */
+  handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /** Milliseconds for which no request has been under way; 0 while one is. */
+  idleFor(): number;
+  /** Resolves when no controller has anything left to do. */
+  idle(): Promise<void>;
+};
+
+/** Has its first objects when it resolves. The cache must be ready. */
+export async function startEmbeddedCluster(
+  options: EmbeddedClusterOptions,
+  signal: AbortSignal,
+): Promise<EmbeddedCluster> {
+  const { runtime, authority, version, onError, queueMetrics } = options;
+  const stop = new AbortController();
+  const surface = createStandardSurface({
+    ...options,
+    storage: stoppableStorage(options.storage, stop.signal),
+    tokens: { authenticateToken: () => undefined },
+    audiences: [],
+    rootCertificateAuthority: options.servingAuthority,
+    nonResource: createNonResource(version, options.serviceAccountKey),
+    nonResourcePaths: [...ISSUER_DISCOVERY_PATHS, ...Object.keys(HEALTH).map((endpoint) => `/${endpoint}`), "/version"],
+    onHookError: (error) => onError(error, "hook"),
+    onControllerError: onError,
+  });
+  const resource = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
+  const requests = resource(CERTIFICATES_GROUP, "CertificateSigningRequest");
+  const signer = createRequestSigner({
+    runtime,
+    requests,
+    authority,
+    onSigned: (certificatePem, request) =>
+      options.onCertificateSigned?.(certificatePem, lineageOn(request)) ?? Promise.resolve(),
+  });
+  const signing = createCertificateSigningController({ runtime, onError, queueMetrics }, requests, signer);
+  const usage = createUsage(runtime);
+  const dispose = (): void => {
+    stop.abort();
+    signing[Symbol.dispose]();
+    surface[Symbol.dispose]();
+  };
+  try {
+    await surface.bootstrap(signal);
+    const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
+    for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
+    await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+
+  /** Whoever comes in from the platform has been told there whom to act as; what is asked by credentials of the cluster's own is asked here. */
+  const serve = async (context: RequestContext): Promise<ApiResponse> => {
+    const found = await impersonation(context, surface.authorizer);
+    if (found === undefined) return await decideAndRoute(context, surface);
+    return "status" in found ? found : await decideAndRoute(context.with(found), surface);
+  };
+
+  return {
+    authority,
+    clientCertificates: createClientCertificateAuthenticator({
+      authorities: authority.certificatePem,
+      clock: runtime.clock,
+      identify: (certificate) => identityInside(certificate, runtime),
+    }),
+    serviceAccountTokens: surface.serviceAccountTokens,
+    signer,
+    resource,
+    async handle(outer, user) {
+      if (stop.signal.aborted) throw serviceUnavailableError("the virtual cluster has been stopped");
+      const context = outer.with({ user, signal: () => AbortSignal.any([outer.signal, stop.signal]) });
+      return await usage.during(() => serve(context));
+    },
+    idleFor: () => usage.idleFor(),
+    async idle() {
+      await surface.idle();
+      await signing.idle();
+    },
+    [Symbol.dispose]: dispose,
+  };
+}
+
+async function decideAndRoute(
+  context: RequestContext,
+  { authorizer, route }: Pick<StandardSurface, "authorizer" | "route">,
+): Promise<ApiResponse> {
+  const attributes = authorizationAttributesOf(context);
+  const { verdict, reason } = await authorizeAsLongAsOpen(authorizer, attributes, context.open);
+  if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
+  return await route(context);
+}
+
+/** Notes when something was last under way. */
+function createUsage({ clock }: Pick<Runtime, "clock">) {
+  let underWay = 0;
+  let lastUsedAt = clock.elapsed();
+  const end = (): void => {
+    underWay--;
+    lastUsedAt = clock.elapsed();
+  };
+  return {
+    /** A stream or an upgraded connection is under way until it is over. */
+    async during(answer: () => Promise<ApiResponse>): Promise<ApiResponse> {
+      underWay++;
+      try {
+        return afterResponse(await answer(), end);
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    idleFor: () => (underWay > 0 ? 0 : clock.elapsed() - lastUsedAt),
+  };
+}
+
+/** The handle says that it is no access key's, and which certificate it was. */
+function identityInside(
+  { subject, fingerprint, notAfter }: ClientCertificate,
+  runtime: Runtime,
+): Authentication | undefined {
+  if (subject.commonName === "") return undefined;
+  return {
+    user: { name: subject.commonName, groups: subject.organizations },
+    credential: { id: `certificate:${fingerprint}`, onRevoked: untilEnd(notAfter.getTime(), runtime) },
+  };
+}
+
+/** It runs where whoever asks is answered from: that it answers is all there is to check. */
+const HEALTH: HealthChecks = { healthz: [pingCheck], livez: [pingCheck], readyz: [pingCheck] };
+
+function createNonResource(version: VersionInfo, key: ServiceAccountKey): NonResourceHandler {
+  const answerDiscovery = createIssuerDiscovery(key);
+  const answerVersion = createVersionHandler(version);
+  const answerHealth = createHealthHandler(HEALTH, silentLogger);
+  return (context) => {
+    const { request, info } = context;
+    const { path, isResourceRequest } = info;
+    if (isResourceRequest) return undefined;
+    if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
+    return answerDiscovery(context) ?? answerHealth({ path, query: request.query });
+  };
+}
+
+/**
+ * Tells everybody who can read it which authority signs client certificates, as kube-apiserver does.
+ * Source: k8s.io/kubernetes/pkg/controlplane/controller/clusterauthenticationtrust
+ */
+const publishAuthority = (
+  configMaps: InstalledResource,
+  { certificatePem }: CertificateAuthority,
+  { clock }: Runtime,
+  signal: AbortSignal,
+): Promise<void> =>
+  createWhenAbsent(
+    configMaps,
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
+      data: { "client-ca-file": certificatePem },
+    },
+    clock,
+    signal,
+  );

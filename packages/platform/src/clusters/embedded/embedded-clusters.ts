@@ -1,0 +1,113 @@
+// All embedded virtual clusters of this process: made once, run while they are used, and removed.
+
+import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import type { CredentialLineage } from "@postern/apiserver/authentication/credential-lineage";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
+import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/registry/resource-keys";
+import {
+  compositionPrefix,
+  createInternalRecords,
+  eraseComposition,
+  type InternalRecords,
+  type InternalValues,
+  virtualClusterComposition,
+} from "../../encryption/internal-records.ts";
+import { createClusterAuthority, hasClusterAuthority, loadClusterAuthority } from "./cluster-authority.ts";
+import { type EmbeddedCluster, type EmbeddedClusterOptions, startEmbeddedCluster } from "./embedded-cluster.ts";
+import { createRunningClusters } from "./running-clusters.ts";
+import { loadOrCreateServiceAccountKey } from "./service-account-key.ts";
+
+export type EmbeddedClusters = Disposable & {
+  /** Makes the authority and the first objects of a cluster, where they are missing, and leaves it running. */
+  provision(uid: string, signal: AbortSignal): Promise<void>;
+  /** Starts it where it is not running. Rejects with ApiError 503 when it has not been made yet, or is gone. */
+  open(uid: string): Promise<EmbeddedCluster>;
+  /** Whether it has been made; does not start it. */
+  exists(uid: string): Promise<boolean>;
+  /** What one of its resources holds, as far as this can be read without starting it. */
+  viewOf(uid: string, location: ResourceLocation): readonly CachedObject[];
+  /** Calls back after every change of what `viewOf` gives, until disposed; starts nothing. */
+  follow(uid: string, location: ResourceLocation, listener: () => void): Disposable;
+  /** Cuts its requests, and frees its memory. It starts again when it is used. */
+  stop(uid: string): Promise<void>;
+  /** Stops it, and removes all that it has in the store. */
+  remove(uid: string, signal: AbortSignal): Promise<void>;
+  /** How many are running. */
+  readonly running: number;
+};
+
+export type EmbeddedClustersOptions = Omit<
+  EmbeddedClusterOptions,
+  "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned"
+> & {
+  /** Seals the private keys of the authorities. */
+  readonly sealedValues: InternalValues;
+  /** Called with each client certificate of a cluster, by its uid, before anybody gets it. */
+  readonly onCertificateSigned?: (
+    uid: string,
+    certificatePem: string,
+    lineage: CredentialLineage | undefined,
+  ) => Promise<void>;
+};
+
+export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
+  const { storage, cache, sealedValues, runtime } = options;
+  const customResources = createCompiledDefinitions();
+
+  const viewAt = (uid: string, location: ResourceLocation): ViewPrefix => {
+    const { prefix } = createResourceKeys(virtualClusterComposition(uid), location);
+    return { view: cache.view(prefix), prefix };
+  };
+
+  const recordsOf = (uid: string): InternalRecords =>
+    createInternalRecords({ storage, sealedValues }, virtualClusterComposition(uid));
+
+  const clusters = createRunningClusters(async (uid, signal) => {
+    const records = recordsOf(uid);
+    const authority = await loadClusterAuthority(records);
+    if (authority === undefined) throw serviceUnavailableError("the virtual cluster has not been set up yet");
+    const serviceAccountKey = await loadOrCreateServiceAccountKey(records);
+    return await startEmbeddedCluster(
+      {
+        ...options,
+        customResources,
+        composition: virtualClusterComposition(uid),
+        authority,
+        serviceAccountKey,
+        onCertificateSigned: async (certificatePem, lineage) =>
+          await options.onCertificateSigned?.(uid, certificatePem, lineage),
+      },
+      signal,
+    );
+  }, runtime);
+
+  return {
+    open: clusters.open,
+    stop: clusters.stop,
+    async provision(uid, signal) {
+      signal.throwIfAborted();
+      await createClusterAuthority(recordsOf(uid), `${virtualClusterComposition(uid)}-ca`, runtime);
+      await clusters.open(uid);
+    },
+    exists: (uid) => hasClusterAuthority(recordsOf(uid)),
+    viewOf(uid, location) {
+      const { view, prefix } = viewAt(uid, location);
+      return view.list(prefix);
+    },
+    follow: (uid, location, listener) =>
+      followView(viewAt(uid, location), runtime.scheduler, { replace: listener, put: listener, delete: listener }),
+    async remove(uid, signal) {
+      await clusters.stop(uid);
+      const composition = virtualClusterComposition(uid);
+      await eraseComposition(storage, composition, signal);
+      await cache.refresh(signal);
+      cache.forget(compositionPrefix(composition));
+    },
+    get running() {
+      return clusters.count;
+    },
+    [Symbol.dispose]: () => clusters[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,63 @@
+// A space on the built-in cluster: an embedded cluster of its own, of which one namespace is to be seen.
+
+import { forbiddenPathError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
+import { isWithin } from "../kubernetes-backend/namespaced-target.ts";
+import type { SpaceBackend } from "../kubernetes-backend/space-backend.ts";
+import { carries, type SpaceMetadata } from "../space-metadata.ts";
+import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./embedded-backend.ts";
+import type { EmbeddedCluster } from "./embedded-cluster.ts";
+
+/** `uid` is that of the instance; `namespace` the name by which its people know it. */
+export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string, namespace: string): SpaceBackend {
+  const { clusters, runtime } = options;
+  const backend = createEmbeddedBackend(options, uid);
+  return {
+    ...(backend.authenticateServiceAccount === undefined
+      ? {}
+      : { authenticateServiceAccount: backend.authenticateServiceAccount }),
+    isRemote: false,
+    health: backend.health,
+    bindRoles: backend.bindRoles,
+
+    async proxy(context, user) {
+      if (!isWithin(context.info, context.request.method, namespace)) {
+        throw forbiddenPathError(`this space reaches namespace ${JSON.stringify(namespace)} alone`);
+      }
+      return await backend.proxy(context, user);
+    },
+
+    async provision(metadata, signal) {
+      await backend.provision(signal);
+      await keepNamespace(await clusters.open(uid), metadata, signal);
+    },
+
+    async remove(signal) {
+      await clusters.remove(uid, signal);
+      return true;
+    },
+  };
+
+  async function keepNamespace(cluster: EmbeddedCluster, metadata: SpaceMetadata, signal: AbortSignal): Promise<void> {
+    const namespaces = cluster.resource("", "Namespace");
+    const { clock } = runtime;
+    const wanted = { name: namespace, ...metadata };
+    await createWhenAbsent(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: wanted }, clock, signal);
+    const current = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
+    if (current === undefined || carries(current, metadata)) return;
+    const transform = (object: KubeObject): KubeObject => withMetadata(object, metadata);
+    await updateControlled({ runtime }, namespaces, { metadata: { name: namespace } }, { transform }, signal);
+  }
+}
+
+/** What others have put on the namespace stays. */
+const withMetadata = (object: KubeObject, { labels, annotations }: SpaceMetadata): KubeObject => ({
+  ...object,
+  metadata: {
+    ...object.metadata,
+    labels: { ...object.metadata.labels, ...labels },
+    annotations: { ...object.metadata.annotations, ...annotations },
+  },
+});

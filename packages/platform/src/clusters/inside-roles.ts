@@ -1,0 +1,20 @@
+// The ClusterRoles that the platform gives inside virtual clusters and spaces.
+
+import type { SpaceInstance } from "../api/space-instance.ts";
+import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import { insideRoleOf } from "../authorization/original-roles.ts";
+import type { PlatformNames } from "../platform-names.ts";
+
+/** For owners and administrators, users and viewers of the project. */
+export const STANDARD_ROLES: readonly string[] = ["cluster-admin", "edit", "view"];
+
+/** Those that anybody can have inside, each once. */
+export function insideRoles(
+  { spec }: VirtualClusterInstance | SpaceInstance,
+  names: Pick<PlatformNames, "name">,
+): readonly string[] {
+  const extra = (spec?.extraAccessRules ?? []).flatMap(({ clusterRole = "" }) =>
+    clusterRole === "" ? [] : [insideRoleOf(clusterRole, names)],
+  );
+  return [...new Set([...STANDARD_ROLES, ...extra])];
+}

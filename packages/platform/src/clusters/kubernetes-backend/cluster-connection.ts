@@ -1,0 +1,44 @@
+// Everything that speaks to one cluster, over connections that it shares: the proxy for callers, the client for the platform itself.
+
+import type { ApiClient } from "@postern/client/api-client";
+import type { ProxyTarget } from "../../proxy/proxy-target.ts";
+import { createReverseProxy, type ReverseProxy, type ReverseProxyOptions } from "../../proxy/reverse-proxy.ts";
+import { createUpstreamConnections, type UpstreamOptions } from "../../proxy/upstream-connections.ts";
+import { createUpstreamClient } from "../../proxy/upstream-transport.ts";
+import { invalidKubeConfigError } from "./kubeconfig-target.ts";
+
+export type ClusterConnection = Disposable & {
+  readonly target: ProxyTarget;
+  readonly proxy: ReverseProxy["proxy"];
+  /** Acts as the credential of the kube config. */
+  readonly client: ApiClient;
+  /** Cuts what lasts, lets all else that is under way come to its end, and closes then. */
+  retire(): void;
+};
+
+export type ClusterConnectionOptions = UpstreamOptions &
+  ReverseProxyOptions & {
+    /** What the platform calls itself in its own requests. */
+    readonly userAgent: string;
+  };
+
+/** Throws ApiError 502 for a target whose certificates or keys cannot be used. */
+export function createClusterConnection(target: ProxyTarget, options: ClusterConnectionOptions): ClusterConnection {
+  const connections = openConnections(target, options);
+  return {
+    target,
+    proxy: createReverseProxy(connections, options).proxy,
+    client: createUpstreamClient(connections, options.userAgent),
+    retire: () => connections.retire(),
+    [Symbol.dispose]: () => connections[Symbol.dispose](),
+  };
+}
+
+function openConnections(target: ProxyTarget, options: UpstreamOptions) {
+  try {
+    return createUpstreamConnections(target, options);
+  } catch (error) {
+    // OpenSSL's own words may quote what it could not read.
+    throw invalidKubeConfigError("the certificates or keys in the kube config cannot be used", error);
+  }
+}

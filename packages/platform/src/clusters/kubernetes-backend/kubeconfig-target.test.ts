@@ -1,0 +1,97 @@
+// What the platform takes from a kube config in a Secret, and what it refuses to let one do.
+
+import { describe, expect, test } from "vitest";
+import { targetOfKubeConfig } from "./kubeconfig-target.ts";
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+function kubeConfig(cluster: object, user: object): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster: { server: "https://tenant.example.com:6443", ...cluster } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  });
+}
+
+describe("a kube config", () => {
+  test("gives server, trust and credential", () => {
+    const text = kubeConfig(
+      { "certificate-authority-data": base64("CA"), "tls-server-name": "kubernetes" },
+      { token: "abc.def-_==", "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY") },
+    );
+    expect(targetOfKubeConfig(text)).toEqual({
+      server: "https://tenant.example.com:6443",
+      certificateAuthorityPem: "CA",
+      tlsServerName: "kubernetes",
+      credential: {
+        bearerToken: "abc.def-_==",
+        clientCertificate: { certificatePem: "CERT", privateKeyPem: "KEY" },
+      },
+    });
+  });
+
+  test("turns checks off only where it says so", () => {
+    expect(targetOfKubeConfig(kubeConfig({}, { token: "a" })).insecureSkipTlsVerify).toBeUndefined();
+    const insecure = kubeConfig({ "insecure-skip-tls-verify": true }, { token: "a" });
+    expect(targetOfKubeConfig(insecure).insecureSkipTlsVerify).toBe(true);
+  });
+
+  test.each([
+    ["tenant.example.com", "https://tenant.example.com"],
+    ["https://tenant.example.com/k8s/c-1/", "https://tenant.example.com/k8s/c-1"],
+    ["HTTPS://TENANT.example.com:443", "https://tenant.example.com"],
+  ])("names its server as %s", (server, expected) => {
+    expect(targetOfKubeConfig(kubeConfig({ server }, { token: "a" })).server).toBe(expected);
+  });
+
+  test.each(["https://localhost:8443", "https://127.0.0.1", "https://127.9.9.9:1", "https://[::1]:8443"])(
+    "that means a port-forward at %s is reached elsewhere",
+    (server) => {
+      const elsewhere = "https://web.tenants.svc";
+      expect(targetOfKubeConfig(kubeConfig({ server }, { token: "a" }), elsewhere).server).toBe(elsewhere);
+      expect(targetOfKubeConfig(kubeConfig({}, { token: "a" }), elsewhere).server).not.toBe(elsewhere);
+    },
+  );
+
+  test.each([
+    ["a file for its authority", { "certificate-authority": "/etc/passwd" }, { token: "a" }],
+    ["a file for its token", {}, { tokenFile: "/var/run/secrets/token" }],
+    ["a file for its certificate", {}, { "client-certificate": "/a", "client-key": "/b" }],
+    ["a program to run", {}, { exec: { command: "sh", args: ["-c", "id"] } }],
+    ["a program to run beside a token", {}, { token: "a", exec: { command: "sh" } }],
+    ["an auth provider", {}, { "auth-provider": { name: "gcp" } }],
+    ["a password", {}, { username: "a", password: "b" }],
+    ["a certificate without its key", {}, { "client-certificate-data": base64("CERT") }],
+    ["no credential", {}, {}],
+    ["a token that would end its header", {}, { token: "a\r\nImpersonate-User: admin" }],
+    ["a token with a space", {}, { token: "a b" }],
+    ["another scheme", { server: "file:///etc/passwd" }, { token: "a" }],
+    ["a password in its server", { server: "https://a:b@tenant.example.com" }, { token: "a" }],
+    ["no server", { server: "" }, { token: "a" }],
+    ["no URL", { server: "https://" }, { token: "a" }],
+  ])("with %s is refused with 502", (_what, cluster, user) => {
+    expect(() => targetOfKubeConfig(kubeConfig(cluster, user))).toThrow(
+      expect.objectContaining({
+        code: 502,
+        details: { causes: [expect.objectContaining({ reason: "KubeConfigInvalid" })] },
+      }),
+    );
+  });
+
+  test.each(["", "{", "[]", "a: &a [*a, *a]", "current-context: nowhere"])("that is none is refused: %j", (text) => {
+    expect(() => targetOfKubeConfig(text)).toThrow(expect.objectContaining({ code: 502 }));
+  });
+
+  test("never shows its credential in a refusal", () => {
+    const text = kubeConfig({}, { token: "secret with spaces", password: "secret" });
+    expect(() => targetOfKubeConfig(text)).toThrow(expect.not.stringMatching(/secret with/));
+    try {
+      targetOfKubeConfig(text);
+    } catch (error) {
+      expect(JSON.stringify(error)).not.toContain("secret with");
+    }
+  });
+});

@@ -1,0 +1,113 @@
+// Reads the kube config by which the platform reaches a cluster. It lies in a Secret: nothing in it may point out of it.
+
+import { isIP } from "node:net";
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
+import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
+import {
+  KubeConfigError,
+  type KubeConfigUser,
+  type PemSource,
+  parseKubeConfig,
+  resolveContext,
+} from "@postern/client/kubeconfig";
+import type { ProxyCredential, ProxyTarget } from "../../proxy/proxy-target.ts";
+import { badGatewayError } from "../../proxy/upstream-failure.ts";
+
+const ORIGIN = "the kube config of the cluster";
+
+/**
+ * The target of its current context. `loopbackServer` is where a server is reached that calls itself localhost, as those do that
+ * expect a port-forward. Throws ApiError 502, which says what is wrong and holds no credential.
+ */
+export function targetOfKubeConfig(text: string, loopbackServer?: string): ProxyTarget {
+  try {
+    const config = parseKubeConfig(text, ORIGIN);
+    if (config.currentContext === "") throw new KubeConfigError(`${ORIGIN}: it has no current-context`);
+    const { cluster, user } = resolveContext(config);
+    const server = normalizedServer(cluster.server);
+    const isLoopback = loopbackServer !== undefined && isLoopbackHost(new URL(server).hostname);
+    return {
+      server: isLoopback ? loopbackServer : server,
+      ...(cluster.certificateAuthority === undefined
+        ? {}
+        : { certificateAuthorityPem: pemOf(cluster.certificateAuthority, "certificate-authority") }),
+      ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
+      ...(cluster.insecureSkipTlsVerify ? { insecureSkipTlsVerify: true } : {}),
+      credential: credentialOf(user),
+    };
+  } catch (error) {
+    if (error instanceof KubeConfigError) throw invalidKubeConfigError(error.message, error);
+    throw error;
+  }
+}
+
+export const invalidKubeConfigError = (message: string, cause?: unknown): ApiError =>
+  badGatewayError({ reason: "KubeConfigInvalid", message }, cause);
+
+function normalizedServer(server: string): string {
+  const url = parseUrl(server.includes("://") ? server : `https://${server}`);
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  if (url === undefined || !isWeb || url.username !== "" || url.password !== "") {
+    throw new KubeConfigError(`${ORIGIN}: its server is not an http or https URL`);
+  }
+  return `${url.origin}${withoutTrailing(url.pathname, "/")}`;
+}
+
+function credentialOf({
+  token,
+  tokenFile,
+  clientCertificate,
+  clientKey,
+  unsupported,
+}: KubeConfigUser): ProxyCredential {
+  const [way] = unsupported;
+  // A program named by the file would run with the platform's rights.
+  if (way !== undefined)
+    throw new KubeConfigError(
+      `${ORIGIN}: it signs in by ${way}, which is not supported: put a token or a client certificate in`,
+    );
+  if (tokenFile !== undefined) throw new KubeConfigError(`${ORIGIN}: it names a file for the token: put the token in`);
+  if ((clientCertificate === undefined) !== (clientKey === undefined)) {
+    throw new KubeConfigError(
+      `${ORIGIN}: it has a client certificate without its key, or a key without its certificate`,
+    );
+  }
+  if (token === undefined && clientCertificate === undefined) {
+    throw new KubeConfigError(`${ORIGIN}: it has no credential: neither a token nor a client certificate`);
+  }
+  return {
+    ...(token === undefined ? {} : { bearerToken: bearerToken(token) }),
+    ...(clientCertificate === undefined || clientKey === undefined
+      ? {}
+      : {
+          clientCertificate: {
+            certificatePem: pemOf(clientCertificate, "client-certificate"),
+            privateKeyPem: pemOf(clientKey, "client-key"),
+          },
+        }),
+  };
+}
+
+/** RFC 6750, section 2.1, and no more: it goes into a header. */
+function bearerToken(token: string): string {
+  if (!/^[A-Za-z0-9\-._~+/:]+=*$/.test(token)) throw new KubeConfigError(`${ORIGIN}: its token is not one`);
+  return token;
+}
+
+function pemOf(source: PemSource, name: string): string {
+  if ("pem" in source) return source.pem;
+  throw new KubeConfigError(`${ORIGIN}: it names a file for ${name}: use ${name}-data`);
+}
+
+function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}

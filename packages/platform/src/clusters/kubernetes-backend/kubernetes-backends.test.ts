@@ -1,0 +1,173 @@
+// How objects of the platform lead to what they stand for, and never to what is another's.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTestContext } from "@postern/apiserver/testing/test-context";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { Cluster } from "../../api/cluster.ts";
+import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import { createPlatformNames } from "../../platform-names.ts";
+import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../proxy/address-rules.ts";
+import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
+import { createClusterConnections } from "./cluster-connections.ts";
+import { createKubernetesBackends } from "./kubernetes-backends.ts";
+import { serveCluster } from "./testing/serve-cluster.ts";
+
+const { signal } = new AbortController();
+const names = createPlatformNames({ domain: "example.com", name: "example", projectNamespacePrefix: "p-" });
+const alice = { name: "alice", groups: ["example:role:edit"] };
+
+function connections(refuse: readonly string[]) {
+  const { scheduler } = systemRuntime;
+  const addresses = createAddressRules({ refuse });
+  const resolve: ResolveHost = (_host, _options, callback) => callback(null, [{ address: "127.0.0.1", family: 4 }]);
+  const made = createClusterConnections({ scheduler, addresses, resolve, userAgent: "example" });
+  onTestFinished(() => made[Symbol.dispose]());
+  return made;
+}
+
+const secretOf = (namespace: string, name: string, kubeConfig: string, labels = {}): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { namespace, name, labels },
+  data: { config: Buffer.from(kubeConfig).toString("base64") },
+});
+
+async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: readonly string[] } = {}) {
+  const host = await serveCluster();
+  const secrets = new Map([["system/host-credentials", secretOf("system", "host-credentials", host.kubeConfig)]]);
+  const clusters = new Map<string, Cluster>();
+  const connect = (uid: string): Cluster => {
+    const cluster: Cluster = {
+      apiVersion: "management.example.com/v1",
+      kind: "Cluster",
+      metadata: { name: "host", uid },
+      spec: { managementNamespace: "system", kubeConfigRef: { secretName: "host-credentials" } },
+    };
+    clusters.set("host", cluster);
+    return cluster;
+  };
+  const cluster = connect("cluster-uid");
+  const backends = createKubernetesBackends({
+    names,
+    runtime: systemRuntime,
+    lookup: { cluster: (name) => clusters.get(name) },
+    secret: (namespace, name) => secrets.get(`${namespace}/${name}`),
+    connected: connections(LOCAL_TO_A_LINK),
+    external: connections(refuse),
+    addresses: createAddressRules({ refuse, option: "--allow" }),
+  });
+  return { host, secrets, connect, cluster, backends };
+}
+
+const instance = (spec: VirtualClusterInstance["spec"] & object): VirtualClusterInstance => ({
+  apiVersion: "management.example.com/v1",
+  kind: "VirtualClusterInstance",
+  metadata: { namespace: "p-default", name: "web", uid: "instance-uid" },
+  spec,
+});
+
+const faultOf = async (health: Promise<object>): Promise<unknown> => ({ reason: "", ...(await health) }).reason;
+
+describe("a connected cluster", () => {
+  test("is reached by the kube config that it refers to", async () => {
+    const { backends, cluster } = await createPlatform();
+    expect(await backends.ofCluster(cluster).health(signal)).toMatchObject({ ready: true });
+    const context = createTestContext({ url: "/api/v1/namespaces/default/configmaps" });
+    expect((await backends.ofCluster(cluster).proxy(context, alice)).status).toBe(200);
+  });
+
+  test("is not taken for a later one of its name", async () => {
+    const { backends, cluster, connect } = await createPlatform();
+    const before = backends.ofCluster(cluster);
+    const later = connect("another-uid");
+    expect(await faultOf(before.health(signal))).toBe("ClusterNotFound");
+    expect(await backends.ofCluster(later).health(signal)).toMatchObject({ ready: true });
+  });
+});
+
+describe("an external virtual cluster", () => {
+  const external = instance({ external: true });
+
+  test("is reached by the Secret of its name in the project", async () => {
+    const { backends, secrets, host } = await createPlatform();
+    expect(await faultOf(backends.ofVirtualCluster(external).health(signal))).toBe("KubeConfigNotFound");
+    secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig));
+    expect(await backends.ofVirtualCluster(external).health(signal)).toMatchObject({ ready: true });
+    backends.remove("instance-uid");
+    expect(await backends.ofVirtualCluster(external).health(signal)).toMatchObject({ ready: true });
+  });
+
+  test("security book 31: does not lead tenants into the platform's own network", async () => {
+    const { backends, secrets, host } = await createPlatform({ refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS] });
+    secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig));
+    expect(await faultOf(backends.ofVirtualCluster(external).health(signal))).toBe("AddressRefused");
+    expect(host.requests).toEqual([]);
+    expect(backends.addressWarnings(external)).toEqual([
+      expect.stringMatching(/names 127\.0\.0\.1: its address is one .*the server's option --allow allows it/),
+    ]);
+  });
+
+  test.each(["https://169.254.169.254", "https://[fe80::1]", "https://tenant.example.com"])(
+    "security book 31: is not advised for %s",
+    async (server) => {
+      const { backends, secrets, host } = await createPlatform({ refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS] });
+      secrets.set("p-default/vc-web", secretOf("p-default", "vc-web", host.kubeConfig.replace(host.url, server)));
+      expect(backends.addressWarnings(external).join()).not.toContain("--allow");
+    },
+  );
+});
+
+describe("a vcluster in a connected cluster", () => {
+  async function withVcluster(namespace: string, name: string, labels = {}) {
+    const platform = await createPlatform();
+    const { host } = platform;
+    if (namespace !== "default") {
+      await host.admin("POST", "/api/v1/namespaces", {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: namespace },
+      });
+    }
+    // By a name, as its own address would be taken for that of a port-forward.
+    const kubeConfig = host.kubeConfig.replace(
+      /server: .*:(\d+)\b.*/,
+      'server: "https://localhost.example.com:$1"\n    tls-server-name: localhost',
+    );
+    const secret = secretOf(namespace, `vc-${name}`, kubeConfig, labels);
+    await host.admin("POST", `/api/v1/namespaces/${namespace}/secrets`, secret);
+    const clusterRef = { cluster: "host", namespace, virtualCluster: name };
+    return platform.backends.ofVirtualCluster(instance({ clusterRef }));
+  }
+
+  test("is reached where it is placed by the names of the instance", async () => {
+    expect(await (await withVcluster("p-default", "web")).health(signal)).toMatchObject({ ready: true });
+  });
+
+  test("is reached elsewhere when its Secret is labelled for the instance", async () => {
+    const labels = { "example.com/project": "default", "example.com/virtual-cluster": "web" };
+    expect(await (await withVcluster("tenants", "any", labels)).health(signal)).toMatchObject({ ready: true });
+  });
+
+  test.each([
+    ["default", "web", {}],
+    ["p-other", "web", {}],
+    ["p-default", "db", {}],
+    ["tenants", "any", { "example.com/project": "default" }],
+    ["tenants", "any", { "example.com/project": "other", "example.com/virtual-cluster": "web" }],
+  ])("security book 10: is not reached when it is another's: %s/%s %j", async (namespace, name, labels) => {
+    expect(await faultOf((await withVcluster(namespace, name, labels)).health(signal))).toBe("NotOfThisInstance");
+  });
+});
+
+test("a space is reached in its connected cluster", async () => {
+  const { backends } = await createPlatform();
+  const space = backends.ofSpace({
+    apiVersion: "management.example.com/v1",
+    kind: "SpaceInstance",
+    metadata: { namespace: "p-default", name: "team-a", uid: "space-uid" },
+    spec: { clusterRef: { cluster: "host", namespace: "team-a" } },
+  });
+  await space.provision({}, signal);
+  expect(await space.health(signal)).toMatchObject({ ready: true });
+});

@@ -1,0 +1,171 @@
+// Finds what the platform reaches by a kube config: connected clusters, the virtual clusters and spaces in them, and external ones.
+
+import { isIP } from "node:net";
+import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Cluster } from "../../api/cluster.ts";
+import type { SpaceInstance } from "../../api/space-instance.ts";
+import { isRunByOthers, type VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import type { ObjectLookup } from "../../lookup/object-lookup.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import type { AddressRules } from "../../proxy/address-rules.ts";
+import { AddressRefusedError } from "../../proxy/guarded-lookup.ts";
+import { NETWORK_PEER_NOT_SERVED } from "../../proxy/network-peer.ts";
+import { unreachableError } from "../../proxy/upstream-failure.ts";
+import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
+import type { ClusterConnections } from "./cluster-connections.ts";
+import { type ClusterSource, createSecretSource, kubeConfigIn, type SecretSourceOptions } from "./cluster-source.ts";
+import { targetOfKubeConfig } from "./kubeconfig-target.ts";
+import { createKubernetesBackend } from "./kubernetes-backend.ts";
+import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
+import { createVclusterSource } from "./vcluster-source.ts";
+
+export type KubernetesBackends = {
+  /** A connected cluster as a whole. */
+  ofCluster(cluster: Cluster): VirtualClusterBackend;
+  /** A virtual cluster that is external, standalone or in a connected cluster. */
+  ofVirtualCluster(instance: VirtualClusterInstance): VirtualClusterBackend;
+  /** A space in a connected cluster. */
+  ofSpace(instance: SpaceInstance): SpaceBackend;
+  /** Texts for people who make or change an instance that others run: why the platform will not connect to its address. */
+  addressWarnings(instance: VirtualClusterInstance): readonly string[];
+  /** Cuts the connections of an object that is gone, by its uid. */
+  remove(uid: string): void;
+};
+
+export type KubernetesBackendsOptions = {
+  readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key" | "projectOf">;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  /** A Secret of the platform. Undefined when there is none. */
+  readonly secret: (namespace: string, name: string) => KubeObject | undefined;
+  /** To what administrators have registered. */
+  readonly connected: ClusterConnections;
+  /** To what tenants have registered; to be made with address rules that keep them out of the platform's own network. */
+  readonly external: ClusterConnections;
+  /** The rules of `external`. */
+  readonly addresses: AddressRules;
+};
+
+export function createKubernetesBackends(options: KubernetesBackendsOptions): KubernetesBackends {
+  const { names, runtime, lookup, secret, connected, external, addresses } = options;
+  const { clock, scheduler } = runtime;
+  const backends = new Map<string, VirtualClusterBackend>();
+  const spaces = new Map<string, SpaceBackend>();
+
+  /** The cluster is looked up each time: where its kube config lies may change, and one of its name may take its place. */
+  function sourceOfCluster({ metadata: { name = "", uid = "" } }: Cluster): ClusterSource {
+    const kubeConfigRef = () => {
+      const cluster = lookup.cluster(name);
+      if (cluster === undefined || cluster.metadata.uid !== uid) throw clusterNotFound(name);
+      if (cluster.spec?.networkPeer === true) throw unreachableError(NETWORK_PEER_NOT_SERVED);
+      return { ...cluster.spec?.kubeConfigRef, managementNamespace: cluster.spec?.managementNamespace };
+    };
+    const find: SecretSourceOptions["find"] = () => {
+      const { secretNamespace = "", secretName = "", key, managementNamespace = "" } = kubeConfigRef();
+      const namespace = secretNamespace === "" ? managementNamespace : secretNamespace;
+      if (secretName === "") throw unreachableError(NOT_CONNECTED);
+      return { object: secret(namespace, secretName), entry: key, place: `${namespace}/${secretName}` };
+    };
+    return createSecretSource({ connections: connected, key: uid, find });
+  }
+
+  function hostOf(name: string): ClusterSource {
+    const cluster = lookup.cluster(name);
+    if (cluster === undefined) throw clusterNotFound(name);
+    return sourceOfCluster(cluster);
+  }
+
+  function sourceOfVirtualCluster(instance: VirtualClusterInstance): ClusterSource {
+    const { metadata, spec } = instance;
+    const { namespace = "", name = "", uid = "" } = metadata;
+    if (isRunByOthers(instance)) {
+      const secretName = `vc-${name}`;
+      const place = `${namespace}/${secretName}`;
+      const find = () => ({ object: secret(namespace, secretName), entry: undefined, place });
+      return createSecretSource({ connections: external, key: uid, find });
+    }
+    const { cluster = "", namespace: hostNamespace = "", virtualCluster = "" } = spec?.clusterRef ?? {};
+    const isPlacedByName = hostNamespace === namespace && virtualCluster === name;
+    const project = names.projectOf(namespace) ?? "";
+    return createVclusterSource({
+      connections: connected,
+      key: uid,
+      host: hostOf(cluster),
+      namespace: hostNamespace,
+      name: virtualCluster,
+      isOwn: ({ metadata: { labels = {} } }) =>
+        isPlacedByName || (labels[names.key("project")] === project && labels[names.key("virtual-cluster")] === name),
+      clock,
+    });
+  }
+
+  return {
+    ofCluster(cluster) {
+      const make = () => createKubernetesBackend({ source: sourceOfCluster(cluster), names, clock, scheduler });
+      return kept(backends, cluster.metadata.uid ?? "", make);
+    },
+    ofVirtualCluster(instance) {
+      const make = () => createKubernetesBackend({ source: sourceOfVirtualCluster(instance), names, clock, scheduler });
+      const { uid = "" } = instance.metadata;
+      return kept(backends, isRunByOthers(instance) ? `${uid}${EXTERNAL}` : uid, make);
+    },
+    ofSpace({ metadata: { uid = "" }, spec }) {
+      const { cluster = "", namespace = "" } = spec?.clusterRef ?? {};
+      return kept(spaces, uid, () =>
+        createSpaceBackend({ host: hostOf(cluster), namespace, uid, names, clock, scheduler }),
+      );
+    },
+    addressWarnings(instance) {
+      const { namespace = "", name = "" } = instance.metadata;
+      if (!isRunByOthers(instance)) return [];
+      const object = secret(namespace, `vc-${name}`);
+      const server = object === undefined ? undefined : serverIn(object);
+      const host = server === undefined ? "" : hostOfUrl(server);
+      // Other names are looked up when they are connected to.
+      const address = host === "localhost" ? "127.0.0.1" : host;
+      if (isIP(address) === 0 || addresses.isAllowed(address)) return [];
+      const { message } = new AddressRefusedError(addresses.adviceFor(address));
+      return [`the kube config in the Secret "vc-${name}" names ${host}: ${message}`];
+    },
+    remove(uid) {
+      for (const key of [uid, `${uid}${EXTERNAL}`]) backends.delete(key);
+      spaces.delete(uid);
+      connected.remove(uid);
+      external.remove(uid);
+    },
+  };
+}
+
+/** Undefined for a kube config that cannot be used: the status of the instance says why. */
+function serverIn(secret: KubeObject): string | undefined {
+  try {
+    return targetOfKubeConfig(kubeConfigIn(secret)).server;
+  } catch (error) {
+    if (isApiError(error)) return undefined;
+    throw error;
+  }
+}
+
+const hostOfUrl = (server: string): string => new URL(server).hostname.replace(/^\[(.*)\]$/, "$1");
+
+/** An instance may become external, or cease to be. */
+const EXTERNAL = "/external";
+
+/** What else an instance points at cannot be changed, so that one is good for as long as the object lives. */
+function kept<T>(known: Map<string, T>, key: string, make: () => T): T {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  known.set(key, made);
+  return made;
+}
+
+const NOT_CONNECTED = {
+  reason: "KubeConfigNotFound",
+  message: "it is not connected: its spec.kubeConfigRef names no Secret with a kube config",
+};
+
+const clusterNotFound = (name: string): ApiError =>
+  unreachableError({ reason: "ClusterNotFound", message: `cluster ${JSON.stringify(name)} does not exist` });

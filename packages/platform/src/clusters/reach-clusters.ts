@@ -1,0 +1,60 @@
+// The connections to clusters that others run: those that administrators have connected, and those that tenants register.
+
+import { networkInterfaces } from "node:os";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Tracing } from "@postern/apiserver/tracing/tracing";
+import type { Configuration } from "../config/configuration.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../proxy/address-rules.ts";
+import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
+import {
+  createKubernetesBackends,
+  type KubernetesBackends,
+  type KubernetesBackendsOptions,
+} from "./kubernetes-backend/kubernetes-backends.ts";
+
+export type ReachClustersOptions = {
+  readonly configuration: Configuration;
+  readonly names: PlatformNames;
+  readonly runtime: Runtime;
+  readonly lookup: ObjectLookup;
+  readonly secret: KubernetesBackendsOptions["secret"];
+  /** Undefined: nobody collects traces. */
+  readonly tracing: Tracing | undefined;
+};
+
+export function reachClusters({
+  configuration,
+  names,
+  runtime,
+  lookup,
+  secret,
+  tracing,
+}: ReachClustersOptions): KubernetesBackends & Disposable {
+  const { scheduler } = runtime;
+  const shared = { scheduler, userAgent: names.name, tracing };
+  const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
+  const addresses = tenantAddressRules(configuration);
+  const external = createClusterConnections({ ...shared, addresses });
+  return {
+    ...createKubernetesBackends({ names, runtime, lookup, secret, connected, external, addresses }),
+    [Symbol.dispose]() {
+      connected[Symbol.dispose]();
+      external[Symbol.dispose]();
+    },
+  };
+}
+
+/** Whoever registers a target must not make the platform knock at doors in its own network. */
+export const tenantAddressRules = ({ proxy }: Pick<Configuration, "proxy">): AddressRules =>
+  createAddressRules({
+    refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
+    allow: proxy.allowedAddresses,
+    ownAddresses,
+    option: "--proxy-allowed-addresses",
+  });
+
+/** Of this machine. Asked for each connection: an interface may come up at any time. */
+export const ownAddresses = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses = []) => addresses.map(({ address }) => address));

@@ -1,0 +1,39 @@
+// Picks the backend of a space: how it is reached follows from the cluster that it lives in.
+
+import { isLocalCluster } from "../api/cluster.ts";
+import type { SpaceInstance } from "../api/space-instance.ts";
+import type { ObjectLookup } from "../lookup/object-lookup.ts";
+import { unreachableError } from "../proxy/upstream-failure.ts";
+import type { SpaceBackend } from "./kubernetes-backend/space-backend.ts";
+
+export type SpaceRegistry = {
+  /** Throws ApiError 503 with a text for people where the space cannot be reached by this release, or not now. */
+  spaceOf(instance: SpaceInstance): SpaceBackend;
+};
+
+export type SpaceRegistryOptions = {
+  readonly lookup: Pick<ObjectLookup, "cluster">;
+  /** By the uid of the instance, and the name of its namespace. */
+  readonly embedded: (uid: string, namespace: string) => SpaceBackend;
+  /** In a connected cluster. Absent: those are not reached. */
+  readonly connected?: (instance: SpaceInstance) => SpaceBackend;
+};
+
+export function createSpaceRegistry({ lookup, embedded, connected }: SpaceRegistryOptions): SpaceRegistry {
+  return {
+    spaceOf(instance) {
+      const { cluster: name = "", namespace = "" } = instance.spec?.clusterRef ?? {};
+      const cluster = name === "" ? undefined : lookup.cluster(name);
+      if (cluster === undefined) {
+        throw unreachableError({
+          reason: "ClusterNotFound",
+          message: `cluster ${JSON.stringify(name)} does not exist`,
+        });
+      }
+      if (isLocalCluster(cluster)) return embedded(instance.metadata.uid ?? "", namespace);
+      if (connected !== undefined) return connected(instance);
+      const message = `this release does not reach spaces in connected clusters such as ${JSON.stringify(name)}`;
+      throw unreachableError({ reason: "BackendNotServed", message });
+    },
+  };
+}

@@ -1,0 +1,289 @@
+// What the whole platform decides by: who there is, which keys they hold, and the one decision point. All of it is in memory and
+// follows the store.
+
+import type { RuleResolver } from "@postern/apiserver/authorization/authorizer";
+import { createCachedRbacSource } from "@postern/apiserver/authorization/rbac/cached-rbac-source";
+import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import { rbacViews } from "@postern/apiserver/server/standard-surface";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
+import { type AccessKeySecrets, createAccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import { type ComparisonLimits, createComparisonLimits } from "../access-keys/comparison-limits.ts";
+import { createAccessKeyIndex, type LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import { createDigestRenewal } from "../access-keys/digest-renewal.ts";
+import { createIssuedGrants, type IssuedGrants } from "../access-keys/issued-grants.ts";
+import { isVoid, type KeyOrigin } from "../access-keys/key-origins.ts";
+import { createKeyQuota, type KeyQuota } from "../access-keys/key-quota.ts";
+import { createLastActivity, type LastActivity } from "../access-keys/last-activity.ts";
+import { createRotationGuard, type RotationGuard } from "../access-keys/rotation/rotation-guard.ts";
+import { createRotationMarks } from "../access-keys/rotation/rotation-marks.ts";
+import { createSealedRecordWriter, type SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
+import { createValueClaims, type ValueClaims } from "../access-keys/value-claims.ts";
+import { restrictionNames } from "../api/access-key-restrictions.ts";
+import type { DecisionSources } from "../authorization/decision.ts";
+import { createEffectiveRules } from "../authorization/effective-rules.ts";
+import { createInstanceFacts } from "../authorization/instance-facts.ts";
+import { createKeyUsage, type KeyUsage } from "../authorization/key-usage.ts";
+import { createPlatformAuthorizer, type PlatformAuthorizer } from "../authorization/platform-authorizer.ts";
+import { createProjectFacts } from "../authorization/project-facts.ts";
+import { createVisibility, type Visibility } from "../authorization/visibility.ts";
+import { type CertificateLedger, createCertificateLedger } from "../certificates/certificate-ledger.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { createDirectory } from "../directory/create-directory.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { KeyRing } from "../encryption/key-ring.ts";
+import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
+import type { RecordPrefixes } from "../store/record-prefixes.ts";
+import { fetchIssuerKeys } from "../trust/fetch-issuer-keys.ts";
+import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
+import { createTokenJudge, type TokenJudge } from "../trust/judge-token.ts";
+import type { TokenIdRecords } from "../trust/token-ids.ts";
+import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
+import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
+
+/** The part of the store that holds the management API's objects. */
+export const MANAGEMENT = "management";
+
+/** Where the certificates that were issued are kept: no resource serves them. */
+const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;
+/** Where it is kept what access keys were used for. */
+const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
+/** Where it is kept which tokens were taken, for rules that take each once. */
+const TAKEN_TOKENS = `/registry/${MANAGEMENT}/internal/taken-tokens/`;
+
+/** Where it is kept which notices access keys got. */
+const KEY_NOTICES = `/registry/${MANAGEMENT}/internal/key-notices/`;
+/** Where it is kept whose the values are that clients chose. */
+const KEY_VALUES = `/registry/${MANAGEMENT}/internal/key-values/`;
+
+export const DAY_MS = 86_400_000;
+
+export type PlatformCore = Disposable & {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly secrets: AccessKeySecrets;
+  readonly activity: LastActivity;
+  readonly keys: LiveAccessKeyIndex;
+  /** Where the records of access keys are. */
+  readonly keyRecords: ViewPrefix;
+  /** Where in the store the records of credentials are. */
+  readonly recordPrefixes: RecordPrefixes;
+  readonly authenticator: AccessKeyAuthenticator;
+  readonly rotations: RotationGuard;
+  readonly rbac: RbacSource;
+  readonly sources: DecisionSources;
+  readonly authorizer: PlatformAuthorizer;
+  readonly ruleResolver: RuleResolver;
+  readonly visibility: Visibility;
+  readonly certificates: CertificateLedger;
+  readonly usage: KeyUsage;
+  readonly usageRecords: ViewPrefix;
+  readonly noticeRecords: ViewPrefix;
+  /** Writes what is kept hidden of access keys. */
+  readonly sealedRecords: SealedRecordWriter;
+  readonly keyQuota: KeyQuota;
+  readonly grants: IssuedGrants;
+  readonly trustRules: TrustRules;
+  readonly issuerKeys: IssuerKeys;
+  readonly judge: TokenJudge;
+  readonly takenTokens: TokenIdRecords;
+  readonly valueClaims: ValueClaims;
+  readonly valueRecords: ViewPrefix;
+  readonly comparisons: ComparisonLimits;
+};
+
+export type PlatformCoreOptions = {
+  readonly configuration: Configuration;
+  readonly storage: Storage;
+  readonly cache: WatchCache;
+  readonly runtime: Runtime;
+  readonly keyRing: KeyRing;
+  /** A retired value of a key was used, and the key is locked. */
+  readonly onKeyLocked: (key: AccessKeyState) => void;
+  /** A retired value of a key was used, whether or not that locks the key. Default: nobody is told. */
+  readonly onRetiredUse?: () => void;
+  /** Told why an access key was refused. Default: nobody is told. */
+  readonly onKeyRefused?: (reason: string) => void;
+  /** Takes faults of work that no request waits for. */
+  readonly onError: (error: unknown) => void;
+};
+
+/** The cache must be ready. */
+export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
+  const { configuration, storage, cache, runtime, keyRing, onKeyLocked, onRetiredUse, onKeyRefused, onError } = options;
+  const { clock, scheduler, random } = runtime;
+  const names = createPlatformNames(configuration.platform);
+  const view = (resource: string, namespaced: boolean): ViewPrefix => {
+    const { prefix } = createResourceKeys(MANAGEMENT, { group: names.managementGroup, resource, namespaced });
+    return { view: cache.view(prefix), prefix };
+  };
+
+  const directory = createDirectory({ users: view("users", false), teams: view("teams", false), scheduler });
+  const secrets = createAccessKeySecrets({ platformName: names.name, keyRing, random });
+  const epochs = createClockEpochs(clock);
+  const activity = createLastActivity(epochs);
+  const keyRecords = view("ownedaccesskeys", false);
+  const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
+  const rotationMarks = createRotationMarks();
+  const usageRecords = { view: cache.view(KEY_USAGE), prefix: KEY_USAGE };
+  const usage = createKeyUsage({ names, keys: { byId: (id) => keys.byId(id) }, records: usageRecords }, clock.now());
+  const trustRules = createTrustRules({
+    names,
+    restrictionNames: restrictionNames(names.name),
+    clusterRules: view(CLUSTER_TRUST_RULES, false),
+    projectRules: view(TRUST_RULES, true),
+    scheduler,
+    onError,
+  });
+  const keys: LiveAccessKeyIndex = createAccessKeyIndex({
+    ...keyRecords,
+    directory,
+    secrets,
+    restrictionNames: restrictionNames(names.name),
+    activity: {
+      ...activity,
+      forget(uid) {
+        activity.forget(uid);
+        usage.forget(uid);
+      },
+    },
+    epochs,
+    rotationMarks,
+    grants: trustRules,
+    maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
+    clock,
+    scheduler,
+  });
+  const certificates = createCertificateLedger({
+    prefix: CERTIFICATES,
+    storage,
+    cache,
+    keys,
+    directory,
+    names,
+    epochs,
+    clock,
+    scheduler,
+  });
+  const rotations = createRotationGuard({
+    marks: rotationMarks,
+    currentOf: (uid) => keys.byUid(uid),
+    writer: sealedRecords,
+    clock,
+    scheduler,
+    onLocked: onKeyLocked,
+    ...(onRetiredUse === undefined ? {} : { onRetiredUse }),
+    onError,
+  });
+  const renewal = createDigestRenewal({ secrets, writer: sealedRecords, onError });
+  const rbac = createCachedRbacSource(rbacViews(MANAGEMENT, cache), scheduler);
+  const projects = createProjectFacts(view("projects", false), scheduler);
+  const instanceViews = {
+    virtualclusterinstances: view("virtualclusterinstances", true),
+    spaceinstances: view("spaceinstances", true),
+  };
+  const instances = createInstanceFacts(instanceViews, scheduler);
+  const issuerKeys = createIssuerKeys({
+    fetchKeySet: fetchIssuerKeys(configuration, names, scheduler),
+    clock,
+    scheduler,
+  });
+  const useIssuers = (): void => issuerKeys.use([...trustRules.all()].map(({ source }) => source));
+  useIssuers();
+  const issuersFollowed = trustRules.onChange(useIssuers);
+  const judge = createTokenJudge({
+    issuerKeys,
+    directory,
+    faultOfWriter: ({ origins, parents }) => faultOfWriter(origins, parents, keys),
+    clock,
+  });
+  const sources: DecisionSources = { names, keys, rbac, projects, instances };
+
+  return {
+    names,
+    directory,
+    secrets,
+    activity,
+    keys,
+    keyRecords,
+    recordPrefixes: { accessKeys: keyRecords.prefix, certificates: CERTIFICATES },
+    authenticator: createAccessKeyAuthenticator({
+      keys,
+      activity,
+      rotations,
+      renewal,
+      directory,
+      names,
+      clock,
+      ...(onKeyRefused === undefined ? {} : { onRefused: onKeyRefused }),
+    }),
+    rotations,
+    rbac,
+    sources,
+    authorizer: createPlatformAuthorizer(sources),
+    ruleResolver: createEffectiveRules(sources),
+    visibility: createVisibility(sources),
+    certificates,
+    usage,
+    usageRecords,
+    noticeRecords: { view: cache.view(KEY_NOTICES), prefix: KEY_NOTICES },
+    sealedRecords,
+    valueRecords: { view: cache.view(KEY_VALUES), prefix: KEY_VALUES },
+    valueClaims: createValueClaims({
+      prefix: KEY_VALUES,
+      keyPrefix: keyRecords.prefix,
+      storage,
+      secrets,
+      rememberMs: configuration.accessKeys.rememberValuesDays * DAY_MS,
+      clock,
+    }),
+    comparisons: createComparisonLimits(clock),
+    keyQuota: createKeyQuota({
+      keys,
+      maxPerOwner: configuration.accessKeys.maxPerOwner,
+      refresh: () => cache.refresh(),
+    }),
+    grants: createIssuedGrants(),
+    trustRules,
+    issuerKeys,
+    judge,
+    takenTokens: { view: cache.view(TAKEN_TOKENS), prefix: TAKEN_TOKENS, storage },
+    [Symbol.dispose]() {
+      for (const follower of [
+        issuersFollowed,
+        issuerKeys,
+        trustRules,
+        certificates,
+        instances,
+        projects,
+        rbac,
+        keys,
+        directory,
+      ])
+        follower[Symbol.dispose]();
+    },
+  };
+}
+
+/** A rule goes back to the keys that it was written with, as a key does. */
+function faultOfWriter(
+  origins: readonly KeyOrigin[],
+  parents: readonly string[],
+  keys: Pick<LiveAccessKeyIndex, "byName" | "byUid" | "refusalOf">,
+): string | undefined {
+  if (isVoid(origins, (name) => keys.byName(name)))
+    return "somebody else had the access key that the rule was written with";
+  for (const uid of parents) {
+    const key = keys.byUid(uid);
+    if (key === undefined) return "the access key that the rule was written with is gone";
+    const why = keys.refusalOf(key);
+    if (why !== undefined) return `the access key that the rule was written with is refused: ${why}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,51 @@
+// How one resource looks at the objects of others: in memory, as they are now.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import type { Cluster } from "../api/cluster.ts";
+import type { Project } from "../api/project.ts";
+import type { SpaceInstance } from "../api/space-instance.ts";
+import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
+import type { PlatformNames } from "../platform-names.ts";
+
+export type ObjectLookup = {
+  /** Undefined when there is none of that name. */
+  project(name: string): Project | undefined;
+  cluster(name: string): Cluster | undefined;
+  clusterRole(name: string): KubeObject | undefined;
+  virtualClusterInstance(namespace: string, name: string): VirtualClusterInstance | undefined;
+  spaceInstance(namespace: string, name: string): SpaceInstance | undefined;
+  /** Resolves when memory shows all that the store had before the call: another server may have written it. */
+  refresh(signal: AbortSignal): Promise<void>;
+  /** By name. */
+  clusters(): readonly Cluster[];
+};
+
+/** The registry is asked when something is looked up, so that the resources may be made before it. */
+export function createObjectLookup(
+  registry: () => ResourceRegistry,
+  { managementGroup }: Pick<PlatformNames, "managementGroup">,
+  refresh: (signal: AbortSignal) => Promise<unknown>,
+): ObjectLookup {
+  const find = (plural: string, group = managementGroup) => registry().find(group, "v1", plural);
+  function get(plural: string, namespace: string, name: string, group?: string): KubeObject | undefined {
+    const resource = find(plural, group);
+    return resource?.view.get(resource.keys.of(namespace, name))?.decode();
+  }
+  // What is stored has gone through the schema of its kind.
+  return {
+    project: (name) => get("projects", "", name) as Project | undefined,
+    cluster: (name) => get("clusters", "", name) as Cluster | undefined,
+    clusterRole: (name) => get("clusterroles", "", name, RBAC_GROUP),
+    virtualClusterInstance: (namespace, name) =>
+      get("virtualclusterinstances", namespace, name) as VirtualClusterInstance | undefined,
+    spaceInstance: (namespace, name) => get("spaceinstances", namespace, name) as SpaceInstance | undefined,
+    refresh: async (signal) => void (await refresh(signal)),
+    clusters() {
+      const resource = find("clusters");
+      if (resource === undefined) return [];
+      return resource.view.list(resource.keys.prefix).map((object) => object.decode() as Cluster);
+    },
+  };
+}

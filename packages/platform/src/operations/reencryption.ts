@@ -1,0 +1,190 @@
+// Brings everything in the store under the primary key of the ring, and takes keys off the ring that nothing is under any more.
+// Runs on the leader. What is done is seen from the values themselves, so that a crash costs nothing but looking at them again.
+
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import type { SealedRecordWriter } from "../access-keys/rotation/sealed-record-writer.ts";
+import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
+import { renewSecrets } from "../access-keys/sealed-secrets.ts";
+import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
+import { findDigestHolders } from "./digest-holders.ts";
+import { countSealed, type PassProgress, reencryptStore } from "./reencrypt-store.ts";
+import { type ReencryptionState, readReencryptionState, writeReencryptionState } from "./reencryption-state.ts";
+
+export type ReencryptionOptions = {
+  /** As it is on disk. */
+  readonly storage: Storage;
+  readonly ring: StoredKeyRing;
+  readonly runtime: Runtime;
+  readonly keys: Pick<LiveAccessKeyIndex, "all">;
+  readonly keyRecords: ViewPrefix;
+  readonly secrets: AccessKeySecrets;
+  readonly sealedRecords: SealedRecordWriter;
+  /**
+   * So long after a rotation other servers may still write under the key before it, in milliseconds: until that has passed here no
+   * key is retired. 0 where nobody else has the store open.
+   */
+  readonly settleMs: number;
+  readonly onError: (error: unknown) => void;
+};
+
+/** Another look, for as long as there are keys to retire, at digests that were made anew meanwhile. */
+const LOOK_AGAIN_MS = 10_000;
+const RETRY_MS = 5_000;
+const PAUSE_MS = 2;
+const STATE_INTERVAL_MS = 1_000;
+const RECORDS_PER_STEP = 200;
+
+/** Works until it is disposed, whenever the ring has changed. */
+export function startReencryption(options: ReencryptionOptions): Disposable {
+  const { ring, runtime, onError } = options;
+  const stopping = new AbortController();
+  let timer: Disposable | undefined;
+  let running = false;
+  let again = false;
+  /** The key that a pass has found everything under, after all servers had taken it up. */
+  let through: string | undefined;
+  /** Since when the present primary key is known here, by the time that passes: nobody can set that. */
+  let known = { primary: "", since: 0 };
+
+  const planAfter = (delayMs: number): void => {
+    timer?.[Symbol.dispose]();
+    timer = stopping.signal.aborted ? undefined : runtime.scheduler.schedule(delayMs, () => void run());
+  };
+  const run = async (): Promise<void> => {
+    if (running) {
+      again = true;
+      return;
+    }
+    running = true;
+    try {
+      const primary = ring.keys[0].id;
+      if (known.primary !== primary) known = { primary, since: runtime.clock.elapsed() };
+      const next = through === primary ? "retire" : await reencrypt(options, known.since, stopping.signal);
+      if (next === "retire") {
+        through = primary;
+        if (!(await retireUnused(options))) planAfter(LOOK_AGAIN_MS);
+      } else if (next !== undefined) planAfter(next);
+    } catch (error) {
+      if (!stopping.signal.aborted) {
+        onError(error);
+        planAfter(RETRY_MS);
+      }
+    } finally {
+      running = false;
+    }
+    if (!again) return;
+    again = false;
+    planAfter(0);
+  };
+  const changes = ring.onChange(() => planAfter(0));
+  planAfter(0);
+  return {
+    [Symbol.dispose]() {
+      stopping.abort();
+      changes[Symbol.dispose]();
+      timer?.[Symbol.dispose]();
+    },
+  };
+}
+
+/** Takes keys off the ring that no digest names. Resolves with true when only the primary one is left. */
+async function retireUnused({ ring, keys, runtime }: ReencryptionOptions): Promise<boolean> {
+  const holders = findDigestHolders(ring, keys.all(), runtime.clock.now());
+  await ring.retire(ring.keys.slice(1).flatMap(({ id }) => (holders.get(id)?.count === 0 ? [id] : [])));
+  return ring.keys.length === 1;
+}
+
+/**
+ * Resolves with how long to wait before the next pass, or "retire" where nothing is under another key any more; undefined when there is
+ * one key on the ring, and everything is under it.
+ */
+async function reencrypt(
+  options: ReencryptionOptions,
+  knownSince: number,
+  signal: AbortSignal,
+): Promise<number | "retire" | undefined> {
+  const { storage, ring, runtime, settleMs } = options;
+  const { clock, random, scheduler } = runtime;
+  const [startedAt, startedAfter] = [clock.now(), clock.elapsed()];
+  const primary = ring.keys[0].id;
+  if (ring.keys.length === 1 && (await isThrough(storage, primary))) return undefined;
+  const total = (await countSealed(storage, signal)) + options.keyRecords.view.list(options.keyRecords.prefix).length;
+  const pause = () =>
+    new Promise<void>((resolve) => {
+      scheduler.schedule(PAUSE_MS, resolve);
+    });
+
+  let done: PassProgress = { seen: 0, rewritten: 0, left: 0, unreadable: 0 };
+  let writtenAt = Number.NEGATIVE_INFINITY;
+  const tell = async (isOver: boolean): Promise<void> => {
+    const now = clock.now();
+    if (!isOver && now - writtenAt < STATE_INTERVAL_MS) return;
+    writtenAt = now;
+    const state: ReencryptionState = { primary, startedAt, total, ...done, ...(isOver ? { finishedAt: now } : {}) };
+    await writeReencryptionState(storage, state);
+  };
+  await tell(false);
+  done = await reencryptStore({
+    storage,
+    ring,
+    random,
+    signal,
+    pause: async () => {
+      await tell(false);
+      await pause();
+    },
+    onStep: (progress) => {
+      done = progress;
+    },
+  });
+  for (const step of stepsOf(options.keyRecords.view.list(options.keyRecords.prefix))) {
+    signal.throwIfAborted();
+    const rewritten = await renewRecords(step, options);
+    done = { ...done, seen: done.seen + step.length, rewritten: done.rewritten + rewritten };
+    await tell(false);
+    await pause();
+  }
+  await tell(true);
+  if (ring.keys[0].id !== primary || done.left > 0) return 0;
+  if (ring.keys.length === 1) return undefined;
+
+  // A key goes after a pass that found nothing under it, and that began when nobody wrote under it any more.
+  const unsettledMs = knownSince + settleMs - startedAfter;
+  if (unsettledMs > 0) return Math.max(unsettledMs, LOOK_AGAIN_MS);
+  return done.rewritten > 0 ? 0 : "retire";
+}
+
+/** Whether a pass under the key has come to its end: from then on everything is written under it. */
+async function isThrough(storage: Storage, primary: string): Promise<boolean> {
+  const state = await readReencryptionState(storage);
+  return state?.["primary"] === primary && state["finishedAt"] !== undefined && state["left"] === 0;
+}
+
+/** Resolves with how many records had something under another key. */
+async function renewRecords(
+  objects: readonly CachedObject[],
+  { secrets, sealedRecords }: ReencryptionOptions,
+): Promise<number> {
+  const renewals = objects.map(async (object) => {
+    const stored = readSealedAccessKey(object.decodeSealed());
+    if (Object.values(stored.secrets).every((envelope) => secrets.isUnderPrimary(envelope))) return 0;
+    const { name = "", uid = "" } = object.decode().metadata;
+    let isRenewed = false;
+    await sealedRecords.write({ name, uid }, (sealed) => {
+      const renewed = renewSecrets(secrets, sealed, uid);
+      isRenewed = renewed !== undefined;
+      return renewed && { ...sealed, secrets: renewed };
+    });
+    return isRenewed ? 1 : 0;
+  });
+  return (await Promise.all(renewals)).reduce((sum: number, one) => sum + one, 0);
+}
+
+function* stepsOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let from = 0; from < items.length; from += RECORDS_PER_STEP) yield items.slice(from, from + RECORDS_PER_STEP);
+}

@@ -1,0 +1,107 @@
+// The new store that a backup is restored into, which is there whole or not at all.
+
+import { rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { StorageFullError } from "@postern/apiserver/storage/storage-errors";
+import { lockFile } from "@postern/stores/sqlite/lock-file";
+import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
+import type { Configuration } from "../config/configuration.ts";
+import { ensurePrivateDirectory, exists, syncDirectory } from "../pki/private-file.ts";
+import { BackupError } from "../store/backup-error.ts";
+import { beginFilling, endFilling, partialPathOf } from "../store/filling-mark.ts";
+import { openStore } from "../store/open-store.ts";
+
+/**
+ * Fills the store that the configuration names; `source` tells what with. A database file gets its name once `fill` is through. In etcd
+ * a mark says until then that the store is not whole: the next try with the same source goes on with it, others and servers refuse it.
+ * Rejects with BackupError where there is a store already.
+ */
+export async function fillNewStore<T>(
+  configuration: Configuration,
+  source: string,
+  fill: (storage: Storage) => Promise<T>,
+): Promise<T> {
+  const { store } = configuration;
+  if (store.kind === "memory") {
+    throw new BackupError("a store in memory ends with this command: name a database file or etcd with --store");
+  }
+  if (store.kind === "etcd") {
+    return await fillOpened(configuration, async (storage) => {
+      await beginFilling(storage, source);
+      const result = await fill(storage);
+      await endFilling(storage);
+      return result;
+    });
+  }
+
+  const { path } = store;
+  await ensurePrivateDirectory(dirname(path));
+  const partial = partialPathOf(path);
+  // Two at once would each clear away, or give the name to, what the other has written.
+  const lock = `${partial}.lock`;
+  const held = takeLock(lock, path);
+  try {
+    await assertFree(path);
+    const files = ["", "-wal", "-shm"].map((suffix) => `${partial}${suffix}`);
+    const clear = () => Promise.all(files.map((file) => rm(file, { force: true })));
+    await clear();
+    try {
+      const result = await fillOpened({ ...configuration, store: { kind: "sqlite", path: partial } }, fill);
+      // Closed, it is one file. SQLite does not say so where the disk had no room for that, and leaves the log beside it.
+      if (await exists(`${partial}-wal`)) throw new BackupError(noRoom(store));
+      await rename(partial, path);
+      await syncDirectory(dirname(path));
+      return result;
+    } catch (error) {
+      await clear();
+      throw error;
+    }
+  } finally {
+    held[Symbol.dispose]();
+    await rm(lock, { force: true });
+  }
+}
+
+/** What a database left behind would be taken for the newest state of the one that is written here. */
+async function assertFree(path: string): Promise<void> {
+  if (await exists(path)) {
+    throw new BackupError(`${path} exists already: name a new place for the store, nothing was written`);
+  }
+  const log = `${path}-wal`;
+  if (await exists(log)) {
+    throw new BackupError(
+      `${log} is there without ${path}, and holds the last writes of that store: move it to where the store itself was moved; nothing was written`,
+    );
+  }
+}
+
+function takeLock(lock: string, path: string): Disposable {
+  try {
+    return lockFile(lock);
+  } catch (error) {
+    if (error instanceof StoreLockedError) {
+      throw new BackupError(`another restore or copy into ${path} is under way: wait for it`, { cause: error });
+    }
+    const why = error instanceof Error ? error.message : String(error);
+    throw new BackupError(`cannot write beside ${path} (${why}): check the directory's permissions and free space`, {
+      cause: error,
+    });
+  }
+}
+
+async function fillOpened<T>(configuration: Configuration, fill: (storage: Storage) => Promise<T>): Promise<T> {
+  const { storage } = await openStore(configuration);
+  await using _ = storage;
+  try {
+    return await fill(storage);
+  } catch (error) {
+    if (!(error instanceof StorageFullError)) throw error;
+    throw new BackupError(noRoom(configuration.store), { cause: error });
+  }
+}
+
+const noRoom = (store: Configuration["store"]): string =>
+  store.kind === "sqlite"
+    ? `the disk is full: make room in ${dirname(store.path)} and run the same command again; nothing of it was left there`
+    : "etcd has no room for all of it: raise its --quota-backend-bytes, and run the same command again, which goes on with what is there";

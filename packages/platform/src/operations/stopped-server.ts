@@ -1,0 +1,107 @@
+// What a server decides by, over its store, while it does not run.
+
+import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
+import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { createPlatformCore, type PlatformCore } from "../core/platform-core.ts";
+import { createSealedStorage } from "../encryption/sealed-storage.ts";
+import { readKeyRing } from "../encryption/stored-key-ring.ts";
+import { unreadableSecret } from "../encryption/unreadable-value.ts";
+import { exists } from "../pki/private-file.ts";
+import { assertFilled } from "../store/filling-mark.ts";
+import { isFirstStart } from "../store/first-start-mark.ts";
+import { withRemedy } from "../store/open-sealed-store.ts";
+import { openStore } from "../store/open-store.ts";
+import {
+  deriveServerKeys,
+  readPreviousServerSecrets,
+  readServerSecret,
+  type ServerKeys,
+  serverKeyPath,
+} from "../store/server-keys.ts";
+import { createTeardown } from "../store/teardown.ts";
+
+export type StoppedServer = AsyncDisposable & {
+  /** The store as it is on disk. */
+  readonly disk: Storage;
+  readonly cache: WatchCache;
+  readonly core: PlatformCore;
+  readonly serverKeys: ServerKeys;
+};
+
+/** Changes nothing. Rejects with ConfigurationError, also where a server runs on the store; `flags` are those that name it. */
+export async function openStoppedServer(
+  configuration: Configuration,
+  flags = "--data-dir or --store",
+): Promise<StoppedServer> {
+  const teardown = createTeardown();
+  try {
+    const serverSecrets = await requireServerSecrets(configuration);
+    const { store } = configuration;
+    if (store.kind === "sqlite" && !(await exists(store.path))) {
+      throw new ConfigurationError(`${store.path} does not exist: correct ${flags}`);
+    }
+    const { storage: disk, isShared } = await openStore(configuration, { isReadOnly: true });
+    teardown.use(disk);
+    await assertFilled(disk);
+    if (await isFirstStart(disk)) {
+      throw new ConfigurationError(`the store is empty, no server has started on it: correct ${flags}`);
+    }
+    const { clock, scheduler, random } = systemRuntime;
+    const ignore = (): void => undefined;
+    const keyRing = await withRemedy(
+      readKeyRing({
+        storage: disk,
+        serverSecrets,
+        isShared,
+        clock,
+        random,
+        onError: ignore,
+      }),
+      configuration,
+    );
+    const storage = createSealedStorage({
+      storage: disk,
+      ring: keyRing,
+      random,
+      placeholder: (key, fault) => unreadableSecret(configuration.platform.domain, key, fault),
+      onUnreadable: ignore,
+    });
+    const cache = teardown.use(createWatchCache({ storage, prefix: "/registry/", scheduler }));
+    await cache.ready();
+    const core = teardown.use(
+      createPlatformCore({
+        configuration,
+        storage,
+        cache,
+        runtime: { ...systemRuntime, clock },
+        keyRing,
+        onKeyLocked: ignore,
+        onError: ignore,
+      }),
+    );
+    const serverKeys = deriveServerKeys(serverSecrets[0]);
+    return { disk, cache, core, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
+  } catch (error) {
+    await teardown.run();
+    throw error;
+  }
+}
+
+/** The server key that the configuration names, and the one before where it names that. Rejects with ConfigurationError where one is missing. */
+export async function requireServerSecrets(
+  configuration: Configuration,
+): Promise<readonly [Uint8Array, ...Uint8Array[]]> {
+  return [await requireServerSecret(configuration), ...(await readPreviousServerSecrets(configuration))];
+}
+
+async function requireServerSecret(configuration: Configuration): Promise<Uint8Array> {
+  const secret = await readServerSecret(configuration);
+  if (secret !== undefined) return secret;
+  throw new ConfigurationError(
+    `${serverKeyPath(configuration)} is missing: put the server key there, or name it with --server-key-file; it is in no backup`,
+  );
+}

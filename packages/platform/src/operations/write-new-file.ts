@@ -1,0 +1,52 @@
+// Writes a file of any size as it comes, under its name only once it is whole and on disk.
+
+import { randomUUID } from "node:crypto";
+import { open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { exists, publishNewFile, syncDirectory, systemErrorCode } from "../pki/private-file.ts";
+import { BackupError } from "../store/backup-error.ts";
+
+/** Readable by its owner alone. Resolves with its length in bytes; rejects with BackupError where it is there already. */
+export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  if (await exists(path)) throw existing(path);
+  // Whoever else writes to the same name at the same time has another one, and the first to be through wins.
+  const partial = `${path}.${randomUUID()}.partial`;
+  try {
+    let bytes = 0;
+    const file = await open(partial, "wx", 0o600);
+    try {
+      for await (const chunk of chunks) {
+        await file.writeFile(chunk);
+        bytes += chunk.length;
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await publishNewFile(partial, path);
+    await syncDirectory(dirname(path));
+    return bytes;
+  } catch (error) {
+    await rm(partial, { force: true });
+    const code = systemErrorCode(error);
+    if (code === "EEXIST") throw existing(path, error);
+    if (code === undefined || !FILE_FAILURES.has(code)) throw error;
+    throw new BackupError(`cannot write ${path} (${code}): check the directory's permissions and free space`, {
+      cause: error,
+    });
+  }
+}
+
+const existing = (path: string, cause?: unknown): BackupError =>
+  new BackupError(`${path} exists already and is not overwritten: name another file`, { cause });
+
+/** Others come from what the chunks are read from. */
+const FILE_FAILURES: ReadonlySet<string> = new Set([
+  "ENOENT",
+  "EACCES",
+  "EPERM",
+  "ENOSPC",
+  "EROFS",
+  "ENOTDIR",
+  "EDQUOT",
+]);

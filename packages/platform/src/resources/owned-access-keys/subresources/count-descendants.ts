@@ -1,0 +1,32 @@
+// How many credentials a compromised value takes with it.
+
+import { inSlices } from "@postern/apiserver/controllers/in-slices";
+import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import type { KeyOrigin } from "../../../access-keys/key-origins.ts";
+import type { CertificateLedger } from "../../../certificates/certificate-ledger.ts";
+
+export type DescendantSources = {
+  readonly allKeys: () => Iterable<AccessKeyState>;
+  readonly certificates: Pick<CertificateLedger, "withOrigin">;
+  readonly runtime: { readonly clock: { now(): number } };
+};
+
+/** Of the keys and certificates that are not over, those made with a value of the key whose serial lies in the range. */
+export async function countDescendants(
+  uid: string,
+  { from, below }: { readonly from: number; readonly below: number },
+  { allKeys, certificates, runtime }: DescendantSources,
+  signal: AbortSignal,
+): Promise<number> {
+  const isMade = (made: KeyOrigin): boolean => made.uid === uid && made.serial >= from && made.serial < below;
+  const now = runtime.clock.now();
+  let count = certificates.withOrigin(isMade).filter(({ notAfter, revokedAt }) => notAfter > now && !revokedAt).length;
+  await inSlices(
+    allKeys(),
+    (key) => {
+      if (key.uid !== uid && key.origins.some(isMade) && (key.expiresAt ?? Number.POSITIVE_INFINITY) > now) count++;
+    },
+    signal,
+  );
+  return count;
+}

@@ -1,0 +1,135 @@
+// What a kube config authenticates with: a platform token that opens this one virtual cluster, or a client certificate of its own.
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
+import { ownerUid } from "../../../access-keys/access-key-owner.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../../../access-keys/issued-credential.ts";
+import { originsOf } from "../../../access-keys/key-origins.ts";
+import type { MintAccessKey } from "../../../access-keys/mint-access-key.ts";
+import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instance.ts";
+import type { InsideIdentity, InstancePlace } from "../../../authorization/inside-groups.ts";
+import type { CertificateLedger } from "../../../certificates/certificate-ledger.ts";
+import { certificateIsWithin } from "../../../certificates/certificate-reach.ts";
+import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
+import type { Directory } from "../../../directory/directory.ts";
+import type { KubeConfigCredential } from "../../../kubeconfig/kubeconfig.ts";
+import type { PlatformNames } from "../../../platform-names.ts";
+import { type KubeConfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
+import type { Requester } from "./requester.ts";
+
+export type CredentialDeps = {
+  readonly names: PlatformNames;
+  readonly mintAccessKey: MintAccessKey;
+  /** As whom a user appears inside a virtual cluster. */
+  readonly insideIdentity: (user: UserInfo, place: InstancePlace) => InsideIdentity;
+  readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "byId" | "byName">;
+  /** Where certificates are written down. Absent: they are not. */
+  readonly certificates?: Pick<CertificateLedger, "record">;
+};
+
+export type GrantedCredential = {
+  readonly credential: KubeConfigCredential;
+  /** Milliseconds since the epoch; undefined when it has no end. */
+  readonly notAfter: number | undefined;
+};
+
+/** A new access key of the requester's, which dies with the key that asked. */
+export async function grantToken(
+  { ttlSeconds }: KubeConfigRequest,
+  { owner, groups, parent }: Requester,
+  { metadata }: VirtualClusterInstance,
+  context: RequestContext,
+  { names, mintAccessKey }: CredentialDeps,
+): Promise<GrantedCredential> {
+  const { namespace = "", name = "" } = metadata;
+  const project = names.projectOf(namespace) ?? "";
+  const { key, expiresAt } = await mintAccessKey(
+    {
+      owner,
+      groups,
+      displayName: `Kube config for ${project}/${name}`,
+      scope: { project, virtualCluster: name },
+      ttl: ttlSeconds,
+      parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
+    },
+    context,
+  );
+  warnOfEarlierEnd("token", ttlSeconds, expiresAt, context);
+  return { credential: { token: key }, notAfter: expiresAt };
+}
+
+/**
+ * A certificate that names the requester and its roles inside. It ends with the key that asked at the latest: nothing that is made
+ * with a key lives longer than it.
+ */
+export async function grantCertificate(
+  { ttlSeconds, certificateRequest }: KubeConfigRequest,
+  { owner, parent }: Requester,
+  { metadata }: VirtualClusterInstance,
+  backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
+  context: RequestContext,
+  { names, insideIdentity, directory, keys, certificates }: CredentialDeps,
+): Promise<GrantedCredential> {
+  const { user, info, receivedAt, signal, audit } = context;
+  const { namespace = "", name = "" } = metadata;
+  const project = names.projectOf(namespace) ?? "";
+  if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
+    throw refusal(info, BEYOND_THE_KEY);
+  }
+  const inside = insideIdentity(user, { project, virtualCluster: name });
+  const subject = { commonName: inside.name, organizations: inside.groups };
+  const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
+  const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
+  if (seconds < MIN_TTL_SECONDS) {
+    throw refusal(
+      info,
+      `a certificate is good for ${MIN_TTL_SECONDS} seconds at least, and the access key that asks is not`,
+    );
+  }
+  // What it says beside its serial and its end is what was asked for: backends see to that.
+  const { certificatePem, privateKeyPem, serial, notAfter } = await backend.issueClientCertificate(
+    { ...subject, expirationSeconds: seconds === Infinity ? undefined : seconds, request: certificateRequest },
+    signal,
+  );
+  if (certificates !== undefined) {
+    audit.annotate(AUDIT_ISSUED_CREDENTIAL, `serial:${serial}`);
+    const issued = { serial, ...subject, issuedAt: receivedAt, notAfter, instanceUid: metadata.uid ?? "" };
+    const issuedTo = {
+      owner,
+      ownerUid: ownerUid(owner, directory),
+      project,
+      virtualCluster: name,
+      parentUid: parent?.uid,
+      origins: originsOf(context, keys),
+    };
+    await certificates.record({ ...issued, issuedTo });
+  }
+  warnOfEarlierEnd("certificate", ttlSeconds, notAfter, context);
+  return {
+    credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
+    notAfter,
+  };
+}
+
+function warnOfEarlierEnd(
+  what: "token" | "certificate",
+  ttlSeconds: number | undefined,
+  notAfter: number | undefined,
+  { warnings, receivedAt }: RequestContext,
+): void {
+  if (ttlSeconds === undefined || notAfter === undefined) return;
+  if (notAfter >= receivedAt + ttlSeconds * 1000 - CLOCK_TOLERANCE_MS) return;
+  warnings.add(`the ${what} ends earlier than was asked for: see status.expirationTimestamp`);
+}
+
+const BEYOND_THE_KEY =
+  "a certificate opens all of the virtual cluster, and the access key that asks does not: leave out spec.clientCert";
+
+const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
+  forbiddenRequestError({ group: apiGroup, resource }, name, why);
+
+/** Certificates end at whole seconds. */
+const CLOCK_TOLERANCE_MS = 2_000;

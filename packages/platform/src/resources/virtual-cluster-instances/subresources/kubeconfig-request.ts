@@ -1,0 +1,144 @@
+// The fields of VirtualClusterInstanceKubeConfigs, and what makes a request for one valid.
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { s } from "@postern/apimachinery/schema/builder";
+import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import { normalizeServer, validateServer } from "../../../kubeconfig/normalize-server.ts";
+import {
+  type CertificateRequest,
+  CertificateRequestError,
+  parseCertificateRequest,
+} from "../../../pki/certificate-request.ts";
+
+export const KUBE_CONFIG_KIND = "VirtualClusterInstanceKubeConfig";
+
+const MAX_CONTEXT_NAME_LENGTH = 253;
+/** Ten times what an RSA key of 8192 bits needs. */
+const MAX_CERTIFICATE_REQUEST_LENGTH = 64 * 1024;
+
+export const kubeConfigFields = s
+  .object({
+    spec: s
+      .object({
+        certificateTTL: s
+          .int32()
+          .describe(
+            "Seconds that the credential in the kube config is good for, 600 at least. Absent: one day. 0: no end is asked for; " +
+              "a certificate then lasts for the signing duration of the virtual cluster, typically one year.",
+          ),
+        server: s
+          .string()
+          .describe(
+            "The address to write into the kube config in place of the virtual cluster's own. It is never dialled.",
+          ),
+        contextName: s
+          .string({ maxLength: MAX_CONTEXT_NAME_LENGTH })
+          .describe("The name of cluster, user and context in the kube config. Absent: <project>-<name>."),
+        clientCert: s
+          .boolean()
+          .describe("True: the kube config holds a client certificate. Otherwise it holds a token of the platform."),
+        certificateSigningRequest: s
+          .string({ maxLength: MAX_CERTIFICATE_REQUEST_LENGTH })
+          .describe(
+            "A PKCS #10 certificate request in PEM, signed by a private key that stays with the client. The kubeconfig then holds a " +
+              "client certificate for that key, and no private key. The subject is replaced by yours in embedded virtual clusters; in " +
+              "all others it must be status.certificateSubject, which a dry run tells. EC P-256, P-384 or P-521, RSA of 2048 bits or " +
+              "more, or Ed25519.",
+          ),
+      })
+      .describe("What is asked for."),
+    status: s
+      .object({
+        kubeConfig: s
+          .string()
+          .describe("The kubeconfig, as YAML text. Secret: it holds the credential. That of a dry run holds none."),
+        certificateSubject: s
+          .object({
+            commonName: s.string().describe("Your user name inside the virtual cluster."),
+            organizations: s.list(s.string()).describe("Your groups inside the virtual cluster."),
+          })
+          .describe("Whom a client certificate names. In a dry run alone."),
+        expirationTimestamp: s
+          .timestamp()
+          .describe("When the credential ends, which may be earlier than asked for. Absent: it has no end."),
+      })
+      .describe("The answer. Ignored in a request."),
+  })
+  .describe("Asks for a kube config for a virtual cluster. Nothing of it is stored.");
+
+export type KubeConfigKind = KindOf<typeof kubeConfigFields>;
+
+export type KubeConfigRequest = {
+  /** Also where there is only a request for one. */
+  readonly clientCert: boolean;
+  readonly certificateRequest: CertificateRequest | undefined;
+  /** Undefined: no end is asked for. */
+  readonly ttlSeconds: number | undefined;
+  /** Undefined: after the project and the virtual cluster. */
+  readonly contextName: string | undefined;
+  /** Normalised. Undefined: the virtual cluster's own address. */
+  readonly server: string | undefined;
+};
+
+const DEFAULT_TTL_SECONDS = 86_400;
+/** The CertificateSigningRequest API takes nothing shorter. */
+export const MIN_TTL_SECONDS = 600;
+
+/** `body` has gone through the schema. Throws ApiError 422. */
+export function readKubeConfigRequest(body: KubeObject, group: string): KubeConfigRequest {
+  const {
+    certificateTTL = DEFAULT_TTL_SECONDS,
+    server = "",
+    clientCert = false,
+    contextName = "",
+    certificateSigningRequest = "",
+  } = (body as KubeConfigKind).spec ?? {};
+  const certificateRequest =
+    certificateSigningRequest === "" ? undefined : readCertificateRequest(certificateSigningRequest);
+  const errors = [
+    ...(certificateRequest instanceof CertificateRequestError
+      ? [invalidError("spec.certificateSigningRequest", "", certificateRequest.message)]
+      : []),
+    ...validateTTL(certificateTTL),
+    ...(server === "" ? [] : validateServer(server)),
+    ...validateContextName(contextName),
+  ];
+  if (errors.length > 0 || certificateRequest instanceof CertificateRequestError) {
+    throw invalidObjectError({ group, kind: KUBE_CONFIG_KIND }, body.metadata.name ?? "", errors);
+  }
+  return {
+    clientCert: clientCert || certificateRequest !== undefined,
+    certificateRequest,
+    contextName: contextName === "" ? undefined : contextName,
+    ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
+    server: server === "" ? undefined : normalizeServer(server),
+  };
+}
+
+function readCertificateRequest(pem: string): CertificateRequest | CertificateRequestError {
+  try {
+    return parseCertificateRequest(pem);
+  } catch (error) {
+    if (error instanceof CertificateRequestError) return error;
+    throw error;
+  }
+}
+
+/** Line breaks and the like would hide in the output of `kubectl config get-contexts`. */
+const validateContextName = (contextName: string): readonly FieldError[] =>
+  /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u.test(contextName)
+    ? []
+    : [invalidError("spec.contextName", contextName, "must not contain control characters")];
+
+function validateTTL(certificateTTL: number): readonly FieldError[] {
+  if (certificateTTL === 0 || certificateTTL >= MIN_TTL_SECONDS) return [];
+  return [
+    invalidError(
+      "spec.certificateTTL",
+      certificateTTL,
+      `must be 0 for no end, or at least ${MIN_TTL_SECONDS} seconds (10 minutes)`,
+    ),
+  ];
+}

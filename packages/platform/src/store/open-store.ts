@@ -1,0 +1,199 @@
+// Opens the store that the configuration names, and words what can be wrong with it for the person who starts the server.
+
+import { readFile } from "node:fs/promises";
+import type { HealthCheck } from "@postern/apiserver/health/health-check";
+import { createSoleLeaderElection, type LeaderElection } from "@postern/apiserver/storage/leader-election";
+import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import type { Replicas, ReplicasOptions } from "@postern/apiserver/storage/replicas";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
+import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
+import { openSqliteStorage, type SqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
+import { StoreVersionError } from "@postern/stores/store-version-error";
+import { StoreWriteRefusedError } from "@postern/stores/store-write-refused-error";
+import type { Configuration } from "../config/configuration.ts";
+import { ConfigurationError } from "../config/configuration-error.ts";
+import { assertNotInterrupted } from "./filling-mark.ts";
+
+export type OpenedStore = {
+  readonly storage: Storage;
+  /** Who of the servers on this store does what must be done once. */
+  readonly election: LeaderElection;
+  /** Other servers may write to it. */
+  readonly isShared: boolean;
+  /** Enters among the servers on a store that others share. */
+  readonly enter?: (options: ReplicasOptions & { readonly id: string }) => Replicas;
+  /** Takes up credentials for the store whose files have changed. Rejects where they do not work: the old ones stay in use. */
+  readonly reloadCredentials?: () => Promise<void>;
+  /** What `/readyz` asks beside the server itself. */
+  readonly checks: readonly HealthCheck[];
+};
+
+/** Told once when a store that is too large to be checked before it opens has been checked; undefined: nothing was found. */
+export type StoreCheckListener = (fault: string | undefined) => void;
+
+export type OpenStoreOptions = {
+  /** For whoever only reads: what is in etcd is left as it is, and may be in a place where nothing can be written. */
+  readonly isReadOnly?: boolean;
+  readonly onChecked?: StoreCheckListener;
+  /** For a server: it does not begin in a place of a shared etcd that is empty, unless the configuration says so. */
+  readonly isServer?: boolean;
+};
+
+/** Rejects with ConfigurationError: one line that says what is wrong and how to mend it. */
+export async function openStore(
+  configuration: Configuration,
+  { isReadOnly = false, isServer = false, onChecked }: OpenStoreOptions = {},
+): Promise<OpenedStore> {
+  const { store } = configuration;
+  switch (store.kind) {
+    case "memory":
+      return soleStore(createMemoryStorage());
+    case "sqlite": {
+      await assertNotInterrupted(store.path);
+      const storage = await openSqlite(store.path, onChecked);
+      return { ...soleStore(storage), checks: [storage.health] };
+    }
+    case "etcd":
+      return await openEtcd(store.endpoints, configuration, { isReadOnly, isServer });
+  }
+}
+
+const soleStore = (storage: Storage): OpenedStore => ({
+  storage,
+  election: createSoleLeaderElection(),
+  isShared: false,
+  checks: [],
+});
+
+/** The driver is loaded where it is used: most servers do without. */
+async function openEtcd(
+  endpoints: readonly string[],
+  { etcd }: Configuration,
+  { isReadOnly, isServer }: Required<Pick<OpenStoreOptions, "isReadOnly" | "isServer">>,
+): Promise<OpenedStore> {
+  const [
+    { openEtcdStorage },
+    { createEtcdLeaderElection },
+    { migrateEtcd },
+    { EtcdPlaceError },
+    { createEtcdReplicas },
+  ] = await Promise.all([
+    import("@postern/stores/etcd/etcd-storage"),
+    import("@postern/stores/etcd/etcd-leader-election"),
+    import("@postern/stores/etcd/etcd-schema"),
+    import("@postern/stores/etcd/etcd-neighbours"),
+    import("@postern/stores/etcd/etcd-replicas"),
+  ]);
+  const tls = await readTls(etcd);
+  try {
+    const storage = await openEtcdStorage({
+      endpoints,
+      prefix: etcd.prefix,
+      compaction: etcd.compaction,
+      mustBeInstalled: isServer && !etcd.newInstallation,
+      ...(tls === undefined ? {} : { tls }),
+    });
+    try {
+      if (!isReadOnly) await migrateEtcd(storage);
+    } catch (error) {
+      await storage[Symbol.asyncDispose]();
+      throw error;
+    }
+    return {
+      storage,
+      election: createEtcdLeaderElection({ storage }),
+      isShared: true,
+      enter: (options) => createEtcdReplicas({ storage, ...options }),
+      checks: [storage.health],
+      ...(tls === undefined ? {} : { reloadCredentials: createCredentialReload(etcd, tls, storage.connection) }),
+    };
+  } catch (error) {
+    if (error instanceof StoreVersionError) {
+      throw new ConfigurationError(`${error.message}; nothing was changed`, { cause: error });
+    }
+    if (error instanceof EtcdPlaceError) {
+      throw new ConfigurationError(
+        `${error.message}: correct --etcd-prefix, or for a first installation beside them start once with --etcd-new-installation; nothing was written`,
+        { cause: error },
+      );
+    }
+    if (error instanceof StoreWriteRefusedError) {
+      throw new ConfigurationError(
+        `${error.message}: give that user, whom --etcd-certfile names, a role with the permission readwrite on them, or choose another place with --etcd-prefix`,
+        { cause: error },
+      );
+    }
+    if (!(error instanceof StorageUnavailableError)) throw error;
+    throw new ConfigurationError(
+      `${error.message}: check that etcd runs at ${endpoints.join(", ")}, and --etcd-cafile, --etcd-certfile and --etcd-keyfile`,
+      { cause: error },
+    );
+  }
+}
+
+function createCredentialReload(
+  files: Configuration["etcd"],
+  used: EtcdTls,
+  connection: Pick<EtcdConnection, "setTls">,
+): () => Promise<void> {
+  let known = used;
+  return async () => {
+    const found = await readTls(files);
+    if (found === undefined || sameTls(found, known)) return;
+    await connection.setTls(found);
+    known = found;
+  };
+}
+
+const sameTls = (a: EtcdTls, b: EtcdTls): boolean =>
+  (["ca", "cert", "key"] as const).every((part) => Buffer.compare(a[part] ?? NO_BYTES, b[part] ?? NO_BYTES) === 0);
+
+const NO_BYTES = new Uint8Array();
+
+export async function readTls({ caFile, certFile, keyFile }: Configuration["etcd"]): Promise<EtcdTls | undefined> {
+  if (caFile === "" && certFile === "" && keyFile === "") return undefined;
+  if ((certFile === "") !== (keyFile === "")) {
+    throw new ConfigurationError("--etcd-certfile and --etcd-keyfile belong together: give both, or neither");
+  }
+  return {
+    ...(caFile === "" ? {} : { ca: await read(caFile, "--etcd-cafile") }),
+    ...(certFile === ""
+      ? {}
+      : { cert: await read(certFile, "--etcd-certfile"), key: await read(keyFile, "--etcd-keyfile") }),
+  };
+}
+
+async function read(path: string, flag: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new ConfigurationError(`${path} cannot be read: correct ${flag}`, { cause: error });
+  }
+}
+
+async function openSqlite(path: string, onChecked: StoreCheckListener = () => {}): Promise<SqliteStorage> {
+  try {
+    return await openSqliteStorage({ path, onChecked });
+  } catch (error) {
+    const remedy = remedyOf(error, path);
+    throw remedy === undefined ? error : new ConfigurationError(remedy, { cause: error });
+  }
+}
+
+function remedyOf(error: unknown, path: string): string | undefined {
+  if (error instanceof StoreLockedError) {
+    return `${path} is in use by another server: stop that one, or choose another directory with --data-dir`;
+  }
+  if (error instanceof StoreCorruptError) {
+    return error.message;
+  }
+  if (error instanceof StoreVersionError) {
+    return `${path} was written by a newer release (${error.message}): run that release, or restore a backup of before; it was not changed`;
+  }
+  if (error instanceof StorageUnavailableError) {
+    return `${path} cannot be opened (${error.message}): check that the directory exists and may be written by this user`;
+  }
+  return undefined;
+}
