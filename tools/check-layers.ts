@@ -13,6 +13,69 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   console: ["apimachinery", "client"],
 };
 
+/**
+ * The folders of a package in order: each imports only from those before it, types included, so that the top can change without the
+ * bottom. Files that stand beside the folders are named with their ending. Tests and testing/ may import anything.
+ */
+const ROOMS: { readonly [pkg: string]: readonly string[] } = {
+  apiserver: [
+    "runtime",
+    "logging",
+    "tracing",
+    "limits",
+    "transport",
+    "request",
+    "version",
+    "health",
+    "storage",
+    "cache",
+    "authentication",
+    "authorization",
+    "audit",
+    "metrics",
+    "context",
+    "registry",
+    "admission",
+    "endpoints",
+    "chain",
+    "service-accounts",
+    "builtin",
+    "controllers",
+    "custom-resources",
+    "server",
+  ],
+  platform: [
+    "platform-names.ts",
+    "served-version.ts",
+    "config",
+    "pki",
+    "kubeconfig",
+    "directory",
+    "proxy",
+    "encryption",
+    "api",
+    "tracing",
+    "store",
+    "lookup",
+    "access-keys",
+    "authorization",
+    "certificates",
+    "clusters",
+    "audit",
+    "trust",
+    "core",
+    "operations",
+    "resources",
+    "controllers",
+    "notices",
+    "server",
+    "bootstrap",
+    "doctor",
+    "compose-server.ts",
+    "main.ts",
+  ],
+};
+
 /** The command loads the platform only where it serves, works on a store or writes a certificate request. */
 const PLATFORM_IN_CLI =
   /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|backup\/|kubeconfig\/issue-kubeconfig\.ts)/;
@@ -23,6 +86,9 @@ const importsOf = (source: string): readonly string[] =>
   [...source.matchAll(IMPORT)].map(([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? "");
 
 const isTest = (path: string): boolean => /\.test\.ts$|\/testing\//.test(path);
+
+/** `access-keys` of `packages/platform/src/access-keys/rotation/rotate-value.ts`. */
+const roomOf = (path: string): string => path.split("/")[3] ?? "";
 
 const faults: string[] = [];
 const files = typeScriptFiles().filter((path) => path.startsWith("packages/"));
@@ -41,8 +107,8 @@ function faultOf(path: string, from: string, imported: string): string | undefin
   }
   if (imported.startsWith(".")) {
     const root = `packages/${from}/`;
-    const target = new URL(imported, `file:///${path}`).pathname.slice(1);
-    return target.startsWith(root) ? undefined : "relative imports stay within their package";
+    const target = targetOf(path, imported);
+    return target.startsWith(root) ? upwards(path, target) : "relative imports stay within their package";
   }
   if (!imported.startsWith("@postern/")) return undefined;
   const target = imported.slice("@postern/".length);
@@ -55,4 +121,16 @@ function faultOf(path: string, from: string, imported: string): string | undefin
     return "only the commands that serve or work on a store know the platform";
   }
   return undefined;
+}
+
+function targetOf(path: string, imported: string): string {
+  return new URL(imported, `file:///${path}`).pathname.slice(1);
+}
+
+function upwards(path: string, target: string): string | undefined {
+  const rooms = ROOMS[path.split("/")[1] ?? ""];
+  if (rooms === undefined || isTest(path)) return undefined;
+  const [from, to] = [rooms.indexOf(roomOf(path)), rooms.indexOf(roomOf(target))];
+  if (from < 0) return `${roomOf(path)} has no place in the order of folders (tools/check-layers.ts)`;
+  return to > from ? `${roomOf(target)} comes after ${roomOf(path)} in the order of folders` : undefined;
 }
