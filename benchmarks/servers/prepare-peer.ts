@@ -1,6 +1,7 @@
 // Makes a kube-apiserver serve objects of the same shape, by a custom resource definition.
 
 import { connect } from "node:http2";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import type { Target } from "../load/order.ts";
 import { COLLECTION, GROUP } from "./access-key-object.ts";
 
@@ -8,38 +9,22 @@ const CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const ESTABLISHING_MS = 200;
 const ATTEMPTS = 100;
 
-const DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `ownedaccesskeys.${GROUP}` },
-  spec: {
-    group: GROUP,
-    scope: "Cluster",
-    names: { kind: "OwnedAccessKey", plural: "ownedaccesskeys", singular: "ownedaccesskey" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                properties: {
-                  displayName: { type: "string" },
-                  description: { type: "string" },
-                  ttl: { type: "integer", format: "int64" },
-                },
-              },
-            },
-          },
+const DEFINITION = definitionManifest(
+  { group: GROUP, kind: "OwnedAccessKey", plural: "ownedaccesskeys" },
+  definitionVersion("v1", {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        properties: {
+          displayName: { type: "string" },
+          description: { type: "string" },
+          ttl: { type: "integer", format: "int64" },
         },
       },
-    ],
-  },
-};
+    },
+  }),
+);
 
 /** Resolves when the resource is served. Rejects when the peer refuses the definition. */
 export async function preparePeer(target: Target): Promise<void> {

@@ -10,6 +10,7 @@ import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { DerError } from "@postern/apiserver/authentication/der-reader";
 import { readCertificateRequest } from "@postern/apiserver/builtin/certificates/certificate-request";
 import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import {
   CertificateRequestError,
   createCertificateRequest,
@@ -240,35 +241,20 @@ describe(`seed ${SEED}`, () => {
 /** Halves of pairs have no place in a URL. */
 const wellFormed = (text: string): string => Buffer.from(text).toString();
 
-const definition = (rule: string): JsonObject => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "fuzzes.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Cluster",
-    names: { plural: "fuzzes", singular: "fuzz", kind: "Fuzz", listKind: "FuzzList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                properties: {
-                  a: { type: "array", maxItems: 10, items: { type: "string", maxLength: 10 } },
-                  b: { type: "string", maxLength: 10 },
-                },
-                "x-kubernetes-validations": [{ rule }],
-              },
-            },
+const definition = (rule: string): JsonObject =>
+  definitionManifest(
+    { group: "example.com", kind: "Fuzz", plural: "fuzzes" },
+    definitionVersion("v1", {
+      type: "object",
+      properties: {
+        spec: {
+          type: "object",
+          properties: {
+            a: { type: "array", maxItems: 10, items: { type: "string", maxLength: 10 } },
+            b: { type: "string", maxLength: 10 },
           },
+          "x-kubernetes-validations": [{ rule }],
         },
       },
-    ],
-  },
-});
+    }),
+  );

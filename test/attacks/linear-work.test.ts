@@ -1,6 +1,7 @@
 // Bodies made so that careless work on them takes quadratic time. What the server's own thread did for each is counted by the kernel, so that a busy
 // machine decides nothing. All fields of all kinds: ATTACK_FIELDS=100000.
 
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { API, type AttackedServer, KEYS, startAttackedServer } from "./testing/attacked-server.ts";
 import { costOf, superlinearity } from "./testing/processor-time.ts";
@@ -160,45 +161,23 @@ describe("expressions of users in a virtual cluster (security book 51)", () => {
   const DEMO = "/kubernetes/project/default/virtualcluster/demo";
   const DEFINITIONS = `${DEMO}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
   /** Each of at most 70 items is looked at for each, for each. */
-  const definition = (plural: string, maxItems?: number) => ({
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.example.com` },
-    spec: {
-      group: "example.com",
-      scope: "Cluster",
-      names: {
-        plural,
-        singular: plural.slice(0, -1),
-        kind: plural.toUpperCase(),
-        listKind: `${plural.toUpperCase()}List`,
-      },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          schema: {
-            openAPIV3Schema: {
-              type: "object",
-              properties: {
-                items: {
-                  type: "array",
-                  ...(maxItems === undefined ? {} : { maxItems }),
-                  items: { type: "string", maxLength: 8 },
-                  "x-kubernetes-validations": [
-                    { rule: "self.all(a, self.all(b, self.all(c, a != b || b != c || a == c)))" },
-                  ],
-                },
-                text: { type: "string", "x-kubernetes-validations": [{ rule: "!self.matches('^(a+)+$')" }] },
-                name: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
-              },
-            },
+  const definition = (plural: string, maxItems?: number) =>
+    definitionManifest(
+      { group: "example.com", kind: plural.toUpperCase(), plural },
+      definitionVersion("v1", {
+        type: "object",
+        properties: {
+          items: {
+            type: "array",
+            ...(maxItems === undefined ? {} : { maxItems }),
+            items: { type: "string", maxLength: 8 },
+            "x-kubernetes-validations": [{ rule: "self.all(a, self.all(b, self.all(c, a != b || b != c || a == c)))" }],
           },
+          text: { type: "string", "x-kubernetes-validations": [{ rule: "!self.matches('^(a+)+$')" }] },
+          name: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
         },
-      ],
-    },
-  });
+      }),
+    );
   const send = (path: string, body: object) =>
     costOf(server.process.pid, () => server.send(path, { key: server.admin, body }));
 

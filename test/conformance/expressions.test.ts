@@ -6,121 +6,88 @@ import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningServer, startServer } from "./testing/start-server.ts";
 
-const CRD = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "costlies.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Cluster",
-    names: { plural: "costlies", singular: "costly", kind: "Costly", listKind: "CostlyList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                properties: {
-                  items: {
-                    type: "array",
-                    maxItems: 70,
-                    items: { type: "string", maxLength: 8 },
-                    "x-kubernetes-validations": [
-                      { rule: "self.all(a, self.all(b, self.all(c, a != b || b != c || a == c)))" },
-                    ],
-                  },
-                  text: { type: "string", "x-kubernetes-validations": [{ rule: "!self.matches('^(a+)+$')" }] },
-                  name: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
-                },
-              },
-            },
+const CRD = definitionManifest(
+  { group: "example.com", kind: "Costly", plural: "costlies" },
+  definitionVersion("v1", {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        properties: {
+          items: {
+            type: "array",
+            maxItems: 70,
+            items: { type: "string", maxLength: 8 },
+            "x-kubernetes-validations": [{ rule: "self.all(a, self.all(b, self.all(c, a != b || b != c || a == c)))" }],
           },
+          text: { type: "string", "x-kubernetes-validations": [{ rule: "!self.matches('^(a+)+$')" }] },
+          name: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" },
         },
       },
-    ],
-  },
-};
+    },
+  }),
+);
 
-const RULED = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "ruleds.example.com" },
-  spec: {
-    group: "example.com",
-    scope: "Cluster",
-    names: { plural: "ruleds", singular: "ruled", kind: "Ruled", listKind: "RuledList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                properties: {
-                  memory: { type: "string" },
-                  network: { type: "string" },
-                  host: {
-                    type: "string",
-                    "x-kubernetes-validations": [
-                      {
-                        rule: "oldSelf.optMap(o, o == self).orValue(self != 'later')",
-                        message: "is set once",
-                        optionalOldSelf: true,
-                        reason: "FieldValueForbidden",
-                      },
-                    ],
-                  },
-                  names: {
-                    type: "array",
-                    maxItems: 10,
-                    "x-kubernetes-list-type": "map",
-                    "x-kubernetes-list-map-keys": ["key"],
-                    items: {
-                      type: "object",
-                      required: ["key"],
-                      properties: { key: { type: "string" }, value: { type: "string" } },
-                      "x-kubernetes-validations": [
-                        {
-                          rule: "!has(self.value) || self.value == oldSelf.value",
-                          messageExpression: "'keep ' + self.key",
-                        },
-                      ],
-                    },
-                  },
-                },
-                "x-kubernetes-validations": [
-                  {
-                    rule: "quantity(self.?memory.orValue('1Gi')).isLessThan(quantity('4Gi'))",
-                    message: "takes too much",
-                    fieldPath: ".memory",
-                  },
-                  {
-                    rule: "!has(self.network) || cidr('10.0.0.0/8').containsCIDR(self.network)",
-                    message: "is not one of ours",
-                  },
-                ],
+const RULED = definitionManifest(
+  { group: "example.com", kind: "Ruled", plural: "ruleds" },
+  definitionVersion("v1", {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        properties: {
+          memory: { type: "string" },
+          network: { type: "string" },
+          host: {
+            type: "string",
+            "x-kubernetes-validations": [
+              {
+                rule: "oldSelf.optMap(o, o == self).orValue(self != 'later')",
+                message: "is set once",
+                optionalOldSelf: true,
+                reason: "FieldValueForbidden",
               },
+            ],
+          },
+          names: {
+            type: "array",
+            maxItems: 10,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["key"],
+            items: {
+              type: "object",
+              required: ["key"],
+              properties: { key: { type: "string" }, value: { type: "string" } },
+              "x-kubernetes-validations": [
+                {
+                  rule: "!has(self.value) || self.value == oldSelf.value",
+                  messageExpression: "'keep ' + self.key",
+                },
+              ],
             },
-            "x-kubernetes-validations": [{ rule: "self.metadata.name.size() <= 8", message: "has a long name" }],
           },
         },
+        "x-kubernetes-validations": [
+          {
+            rule: "quantity(self.?memory.orValue('1Gi')).isLessThan(quantity('4Gi'))",
+            message: "takes too much",
+            fieldPath: ".memory",
+          },
+          {
+            rule: "!has(self.network) || cidr('10.0.0.0/8').containsCIDR(self.network)",
+            message: "is not one of ours",
+          },
+        ],
       },
-    ],
-  },
-};
+    },
+    "x-kubernetes-validations": [{ rule: "self.metadata.name.size() <= 8", message: "has a long name" }],
+  }),
+);
 
 describe("expressions of users", () => {
   let server: RunningServer;

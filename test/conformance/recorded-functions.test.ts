@@ -3,6 +3,7 @@
 // Recordings: the testdata folders beside the functions, made with Kubernetes 1.32.
 
 import { readFile } from "node:fs/promises";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -304,19 +305,11 @@ async function schemas(): Promise<readonly Comparison[]> {
   ];
 }
 
-const definition = (properties: object): object => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "records.recorded.example.com" },
-  spec: {
-    group: "recorded.example.com",
-    scope: "Cluster",
-    names: { plural: "records", singular: "record", kind: "Record", listKind: "RecordList" },
-    versions: [
-      { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", properties } } },
-    ],
-  },
-});
+const definition = (properties: object) =>
+  definitionManifest(
+    { group: "recorded.example.com", kind: "Record", plural: "records" },
+    definitionVersion("v1", { type: "object", properties }),
+  );
 
 async function rules(): Promise<readonly Comparison[]> {
   const cases = await recordings("apiserver/src/authorization/rbac/testdata/07a-rbac-rule-allows.json");

@@ -4,6 +4,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { APPLY_PATCH, apiOf, JSON_PATCH, MERGE_PATCH, parseEvents } from "./testing/api.ts";
@@ -13,28 +14,18 @@ const GROUP = "crates.example.com";
 
 type Version = { readonly name: string; readonly properties: JsonObject; readonly rules?: JsonObject[] };
 
-const crd = (storedVersion: string, versions: readonly Version[]): JsonObject => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `crates.${GROUP}` },
-  spec: {
-    group: GROUP,
-    scope: "Cluster",
-    names: { plural: "crates", singular: "crate", kind: "Crate", listKind: "CrateList" },
-    versions: versions.map(({ name, properties, rules = [] }) => ({
-      name,
-      served: true,
+const crd = (storedVersion: string, versions: readonly Version[]): JsonObject =>
+  definitionManifest(
+    { group: GROUP, kind: "Crate", plural: "crates" },
+    ...versions.map(({ name, properties, rules = [] }) => ({
+      ...definitionVersion(name, {
+        type: "object",
+        properties: { spec: { type: "object", properties, "x-kubernetes-validations": rules } },
+      }),
       storage: name === storedVersion,
       selectableFields: [{ jsonPath: ".spec.color" }],
-      schema: {
-        openAPIV3Schema: {
-          type: "object",
-          properties: { spec: { type: "object", properties, "x-kubernetes-validations": rules } },
-        },
-      },
     })),
-  },
-});
+  );
 
 const TEXT = { type: "string" };
 const BEFORE = crd("v1beta1", [

@@ -3,6 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { definitionManifest } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { APPLY_PATCH, apiOf, MERGE_PATCH, parseEvents } from "./testing/api.ts";
@@ -25,36 +26,17 @@ const version = (name: string, isStored: boolean, properties: JsonObject, more: 
   },
   ...more,
 });
-const CRD = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "gadgets.gadgets.example.com" },
-  spec: {
-    group: "gadgets.example.com",
-    scope: "Cluster",
-    names: { plural: "gadgets", singular: "gadget", kind: "Gadget", listKind: "GadgetList" },
-    conversion: { strategy: "None" },
-    versions: [
-      version(
-        "v1alpha1",
-        false,
-        { size: { type: "integer" } },
-        { deprecated: true, deprecationWarning: "use another" },
-      ),
-      version(
-        "v1beta1",
-        false,
-        { size: { type: "integer", default: 1 }, old: { type: "string" } },
-        { deprecated: true },
-      ),
-      version("v1", true, {
-        size: { type: "integer", maximum: 10 },
-        color: { type: "string", default: "red" },
-        old: { type: "string" },
-      }),
-    ],
-  },
-};
+const CRD = definitionManifest(
+  { group: "gadgets.example.com", kind: "Gadget", plural: "gadgets" },
+
+  version("v1alpha1", false, { size: { type: "integer" } }, { deprecated: true, deprecationWarning: "use another" }),
+  version("v1beta1", false, { size: { type: "integer", default: 1 }, old: { type: "string" } }, { deprecated: true }),
+  version("v1", true, {
+    size: { type: "integer", maximum: 10 },
+    color: { type: "string", default: "red" },
+    old: { type: "string" },
+  }),
+);
 
 let server: RunningServer;
 let folder: Awaited<ReturnType<typeof temporaryDirectory>>;

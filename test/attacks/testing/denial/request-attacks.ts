@@ -1,6 +1,7 @@
 // Attacks by whole requests: many of them, large ones, and those that are dear to answer.
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { FRAME, frame } from "../raw-http2.ts";
 import { type Attack, pause, type Target } from "./attack.ts";
 import { type Flood, flood1, http2Headers, onSessions, type RequestText } from "./wire.ts";
@@ -45,35 +46,19 @@ const unknownToken = (number: number): string =>
   number % 2 === 0 ? randomBytes(24).toString("base64url") : `pk_${randomBytes(30).toString("base64url")}`;
 
 const EXPENSIVE_RULE = "self.items.all(a, self.items.all(b, a == b || a.size() + b.size() > 0))";
-export const EXPENSIVE_DEFINITION = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "costs.attack.example" },
-  spec: {
-    group: "attack.example",
-    scope: "Cluster",
-    names: { plural: "costs", singular: "cost", kind: "Cost", listKind: "CostList" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                "x-kubernetes-validations": [{ rule: EXPENSIVE_RULE }],
-                properties: { items: { type: "array", maxItems: 400, items: { type: "string", maxLength: 20 } } },
-              },
-            },
-          },
-        },
+export const EXPENSIVE_DEFINITION = definitionManifest(
+  { group: "attack.example", kind: "Cost", plural: "costs" },
+  definitionVersion("v1", {
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        "x-kubernetes-validations": [{ rule: EXPENSIVE_RULE }],
+        properties: { items: { type: "array", maxItems: 400, items: { type: "string", maxLength: 20 } } },
       },
-    ],
-  },
-};
+    },
+  }),
+);
 const costly = object("attack.example/v1", "Cost", {
   metadata: { generateName: "c-" },
   spec: { items: Array.from({ length: 400 }, (_, index) => `a${index}`) },
