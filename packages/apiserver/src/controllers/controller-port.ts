@@ -6,7 +6,7 @@ import type { InstalledResource } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
 import type { QueuePort } from "./work-queue.ts";
 
-/** A resource as controllers use it: its objects in memory, and the store behind all decorations. */
+/** A resource as controllers use it: its objects in memory, and the store with all there is. */
 export type ControlledResource = Pick<InstalledResource, "definition" | "keys" | "view" | "store" | "fieldManager">;
 
 /** What a controller is about to do, for the context it does it under. */

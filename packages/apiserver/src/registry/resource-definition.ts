@@ -5,10 +5,13 @@ import type { GroupResource, GroupVersionKind } from "@postern/apimachinery/meta
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
+import type { CachedObject } from "../cache/cached-object.ts";
 import type { RequestContext } from "../context/request-context.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import type { ResourceStorage } from "./resource-storage.ts";
+import type { ClientWrite } from "./client-write.ts";
 import type { SealedFields, Strategy } from "./strategy.ts";
+import type { ObjectVisibility } from "./visibility.ts";
 
 export type ResourceVerb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
@@ -106,8 +109,21 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly otherVersions?: readonly string[];
   /** What every request to the resource is warned of, such as that its version is old. */
   readonly deprecationWarning?: string;
-  /** Narrows or changes what the generic store serves (visibility filters, views). */
-  decorate?(storage: ResourceStorage): ResourceStorage;
+  /** What each caller gets to see and touch. Absent: everything that authorization lets it ask for. */
+  readonly visibility?: ObjectVisibility;
+  /**
+   * The version that a client's stands for, where the server alone has written since, and nothing that a client writes: `given` in all other
+   * cases.
+   */
+  settledVersion?(given: string, current: CachedObject): string;
+  /** What is shown of an object: with what follows from other objects, and is stored nowhere. It keeps its key. */
+  present?(object: CachedObject): CachedObject;
+  /** What is shown of it besides in the answer to a get or a list, to this caller. */
+  extend?(object: CachedObject, context: RequestContext): Awaitable<CachedObject>;
+  /** Brings what a client has written to where it is needed, before that is answered, and says what the client is shown. */
+  deliver?(write: ClientWrite, context: RequestContext): Promise<CachedObject>;
+  /** Adds to the warnings of the request what the client should know of the object that it has written. */
+  warnOfWrite?(object: CachedObject, context: RequestContext): Awaitable<void>;
   /** A resource that is answered, not stored: reviews, `selves`. */
   submit?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
 };

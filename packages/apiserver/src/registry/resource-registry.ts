@@ -12,16 +12,16 @@ import { createGenericStore } from "./generic-store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
+import { createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { codecOf, presentView } from "./store/object-codec.ts";
-import { onlyValid } from "./store/only-valid.ts";
 import type { StoreContext } from "./store/store-context.ts";
-import { createWriteTurns } from "./store/write-turns.ts";
+import { createWriteTurns, type WriteTurns } from "./store/write-turns.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
   readonly keys: ResourceKeys;
-  /** What clients reach, decorations included. */
+  /** What clients reach. */
   readonly storage: ResourceStorage;
   /** Everything there is of it, for the server's own parts. */
   readonly store: Required<ResourceStorage>;
@@ -63,6 +63,7 @@ export type ResourceRegistry = {
 export function createResourceRegistry(options: ResourceRegistryOptions): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, AbortController>();
+  const limitTurns = createWriteTurns();
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let revision = 0;
@@ -78,7 +79,7 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
       const retirement = keepWatches && before !== undefined ? before : new AbortController();
-      const resource = installResource(definition, options, retirement.signal);
+      const resource = installResource(definition, options, limitTurns, retirement.signal);
       installed.set(id, resource);
       retirements.set(id, retirement);
       refresh();
@@ -112,6 +113,7 @@ const resourceId = (group: string, version: string, plural: string): string => `
 function installResource(
   definition: ResourceDefinition,
   options: ResourceRegistryOptions,
+  limitTurns: WriteTurns,
   retired: AbortSignal,
 ): InstalledResource {
   const { composition, storage, cache, admission, continueTokens, runtime, onHookError } = options;
@@ -133,6 +135,7 @@ function installResource(
     admission,
     continueTokens,
     writeTurns: createWriteTurns(),
+    limitTurns,
     runtime,
     onHookError,
   };
@@ -141,7 +144,7 @@ function installResource(
     definition,
     keys,
     store,
-    storage: definition.submit === undefined ? onlyValid(definition.decorate?.(store) ?? store, storeContext) : {},
+    storage: definition.submit === undefined ? createServedStore(store, storeContext) : {},
     view,
     deprecationsOf,
     fieldManager,

@@ -29,6 +29,8 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   validateUpdate?(object: T, old: T, context: RequestContext): readonly FieldError[] | Promise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, context: RequestContext): readonly string[];
 
+  /** What the object takes a share of, such as the keys that one owner may have; undefined where it takes none. `old` is absent on create. */
+  limit?(object: T, old: T | undefined, context: RequestContext): WriteLimit | undefined;
   /**
    * Takes what one object alone may have, such as a value, right before a valid object is written; never for a dry run. Throws an ApiError to
    * refuse the write. Called again, for the same object, where a write is tried again.
@@ -45,6 +47,13 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   afterUpdate?(object: T, old: T, context: RequestContext): void | Promise<void>;
   afterDelete?(object: T, context: RequestContext): void | Promise<void>;
 }
+
+/** Writes under a limit of the same name go one after the other, each when memory shows the one before, whatever resource they are of. */
+export type WriteLimit = {
+  readonly name: string;
+  /** Throws an ApiError where there is no share left. */
+  check(): void | Promise<void>;
+};
 
 /** Told what has become of the write that something was reserved for. Neither is called where nobody knows: the store went away meanwhile. */
 export type Reservation = {

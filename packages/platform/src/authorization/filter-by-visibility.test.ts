@@ -74,7 +74,7 @@ async function platform() {
         singular: kind.toLowerCase(),
         namespaced: plural.endsWith("instances"),
         schema: kindSchema(s.object({ spec: s.anyObject() }).schema),
-        decorate: filterByVisibility(visibility, plural),
+        visibility: filterByVisibility(visibility, plural),
       }),
     );
   const projects = install("projects", "Project");

@@ -247,7 +247,6 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     keyQuota: createKeyQuota({
       keys,
       maxPerOwner: configuration.accessKeys.maxPerOwner,
-      refresh: () => cache.refresh(),
     }),
     grants: createIssuedGrants(),
     trustRules,

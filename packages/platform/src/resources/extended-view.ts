@@ -5,33 +5,13 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { authorizationAttributesOf } from "@postern/apiserver/context/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 
-/** Anything but get and list goes through as it is. */
-export function withExtendedView(storage: ResourceStorage, authorizer: Authorizer): ResourceStorage {
-  const { get, list } = storage;
-  return {
-    ...storage,
-    ...(get === undefined
-      ? {}
-      : {
-          async get(context, ...rest) {
-            const object = await get(context, ...rest);
-            return isExtended(context) ? await extend(object, context, authorizer) : object;
-          },
-        }),
-    ...(list === undefined
-      ? {}
-      : {
-          async list(context, query) {
-            const page = await list(context, query);
-            if (!isExtended(context)) return page;
-            const items = await Promise.all(page.items.map((item) => extend(item, context, authorizer)));
-            return { ...page, items };
-          },
-        }),
-  };
-}
+/** For the `extend` of a resource. */
+export const extendedView =
+  (authorizer: Authorizer) =>
+  (object: CachedObject, context: RequestContext): Awaitable<CachedObject> =>
+    isExtended(context) ? extend(object, context, authorizer) : object;
 
 const isExtended = ({ request }: RequestContext): boolean => request.query.get("extended") === "true";
 

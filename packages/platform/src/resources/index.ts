@@ -21,7 +21,7 @@ import { createEscalationCheck } from "@postern/apiserver/builtin/rbac/escalatio
 import { roleBindings } from "@postern/apiserver/builtin/rbac/role-bindings";
 import { roles } from "@postern/apiserver/builtin/rbac/roles";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyAuthenticator } from "../access-keys/access-key-authenticator.ts";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
@@ -90,12 +90,20 @@ export type PlatformResourceDependencies = PlatformContext & {
   /** Whether a cluster may be told whose a token is. */
   readonly acceptsReview: ReviewGuard;
   readonly usage: OwnedAccessKeysDependencies["usage"];
-  readonly onlyVisible: (resource: FilteredResource) => (storage: ResourceStorage) => ResourceStorage;
+  readonly visibilityOf: (resource: FilteredResource) => ObjectVisibility;
 };
 
 export function platformResources(deps: PlatformResourceDependencies): readonly ResourceDefinition[] {
-  const { authorizer, authenticator, ruleResolver, rbac, onlyVisible, controlPlaneKeys, configuration, acceptsReview } =
-    deps;
+  const {
+    authorizer,
+    authenticator,
+    ruleResolver,
+    rbac,
+    visibilityOf,
+    controlPlaneKeys,
+    configuration,
+    acceptsReview,
+  } = deps;
   const { identityOf } = authenticator;
   const limited: TokenReviewOptions["limited"] = (asker, token, question) =>
     deps.comparisons.ask(asker, token, question, (answer) => answer !== undefined);
@@ -106,12 +114,12 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
   // biome-ignore format: a table
   const definitions = [
     ownedAccessKeys({ ...deps, identityOf }),
-    users({ ...deps, onlyVisible: onlyVisible("users") }),
-    teams({ ...deps, onlyVisible: onlyVisible("teams") }),
-    projects({ ...deps, checkMembership, onlyVisible: onlyVisible("projects") }),
-    clusters({ ...deps, keys: controlPlaneKeys, onlyVisible: onlyVisible("clusters") }),
-    virtualClusterInstances({ ...deps, proxyFallback, credentials, onlyVisible: onlyVisible("virtualclusterinstances") }),
-    spaceInstances({ ...deps, onlyVisible: onlyVisible("spaceinstances") }),
+    users({ ...deps, visibility: visibilityOf("users") }),
+    teams({ ...deps, visibility: visibilityOf("teams") }),
+    projects({ ...deps, checkMembership, visibility: visibilityOf("projects") }),
+    clusters({ ...deps, keys: controlPlaneKeys, visibility: visibilityOf("clusters") }),
+    virtualClusterInstances({ ...deps, proxyFallback, credentials, visibility: visibilityOf("virtualclusterinstances") }),
+    spaceInstances({ ...deps, visibility: visibilityOf("spaceinstances") }),
     selves({ ...deps, identityOf }),
     ownSelfSubjectAccessReviews(deps),
     accessKeys(deps),

@@ -72,5 +72,5 @@ export const keyedSecrets = (
     ],
     // The registry gives a strategy only objects that its schema has checked.
     strategy: strategy as Strategy,
-    decorate: (storage) => presentReady(storage, "Kept"),
+    present: presentReady("Kept"),
   });

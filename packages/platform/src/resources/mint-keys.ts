@@ -9,11 +9,10 @@ import type { InstalledResource } from "@postern/apiserver/registry/resource-reg
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant, IssuedGrants } from "../access-keys/issued-grants.ts";
-import type { KeyQuota } from "../access-keys/key-quota.ts";
 import type { MintAccessKey, MintControlPlaneKey, MintedKey, RevokeAccessKey } from "../access-keys/mint-access-key.ts";
 import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { ownedAccessKeyKind } from "./owned-access-keys/index.ts";
+import { ownedAccessKeyKind } from "../resources/owned-access-keys/index.ts";
 
 type KeyDraft = {
   readonly metadata: KubeObject["metadata"];
@@ -35,23 +34,20 @@ export type KeyMint = {
 export type KeyMintOptions = {
   readonly names: PlatformNames;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
-  readonly keyQuota: Pick<KeyQuota, "during">;
   readonly grants: Pick<IssuedGrants, "during">;
   /** The installed `ownedaccesskeys`, once it is there. */
   readonly accessKeys: () => InstalledResource;
   readonly clock: Clock;
 };
 
-export function createKeyMint({ names, keys, keyQuota, grants, accessKeys, clock }: KeyMintOptions): KeyMint {
+export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMintOptions): KeyMint {
   const { group, version, kind, plural } = ownedAccessKeyKind(names);
   const contextOf = (verb: string, name: string, signal: AbortSignal) =>
     createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
 
   const create = async ({ metadata, spec }: KeyDraft, context: RequestContext): Promise<Minted> => {
     const object = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-    const created = await keyQuota.during(context, () =>
-      accessKeys().store.create(context, "", object, { dryRun: false }),
-    );
+    const created = await accessKeys().store.create(context, "", object, { dryRun: false });
     // The answer to a create is the one place that shows the key.
     const { spec: shown, status } = created.decode() as OwnedAccessKey;
     if (shown?.key === undefined) throw new Error("the store did not show the key that it made");

@@ -3,10 +3,8 @@
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
 import type { Condition } from "../api/conditions.ts";
-import { presentObjects } from "./present-objects.ts";
 
 /** For a resource whose status clients may write: nobody owns it, since clients send back what they were shown. */
 export const UNOWNED_STATUS: SealedFields = {
@@ -28,9 +26,10 @@ export function withoutShownReady<T extends KubeObject>(object: T, reason: strin
   return (Object.keys(next).length === 0 ? rest : { ...rest, status: next }) as T;
 }
 
-/** For the `decorate` of a resource. A condition of that type that somebody wrote stays. */
-export const presentReady = (storage: ResourceStorage, reason: string): ResourceStorage =>
-  presentObjects(storage, (object) => {
+/** For the `present` of a resource. A condition of that type that somebody wrote stays. */
+export const presentReady =
+  (reason: string) =>
+  (object: CachedObject): CachedObject => {
     const value = object.decode();
     const status = isJsonObject(value["status"]) ? value["status"] : {};
     const known = Array.isArray(status["conditions"]) ? status["conditions"] : [];
@@ -44,4 +43,4 @@ export const presentReady = (storage: ResourceStorage, reason: string): Resource
       ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
     };
     return CachedObject.fromObject(object.key, { ...value, status: { ...status, conditions: [...known, ready] } });
-  });
+  };

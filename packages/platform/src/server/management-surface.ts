@@ -103,7 +103,6 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
   const mint = createKeyMint({
     names,
     keys,
-    keyQuota: core.keyQuota,
     grants: core.grants,
     accessKeys,
     clock: runtime.clock,
@@ -187,7 +186,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       secretResource: () => installed("", "Secret"),
       namespaceResource: () => installed("", "Namespace"),
       createNamespace: createProjectNamespace({ runtime }, names, () => installed("", "Namespace")),
-      onlyVisible: (resource) => filterByVisibility(visibility, resource),
+      visibilityOf: (resource) => filterByVisibility(visibility, resource),
       insideIdentity: (user, place) => insideIdentity(user, place, sources),
     }),
     admission: (registry) => [
@@ -230,5 +229,5 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
   };
 }
 
-/** What the platform decorates serves every verb. */
+/** What is stored serves every verb. */
 const required = (storage: ResourceStorage): Required<ResourceStorage> => storage as Required<ResourceStorage>;

@@ -35,6 +35,29 @@ export const writeWithoutOwnersAtNeed = (
     return write(withoutManagedFields(object));
   });
 
+/** Writes an object when what its strategy counts lets it. `old` is what an update starts from. */
+export async function writeWithinLimit(
+  store: StoreContext,
+  context: RequestContext,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  write: () => Promise<CachedObject>,
+): Promise<CachedObject> {
+  const limit = store.strategy.limit?.(object, old, context);
+  if (limit === undefined) return await write();
+  await store.limitTurns.take(limit.name);
+  try {
+    await limit.check();
+    return await write().catch(async (error: unknown) => {
+      // It may have been stored before it failed, as when the client went away: the next one has to count it.
+      if (!isNotWritten(error)) await store.cache.refresh().catch(() => {});
+      throw error;
+    });
+  } finally {
+    store.limitTurns.end(limit.name);
+  }
+}
+
 /** Writes an object with what its strategy reserves for it. */
 export async function writeReserved(
   store: StoreContext,
@@ -49,7 +72,7 @@ export async function writeReserved(
     written = await write();
   } catch (error) {
     // Of any other failure nobody knows whether the store has written the object.
-    if (NOT_WRITTEN.some((refused) => error instanceof refused)) await runHook(store, () => reservation.release());
+    if (isNotWritten(error)) await runHook(store, () => reservation.release());
     throw error;
   }
   await runHook(store, () => reservation.keep());
@@ -57,6 +80,7 @@ export async function writeReserved(
 }
 
 const NOT_WRITTEN = [KeyExistsError, RevisionConflictError, ValueTooLargeError, StorageFullError] as const;
+const isNotWritten = (error: unknown): boolean => NOT_WRITTEN.some((refused) => error instanceof refused);
 
 /** What fails after a write cannot fail the request any more. */
 export async function runHook(

@@ -10,7 +10,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
-import { committedObject, runHook, writeReserved, writeWithoutOwnersAtNeed } from "./commit.ts";
+import { committedObject, runHook, writeReserved, writeWithinLimit, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { withoutStatus } from "./merge-subresource.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
@@ -123,10 +123,13 @@ async function insert(
   };
   if (dryRun) {
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
+    await store.strategy.limit?.(prepared, undefined, context)?.check();
     return CachedObject.fromObject(key, object);
   }
-  const stored = await writeReserved(store, context, prepared, () =>
-    writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed)),
+  const stored = await writeWithinLimit(store, context, prepared, undefined, () =>
+    writeReserved(store, context, prepared, () =>
+      writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed)),
+    ),
   );
   await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
   const reveal = store.definition.sealed?.reveal;

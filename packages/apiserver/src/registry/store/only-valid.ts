@@ -1,10 +1,9 @@
-// Lets nothing of a resource's own (its strategy, its decorations, its sealed fields) see an object that its schema refuses: their code relies
+// Lets nothing of a resource's own (its strategy, what it delivers and presents, its sealed fields) see an object that its schema refuses: their code relies
 // on the types that the schema declares. What does not pass is refused here, in the words and the order of the generic store.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { restoreImmutableMeta } from "@postern/apimachinery/validation/object-meta";
 import type { RequestContext } from "../../context/request-context.ts";
-import type { ResourceStorage, UpdateRequest } from "../resource-storage.ts";
 import type { Strategy } from "../strategy.ts";
 import { checkedVersion } from "./checked-version.ts";
 import { createObject } from "./create-object.ts";
@@ -14,44 +13,8 @@ import { parseResourceVersion } from "./resource-version.ts";
 import type { StoreContext } from "./store-context.ts";
 import { validateChangedObject } from "./validate-object.ts";
 
-/** `storage` is what clients reach of `store`, with the decorations of the resource. */
-export function onlyValid(storage: ResourceStorage, store: StoreContext): ResourceStorage {
-  const { create, update } = storage;
-  return {
-    ...storage,
-    ...(create === undefined
-      ? {}
-      : {
-          create: async (context, namespace, object, options) =>
-            await create(context, namespace, await passedNew(store, context, namespace, object), options),
-        }),
-    ...(update === undefined
-      ? {}
-      : {
-          update: (context, namespace, name, request, options) =>
-            update(context, namespace, name, onlyValidRequest(store, context, namespace, request), options),
-        }),
-  };
-}
-
-function onlyValidRequest(
-  store: StoreContext,
-  context: RequestContext,
-  namespace: string,
-  request: UpdateRequest,
-): UpdateRequest {
-  const { createWhenAbsent, subresource } = request;
-  return {
-    ...request,
-    transform: async (current) =>
-      await passedChange(store, context, await request.transform(current), current, subresource),
-    ...(createWhenAbsent === undefined
-      ? {}
-      : { createWhenAbsent: async () => await passedNew(store, context, namespace, await createWhenAbsent()) }),
-  };
-}
-
-async function passedNew(
+/** A new object that has passed the schema. */
+export async function passedNew(
   store: StoreContext,
   context: RequestContext,
   namespace: string,
@@ -63,8 +26,8 @@ async function passedNew(
   throw new Error("an object that its schema refuses was taken");
 }
 
-/** What a write through the subresource does not change is not looked at, and nobody gets to see what was sent of it. */
-async function passedChange(
+/** The same for a change. What a write through the subresource does not change is not looked at, and nobody gets to see what was sent of it. */
+export async function passedChange(
   store: StoreContext,
   context: RequestContext,
   submitted: KubeObject,

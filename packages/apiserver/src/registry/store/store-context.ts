@@ -24,7 +24,10 @@ export type StoreContext = {
   readonly codec: ObjectCodec;
   readonly admission: Required<AdmissionPlugin>;
   readonly continueTokens: ContinueTokens;
+  /** By the keys of objects. */
   readonly writeTurns: WriteTurns;
+  /** By the names of limits, which resources may share. */
+  readonly limitTurns: WriteTurns;
   readonly runtime: Runtime;
   /** Takes faults of hooks that run after a write, which cannot fail the request any more. */
   readonly onHookError: (error: unknown) => void;

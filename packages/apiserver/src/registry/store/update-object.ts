@@ -13,7 +13,7 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { checkedVersion } from "./checked-version.ts";
-import { committedObject, runHook, writeReserved, writeWithoutOwnersAtNeed } from "./commit.ts";
+import { committedObject, runHook, writeReserved, writeWithinLimit, writeWithoutOwnersAtNeed } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./key-of-request.ts";
@@ -149,12 +149,15 @@ async function replace(
     return { object: current, created: false };
   }
   if (options.dryRun) {
+    await store.strategy.limit?.(next, old, context)?.check();
     return { object: CachedObject.fromObject(target.key, withRevision(object, current.revision)), created: false };
   }
   if (isReleased(store, object)) return await remove(store, context, target, current, object);
   const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);
-  const stored = await writeReserved(store, context, next, () =>
-    request.keepsManagedFields === true ? writeNext(object) : writeWithoutOwnersAtNeed(object, writeNext),
+  const stored = await writeWithinLimit(store, context, next, old, () =>
+    writeReserved(store, context, next, () =>
+      request.keepsManagedFields === true ? writeNext(object) : writeWithoutOwnersAtNeed(object, writeNext),
+    ),
   );
   const hook = () => store.strategy.afterUpdate?.(stored.decode(), old, context);
   return { object: stored, created: false, hook };

@@ -23,6 +23,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { restrictionNames } from "../../api/access-key-restrictions.ts";
 import { createKeyUsage } from "../../authorization/key-usage.ts";
+import { SEES_EVERYTHING } from "../../authorization/testing/sees-everything.ts";
 import { createCertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { defaultConfiguration } from "../../config/configuration.ts";
 import { createDirectory } from "../../directory/create-directory.ts";
@@ -174,7 +175,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
       names,
       (signal) => cache.refresh(signal),
     ),
-    keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner, refresh: () => cache.refresh() }),
+    keyQuota: createKeyQuota({ keys, maxPerOwner: settings.accessKeys.maxPerOwner }),
     // The registry serves every verb of it.
     ownKeys: () => ownedAccessKeyResource.storage as Required<ResourceStorage>,
     certificates,
@@ -202,7 +203,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
   const withKeys = {
     ...dependencies,
     accessKeys: ownedAccessKeyResource,
-    onlyVisible: (seen: ResourceStorage) => seen,
+    visibility: SEES_EVERYTHING,
     // Nobody holds anything by roles here.
     rbac: {
       version: 0,

@@ -1,17 +1,15 @@
 // AccessKeys: the administrators' view of the records of all access keys. It never shows a key.
 
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
 import { accessKeySchema } from "../../api/owned-access-key.ts";
-import { toleratingActivity } from "../owned-access-keys/activity-tolerance.ts";
 import { accessKeyColumns } from "../owned-access-keys/columns.ts";
+import { secretDelivery } from "../owned-access-keys/deliver-secret.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
-import { type ScopeWarningDependencies, withScopeWarnings } from "../owned-access-keys/with-scope-warnings.ts";
-import { withSecretDelivery } from "../owned-access-keys/with-secret-delivery.ts";
-import { withinQuota } from "../owned-access-keys/within-quota.ts";
+import { versionBesideServer } from "../owned-access-keys/version-beside-server.ts";
+import { type ScopeWarningDependencies, warnOfScope } from "../owned-access-keys/warn-of-scope.ts";
 
 export const accessKeys = (
   dependencies: AccessKeyStrategyDependencies & ScopeWarningDependencies,
@@ -35,15 +33,9 @@ export const accessKeys = (
       kind: { group: dependencies.names.storageGroup, kind: "AccessKey" },
     }) as Strategy,
     sealed: neverRevealed(accessKeySealedFields(dependencies)),
-    // The registry decorates the generic store, which serves every verb.
-    decorate: (storage) =>
-      withinQuota(
-        withScopeWarnings(
-          withSecretDelivery(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
-          dependencies,
-        ),
-        dependencies.keyQuota,
-      ),
+    settledVersion: versionBesideServer,
+    deliver: secretDelivery(dependencies),
+    warnOfWrite: warnOfScope(dependencies),
   });
 
 const neverRevealed = ({ paths, seal }: SealedFields): SealedFields => ({ paths, seal });

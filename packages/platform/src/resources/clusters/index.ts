@@ -3,17 +3,16 @@
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { clusterFields } from "../../api/cluster.ts";
-import { type AuthorityDeps, showingAuthority } from "./present-authority.ts";
+import { type AuthorityDeps, presentAuthority } from "./present-authority.ts";
 import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
 import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";
 
 export type ClustersDeps = ClusterStrategyDeps &
   ClusterAccessKeyDeps &
   AuthorityDeps & {
-    /** Leaves to a caller what it may see. */
-    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+    readonly visibility: ObjectVisibility;
   };
 
 export const clusters = (deps: ClustersDeps): ResourceDefinition =>
@@ -36,5 +35,6 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
       ageColumn,
     ],
     strategy: clusterStrategy(deps),
-    decorate: (storage) => showingAuthority(deps.onlyVisible(storage), deps),
+    visibility: deps.visibility,
+    present: presentAuthority(deps),
   });

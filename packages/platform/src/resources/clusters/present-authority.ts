@@ -3,23 +3,22 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { PlatformNames } from "../../platform-names.ts";
-import { presentObjects } from "../present-objects.ts";
 
 export type AuthorityDeps = {
   readonly names: Pick<PlatformNames, "key">;
   readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
 };
 
-/** For the `decorate` of the resource. */
-export const showingAuthority = (storage: ResourceStorage, deps: AuthorityDeps): ResourceStorage =>
-  presentObjects(storage, (object) => {
+/** For the `present` of the resource. */
+export const presentAuthority =
+  (deps: AuthorityDeps) =>
+  (object: CachedObject): CachedObject => {
     const cluster = object.decode();
     const shown = withAuthority(cluster, deps);
     return shown === cluster ? object : CachedObject.fromObject(object.key, shown);
-  });
+  };
 
 /** A cluster with an endpoint of its own has an authority of its own. */
 export function withAuthority<T extends KubeObject>(cluster: T, { names, endpoint }: AuthorityDeps): T {

@@ -9,7 +9,6 @@ import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
 import { defaultTTLOf, effectiveTTL, isLonger, type Life } from "../../access-keys/key-lifetime.ts";
-import type { KeyQuota } from "../../access-keys/key-quota.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
 import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
@@ -17,6 +16,7 @@ import { mayImpersonate, mayImpersonateGroup } from "../../authorization/imperso
 import type { Configuration } from "../../config/configuration.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { PlatformNames } from "../../platform-names.ts";
+
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest } from "./lineage.ts";
 
 export type CreatorLimitsDependencies = {
@@ -24,7 +24,6 @@ export type CreatorLimitsDependencies = {
   readonly keys: AccessKeyIndex;
   readonly directory: Directory;
   readonly authorizer: Authorizer;
-  readonly keyQuota: Pick<KeyQuota, "faultOf">;
   readonly configuration: Pick<Configuration, "accessKeys">;
 };
 
@@ -44,18 +43,16 @@ export async function checkCreator(
   old: OwnedAccessKey | undefined,
   dependencies: CreatorLimitsDependencies,
 ): Promise<void> {
-  const refuse = (why: string): ApiError =>
-    forbiddenRequestError(
-      { group: dependencies.names.managementGroup, resource: "ownedaccesskeys" },
-      object.metadata.name ?? "",
-      why,
-    );
   const fault = await faultOfGiver(context, object, old, dependencies);
-  if (fault !== undefined) throw refuse(fault);
-  // Who may not make the key neither waits for others nor is told how many there are.
-  const quotaFault = await dependencies.keyQuota.faultOf(object, old, context);
-  if (quotaFault !== undefined) throw refuse(quotaFault);
+  if (fault !== undefined) throw keyRefusedError(object, dependencies, fault);
 }
+
+export const keyRefusedError = (
+  { metadata }: OwnedAccessKey,
+  { names }: { readonly names: Pick<PlatformNames, "managementGroup"> },
+  why: string,
+): ApiError =>
+  forbiddenRequestError({ group: names.managementGroup, resource: "ownedaccesskeys" }, metadata.name ?? "", why);
 
 /**
  * Why the caller may not give somebody this key; undefined where it may. Trust rules are asked the same, for the keys that they give.
@@ -65,7 +62,7 @@ export async function faultOfGiver(
   context: RequestContext,
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
-  dependencies: Omit<CreatorLimitsDependencies, "keyQuota">,
+  dependencies: CreatorLimitsDependencies,
   mayBe: () => Promise<boolean> = async () => false,
 ): Promise<string | undefined> {
   const narrowed = narrowedKeyOf(context, dependencies.keys);
@@ -164,7 +161,7 @@ async function faultOfLife(
   object: OwnedAccessKey,
   old: OwnedAccessKey | undefined,
   narrowed: AccessKeyState | undefined,
-  dependencies: Omit<CreatorLimitsDependencies, "keyQuota">,
+  dependencies: CreatorLimitsDependencies,
 ): Promise<string | undefined> {
   const { configuration, keys } = dependencies;
   const { defaultTTLSeconds, maxTTLSeconds } = configuration.accessKeys;

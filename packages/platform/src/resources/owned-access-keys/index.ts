@@ -2,22 +2,21 @@
 
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { accessKeySchema } from "../../api/owned-access-key.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
-import { toleratingActivity } from "./activity-tolerance.ts";
 import { accessKeyColumns } from "./columns.ts";
+import { secretDelivery } from "./deliver-secret.ts";
+
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
+import { versionBesideServer } from "./version-beside-server.ts";
 import { ownKeysOnly } from "./visibility.ts";
-import { type ScopeWarningDependencies, withScopeWarnings } from "./with-scope-warnings.ts";
-import { withSecretDelivery } from "./with-secret-delivery.ts";
-import { withinQuota } from "./within-quota.ts";
+import { type ScopeWarningDependencies, warnOfScope } from "./warn-of-scope.ts";
 
 export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
   RotateDependencies &
@@ -41,23 +40,15 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
       kind: ownedAccessKeyKind(dependencies.names),
     }) as Strategy,
     sealed: accessKeySealedFields(dependencies),
-    // The registry decorates the generic store, which serves every verb.
     subresources: [
       rotate(dependencies),
       explain(dependencies),
       credentialsSubresource((context) => credentialsOfKey(context, dependencies), dependencies),
     ],
-    decorate: (storage) =>
-      withinQuota(
-        withScopeWarnings(
-          withSecretDelivery(
-            ownKeysOnly(toleratingActivity(storage as Required<ResourceStorage>), dependencies),
-            dependencies,
-          ),
-          dependencies,
-        ),
-        dependencies.keyQuota,
-      ),
+    visibility: ownKeysOnly(dependencies),
+    settledVersion: versionBesideServer,
+    deliver: secretDelivery(dependencies),
+    warnOfWrite: warnOfScope(dependencies),
   });
 
 /** Under which the records of all access keys are kept. */

@@ -2,7 +2,7 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { Selection } from "@postern/apiserver/registry/resource-storage";
+import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
@@ -16,8 +16,8 @@ export type KeyOwnership = {
   ownerOf(object: CachedObject): AccessKeyOwner | undefined;
   /** Whether the caller may do what it asks for with the key of this name and owner. */
   mayTouch(context: RequestContext, name: string, owner: AccessKeyOwner | undefined): Awaitable<boolean>;
-  /** The part of a selection that the caller may see. */
-  select<Query extends Selection>(context: RequestContext, query: Query): Promise<Query>;
+  /** Which keys there are as far as the caller can tell. */
+  visibleTo(context: RequestContext): Promise<VisibleObjects>;
   /** Differs when the caller is in other teams. */
   teamsOf(context: RequestContext): string;
 };
@@ -42,11 +42,10 @@ export function createKeyOwnership(dependencies: KeyOwnershipDependencies): KeyO
   return {
     ownerOf: ownerOfObject,
     mayTouch: (context, name, owner) => isOwn(context)(owner) || isAdministrator(context, name, dependencies),
-    async select(context, query) {
-      if (await isAdministrator(context, "", dependencies)) return query;
+    async visibleTo(context) {
+      if (await isAdministrator(context, "", dependencies)) return "all";
       const own = isOwn(context);
-      const { visible } = query;
-      return { ...query, visible: (object) => own(ownerOfObject(object)) && visible?.(object) !== false };
+      return (object) => own(ownerOfObject(object));
     },
     teamsOf({ user }) {
       const known = directory.userBySubject(user.name);

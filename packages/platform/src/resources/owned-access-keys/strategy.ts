@@ -23,7 +23,9 @@ import { withCondition } from "../../api/conditions.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
 import type { Directory } from "../../directory/directory.ts";
-import { checkCreator, grantedTTL } from "./creator-limits.ts";
+
+import { checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
+
 import { keyReference } from "./key-reference.ts";
 import { createsKeyDirectly, parentsOf } from "./lineage.ts";
 import { readyByItself } from "./ready-condition.ts";
@@ -56,7 +58,7 @@ const NEXT_VALUE =
 
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
   const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants } = options;
-  const { valueClaims, comparisons } = options;
+  const { valueClaims, comparisons, keyQuota } = options;
   /** Of requests that set a value themselves: whether another key has it, or had it. */
   const chosen = new WeakMap<RequestContext, { readonly value: string; readonly isTaken: boolean }>();
 
@@ -147,6 +149,9 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
 
     validate: (object, context) => validateAccessKey(object, undefined, validationIn(context)),
     validateUpdate: (object, old, context) => validateAccessKey(object, old, validationIn(context)),
+
+    // Who may not make the key, or brings what is none, neither waits for others nor is told how many there are.
+    limit: (object, old) => keyQuota.limitOf(object, old, (why) => keyRefusedError(object, options, why)),
 
     async reserve(object, context) {
       const value = chosen.get(context)?.value;

@@ -3,7 +3,7 @@
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { projectFields } from "../../api/project.ts";
 import type { PlatformEndpoint } from "../../clusters/platform-endpoint.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
@@ -14,8 +14,7 @@ import { projectTemplates } from "./subresources/templates.ts";
 export type ProjectsDeps = ProjectStrategyDeps & {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "clusters" | "clusterRole">;
   readonly endpoint: Pick<PlatformEndpoint, "certificateAuthorityPem">;
-  /** Leaves to a caller what it may see. */
-  readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+  readonly visibility: ObjectVisibility;
 };
 
 export const projects = (deps: ProjectsDeps): ResourceDefinition =>
@@ -36,5 +35,5 @@ export const projects = (deps: ProjectsDeps): ResourceDefinition =>
       ageColumn,
     ],
     strategy: projectStrategy(deps),
-    decorate: deps.onlyVisible,
+    visibility: deps.visibility,
   });

@@ -4,15 +4,14 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { spaceInstanceFields } from "../../api/space-instance.ts";
-import { withExtendedView } from "../extended-view.ts";
+import { extendedView } from "../extended-view.ts";
 import { type SpaceInstanceStrategyDeps, spaceInstanceStrategy } from "./strategy.ts";
 
 export type SpaceInstancesDeps = SpaceInstanceStrategyDeps & {
   readonly authorizer: Authorizer;
-  /** Leaves to a caller what it may see. */
-  readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+  readonly visibility: ObjectVisibility;
 };
 
 export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
@@ -35,5 +34,6 @@ export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
       ageColumn,
     ],
     strategy: spaceInstanceStrategy(deps),
-    decorate: (storage) => withExtendedView(deps.onlyVisible(storage), deps.authorizer),
+    visibility: deps.visibility,
+    extend: extendedView(deps.authorizer),
   });

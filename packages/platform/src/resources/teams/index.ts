@@ -3,8 +3,8 @@
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type Team, teamSchema } from "../../api/team.ts";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
@@ -26,8 +26,7 @@ export type TeamsDependencies = CredentialsDependencies &
   UnknownNamesDeps &
   GivenRightsDependencies &
   Omit<AccessKeysSubresourceOptions, "owner"> & {
-    /** Leaves to a caller what it may see. */
-    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+    readonly visibility: ObjectVisibility;
   };
 
 /** Why a team is Ready: nothing has to be done for it. */
@@ -76,5 +75,6 @@ export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
     // The registry gives a strategy only objects that its schema has checked.
     strategy: strategy(dependencies) as Strategy,
     sealed: UNOWNED_STATUS,
-    decorate: (storage) => presentReady(dependencies.onlyVisible(storage), READY),
+    visibility: dependencies.visibility,
+    present: presentReady(READY),
   });

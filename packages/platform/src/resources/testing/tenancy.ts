@@ -19,6 +19,7 @@ import { accessKey } from "../../access-keys/testing/access-key.ts";
 import { type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { createInstanceFacts } from "../../authorization/instance-facts.ts";
 import { createProjectFacts } from "../../authorization/project-facts.ts";
+import { SEES_EVERYTHING } from "../../authorization/testing/sees-everything.ts";
 import { createBackendRegistry } from "../../clusters/backend-registry.ts";
 import { createControlPlaneKeys } from "../../clusters/control-plane-keys.ts";
 import { standardBindings } from "../../clusters/embedded/bind-roles.ts";
@@ -139,12 +140,11 @@ export async function createTenancy(options: TenancyOptions = {}) {
     recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
   });
   const endpoint = { url: () => PLATFORM_URL, certificateAuthorityPem: PLATFORM_CA };
-  const onlyVisible = <T>(visible: T): T => visible;
   const deps = {
     names,
     directory,
     lookup,
-    onlyVisible,
+    visibility: SEES_EVERYTHING,
     authorizer,
     endpoint,
     backends,

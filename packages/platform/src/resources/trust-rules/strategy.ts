@@ -24,7 +24,7 @@ import { bindsItsChildren, keyOfRequest } from "../owned-access-keys/lineage.ts"
 import { mayUseBot, type ProjectBotsDependencies } from "./project-bots.ts";
 import { validateTrustRule } from "./validation.ts";
 
-export type TrustRuleStrategyDependencies = Omit<CreatorLimitsDependencies, "keyQuota"> & ProjectBotsDependencies;
+export type TrustRuleStrategyDependencies = CreatorLimitsDependencies & ProjectBotsDependencies;
 
 const NOT_NARROWED =
   "spec.scope: absent, and so are rules: issued keys may do all that the user may; name the projects, clusters or virtual clusters that the job needs";

@@ -2,20 +2,19 @@
 
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { type User, userSchema } from "../../api/user.ts";
 import { type AccessKeysSubresourceOptions, accessKeysSubresource } from "../access-keys-subresource.ts";
 import { credentialsOfOwner } from "../credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
-import { withTeams } from "./present-teams.ts";
+import { presentTeams } from "./present-teams.ts";
 import { type UserStrategyDependencies, userStrategy } from "./strategy.ts";
 
 export type UsersDependencies = UserStrategyDependencies &
   Omit<AccessKeysSubresourceOptions, "owner"> &
   CredentialsDependencies & {
-    /** Leaves to a caller what it may see. */
-    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+    readonly visibility: ObjectVisibility;
   };
 
 export const users = (dependencies: UsersDependencies): ResourceDefinition =>
@@ -54,5 +53,6 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
     strategy: userStrategy(dependencies) as Strategy,
     // Nothing is hidden; the status is nobody's to own.
     sealed: { paths: [["status"]], seal: (object, previous) => ({ object, sealed: previous }) },
-    decorate: (storage) => withTeams(dependencies.onlyVisible(storage), dependencies.directory),
+    visibility: dependencies.visibility,
+    present: presentTeams(dependencies.directory),
   });

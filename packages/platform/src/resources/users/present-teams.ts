@@ -2,11 +2,9 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { Condition } from "../../api/conditions.ts";
 import type { User } from "../../api/user.ts";
 import type { Directory } from "../../directory/directory.ts";
-import { presentObjects } from "../present-objects.ts";
 
 /** When that last changed nobody has written down. */
 const readyCondition = (user: KubeObject): Condition =>
@@ -15,11 +13,12 @@ const readyCondition = (user: KubeObject): Condition =>
     ? { type: "Ready", status: "False", reason: "Disabled", message: "Every key of the user is refused" }
     : { type: "Ready", status: "True", reason: "Enabled", message: "" };
 
-/** For the `decorate` of the resource. */
-export const withTeams = (storage: ResourceStorage, directory: Directory): ResourceStorage =>
-  presentObjects(storage, (object) => {
+/** For the `present` of the resource. */
+export const presentTeams =
+  (directory: Directory) =>
+  (object: CachedObject): CachedObject => {
     const user = object.decode();
     const teams = directory.teamsOf(user.metadata.name ?? "").map(({ name }) => name);
     const status = { ...(teams.length === 0 ? {} : { teams }), conditions: [readyCondition(user)] };
     return CachedObject.fromObject(object.key, { ...user, status });
-  });
+  };

@@ -7,9 +7,9 @@ import {
   type ResourceDefinition,
   type Subresource,
 } from "@postern/apiserver/registry/resource-definition";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
+import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { virtualClusterInstanceFields } from "../../api/virtual-cluster-instance.ts";
-import { withExtendedView } from "../extended-view.ts";
+import { extendedView } from "../extended-view.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
 import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
 import { type KubeConfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
@@ -19,8 +19,7 @@ export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
   VirtualClusterAccessKeyDeps & {
     /** The list of its credentials. */
     readonly credentials?: Subresource;
-    /** Leaves to a caller what it may see. */
-    readonly onlyVisible: (storage: ResourceStorage) => ResourceStorage;
+    readonly visibility: ObjectVisibility;
   };
 
 export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): ResourceDefinition =>
@@ -48,5 +47,6 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
       ageColumn,
     ],
     strategy: virtualClusterInstanceStrategy(deps),
-    decorate: (storage) => withExtendedView(deps.onlyVisible(storage), deps.authorizer),
+    visibility: deps.visibility,
+    extend: extendedView(deps.authorizer),
   });

@@ -22,7 +22,8 @@ import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-targe
 import { managementRequest, type PlatformRequest } from "../../../authorization/request-target.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
 import { unknownNames } from "../../unknown-names.ts";
-import { namedInScope, type ScopeWarningDependencies } from "../with-scope-warnings.ts";
+
+import { namedInScope, type ScopeWarningDependencies } from "../warn-of-scope.ts";
 import { visibleKey } from "./visible-key.ts";
 
 export type ExplainDependencies = ScopeWarningDependencies &

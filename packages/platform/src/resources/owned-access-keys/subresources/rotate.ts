@@ -13,12 +13,12 @@ import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.t
 import { AUDIT_ISSUED_CREDENTIAL } from "../../../access-keys/issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../access-keys/key-events.ts";
 import { originsOf } from "../../../access-keys/key-origins.ts";
-import type { KeyQuota } from "../../../access-keys/key-quota.ts";
 import { isRepeated, rotateValue } from "../../../access-keys/rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../access-keys/rotation/sealed-record-writer.ts";
 import { specOf, withKey } from "../../../access-keys/secret-fields.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import { checkCreator } from "../creator-limits.ts";
+
 import { othersOf } from "../sealed-fields.ts";
 import { checkDelivery, deliverValue, type SecretDeliveryDependencies } from "../secret-delivery.ts";
 import { countDescendants, type DescendantSources } from "./count-descendants.ts";
@@ -35,7 +35,6 @@ export type RotateDependencies = Pick<
   SecretDeliveryDependencies &
   DescendantSources & {
     readonly secrets: AccessKeySecrets;
-    readonly keyQuota: Pick<KeyQuota, "faultOf">;
     readonly recordEvent: RecordKeyEvent;
     /** `ownedaccesskeys` as callers reach it. */
     readonly ownKeys: () => Pick<Required<ResourceStorage>, "get">;

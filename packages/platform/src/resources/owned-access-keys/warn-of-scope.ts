@@ -4,7 +4,6 @@ import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -16,30 +15,14 @@ export type ScopeWarningDependencies = {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
 };
 
-/** Warnings are no refusal: keys may be made before what they are for. */
-export function withScopeWarnings(
-  storage: Required<ResourceStorage>,
-  dependencies: ScopeWarningDependencies,
-): Required<ResourceStorage> {
-  const warn = async (context: RequestContext, written: CachedObject): Promise<void> => {
+/** For the `warnOfWrite` of a resource. Warnings are no refusal: keys may be made before what they are for. */
+export const warnOfScope =
+  (dependencies: ScopeWarningDependencies) =>
+  async (written: CachedObject, context: RequestContext): Promise<void> => {
     const { spec } = written.decode() as OwnedAccessKey;
     const targets = namedInScope(spec?.scope ?? {}, dependencies);
     for (const text of await unknownNames(targets, context, dependencies)) context.warnings.add(text);
   };
-  return {
-    ...storage,
-    async create(context, namespace, object, options) {
-      const created = await storage.create(context, namespace, object, options);
-      await warn(context, created);
-      return created;
-    },
-    async update(context, namespace, name, request, options) {
-      const updated = await storage.update(context, namespace, name, request, options);
-      await warn(context, updated.object);
-      return updated;
-    },
-  };
-}
 
 /** What a scope names, but for its stars. */
 export function* namedInScope(

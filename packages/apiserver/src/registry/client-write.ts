@@ -1,0 +1,16 @@
+// A write of a client that is in the store, and is not answered yet.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "../cache/cached-object.ts";
+
+export type ClientWrite = {
+  readonly verb: "create" | "update";
+  /** As it was written, with what is shown of a new one this once. */
+  readonly object: CachedObject;
+  /** What the client wanted it to be. It has passed the schema. */
+  readonly submitted: KubeObject;
+  readonly created: boolean;
+  readonly dryRun: boolean;
+  /** Takes a creation back. */
+  undo(): Promise<void>;
+};

@@ -1,0 +1,142 @@
+// What clients reach of a resource: the generic store, with what the definition declares around it, in this one order.
+//
+//   schema         nothing of the resource's own sees an object that its schema refuses (store/only-valid.ts)
+//   visibility     what the caller must not know of is not there
+//   the write      the generic store
+//   deliver, warn  what follows a write before it is answered
+//   present        what is shown of an object; extend: what is shown of it besides in reads
+
+import { notFoundError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "../cache/cached-object.ts";
+import type { RequestContext } from "../context/request-context.ts";
+import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
+import type { ClientWrite } from "./client-write.ts";
+import { groupResourceOf } from "./resource-definition.ts";
+import type { ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
+import { withMeta } from "./store/object-meta.ts";
+import { passedChange, passedNew } from "./store/only-valid.ts";
+import type { StoreContext } from "./store/store-context.ts";
+import { uidPreconditionError } from "./store/uid-precondition-error.ts";
+import { narrowed, watchVisible } from "./store/watch-visible.ts";
+
+export function createServedStore(generic: Required<ResourceStorage>, store: StoreContext): Required<ResourceStorage> {
+  const { definition } = store;
+  const { visibility, present, extend } = definition;
+  const absent = (name: string) => notFoundError(groupResourceOf(definition), name);
+
+  const presented = (object: CachedObject): CachedObject => present?.(object) ?? object;
+  const shown = (object: CachedObject, context: RequestContext): Awaitable<CachedObject> =>
+    extend === undefined ? presented(object) : extend(presented(object), context);
+
+  const select = async <Q extends Selection>(context: RequestContext, query: Q): Promise<Q> =>
+    visibility === undefined ? query : narrowed(query, await visibility.visibleTo(context));
+
+  /** The newest version, where the client's is as good; else the client's. */
+  const settled = async (context: RequestContext, namespace: string, name: string, given: string, newest = "") => {
+    if (definition.settledVersion === undefined || given === "" || given === "0" || given === newest) return given;
+    const current = await generic.get(context, namespace, name, { resourceVersion: newest });
+    return definition.settledVersion(given, current);
+  };
+
+  const mayChange = (context: RequestContext, object: KubeObject): Awaitable<boolean> =>
+    visibility?.mayChange?.(context, object) ?? true;
+
+  /** Before anything is said about an object that the caller must not know of, such as its uid. */
+  const checkKnown = async (context: RequestContext, namespace: string, name: string, uid = ""): Promise<void> => {
+    if (visibility?.mayChange === undefined) return;
+    const known = store.view.get(store.keys.of(namespace, name));
+    if (known === undefined || (await mayChange(context, known.decode()))) return;
+    // As the generic store answers to a uid that an absent object must have.
+    throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
+  };
+
+  const finished = async (context: RequestContext, namespace: string, write: Omit<ClientWrite, "undo">) => {
+    const undo = async (): Promise<void> => {
+      const { name = "", uid = "" } = write.object.decode().metadata;
+      // A requester that hangs up stops nothing.
+      const { signal } = new AbortController();
+      await generic.delete(context.with({ signal }), namespace, name, { dryRun: false, preconditions: { uid } });
+    };
+    const object = (await definition.deliver?.({ ...write, undo }, context)) ?? write.object;
+    await definition.warnOfWrite?.(object, context);
+    return presented(object);
+  };
+
+  return {
+    get: (context, namespace, name, options) =>
+      whenDone(generic.get(context, namespace, name, options), (object) =>
+        whenDone(visibility?.mayGet?.(context, object) ?? true, (may) => {
+          if (!may) throw absent(name);
+          return shown(object, context);
+        }),
+      ),
+
+    async list(context, query) {
+      const page = await generic.list(context, await select(context, query));
+      if (present === undefined && extend === undefined) return page;
+      return { ...page, items: await Promise.all(page.items.map((object) => shown(object, context))) };
+    },
+
+    watch: (context, query, observer) => watchVisible(definition, generic.watch, { context, query, observer }),
+
+    async create(context, namespace, object, options) {
+      const submitted = await passedNew(store, context, namespace, object);
+      const created = await generic.create(context, namespace, submitted, options);
+      const write = { verb: "create", object: created, submitted, created: true, dryRun: options.dryRun } as const;
+      return await finished(context, namespace, write);
+    },
+
+    async update(context, namespace, name, request, options) {
+      await checkKnown(context, namespace, name, request.uid);
+      const { createWhenAbsent, subresource } = request;
+      let submitted: KubeObject | undefined;
+      const checked: UpdateRequest = {
+        ...request,
+        async transform(current) {
+          if (!(await mayChange(context, current))) throw absent(name);
+          const wanted = await passedChange(store, context, await request.transform(current), current, subresource);
+          const { resourceVersion: given = "" } = wanted.metadata;
+          const version = await settled(context, namespace, name, given, current.metadata.resourceVersion);
+          submitted = version === given ? wanted : withMeta(wanted, { ...wanted.metadata, resourceVersion: version });
+          return submitted;
+        },
+        ...(createWhenAbsent === undefined
+          ? {}
+          : {
+              async createWhenAbsent() {
+                submitted = await passedNew(store, context, namespace, await createWhenAbsent());
+                return submitted;
+              },
+            }),
+      };
+      const { object, created } = await generic.update(context, namespace, name, checked, options);
+      if (submitted === undefined) throw new Error("an object was written that nobody has made");
+      const write = { verb: "update", object, submitted, created, dryRun: options.dryRun } as const;
+      return { object: await finished(context, namespace, write), created };
+    },
+
+    async delete(context, namespace, name, options) {
+      let { preconditions } = options;
+      if (visibility?.mayChange !== undefined) {
+        const object = (await generic.get(context, namespace, name, { resourceVersion: "" })).decode();
+        if (!(await mayChange(context, object))) throw absent(name);
+        // An object of somebody else's that takes the name meanwhile is not deleted in its place.
+        preconditions = { ...preconditions, uid: preconditions?.uid ?? object.metadata.uid ?? "" };
+      }
+      if (preconditions?.resourceVersion !== undefined) {
+        const resourceVersion = await settled(context, namespace, name, preconditions.resourceVersion);
+        preconditions = { ...preconditions, resourceVersion };
+      }
+      return await generic.delete(
+        context,
+        namespace,
+        name,
+        preconditions === undefined ? options : { ...options, preconditions },
+      );
+    },
+
+    deleteCollection: async (context, query, options) =>
+      await generic.deleteCollection(context, await select(context, query), options),
+  };
+}

@@ -1,0 +1,67 @@
+// A watch of what its caller may see, as the resource presents it. It ends where what the caller may see has changed, so that clients list anew.
+
+import type { CachedObject } from "../../cache/cached-object.ts";
+import type { RequestContext } from "../../context/request-context.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
+import type { ResourceStorage, Selection, WatchEventObserver, WatchQuery } from "../resource-storage.ts";
+import type { FollowedVisibility, VisibleObjects } from "../visibility.ts";
+
+type WatchCall = {
+  readonly context: RequestContext;
+  readonly query: WatchQuery;
+  readonly observer: WatchEventObserver;
+};
+
+const EVERYTHING: FollowedVisibility = { visible: "all", holds: () => true, [Symbol.dispose]() {} };
+
+export async function watchVisible(
+  { visibility, present }: Pick<ResourceDefinition, "visibility" | "present">,
+  watch: Required<ResourceStorage>["watch"],
+  { context, query, observer }: WatchCall,
+): Promise<Disposable> {
+  if (visibility === undefined && present === undefined) return await watch(context, query, observer);
+  let over = false;
+  let inner: Disposable | undefined;
+  const end = (error: Error): void => {
+    if (over) return;
+    over = true;
+    observer.error(error);
+    inner?.[Symbol.dispose]();
+  };
+  const followed = (await visibility?.follow(context, end)) ?? EVERYTHING;
+  const { visible } = followed;
+  /** Asked before anything is judged or sent, so that nothing is shown by rights that are gone. */
+  const goesOn = (): boolean => !over && followed.holds();
+
+  const seen = visible === "all" ? "all" : (object: CachedObject) => goesOn() && visible(object);
+  try {
+    inner = await watch(context, narrowed(query, seen), {
+      event: (type, object) => void (goesOn() && observer.event(type, present?.(object) ?? object)),
+      initialEventsEnd: (resourceVersion) => void (goesOn() && observer.initialEventsEnd(resourceVersion)),
+      progress: (resourceVersion) => void (goesOn() && observer.progress(resourceVersion)),
+      error: (error) => {
+        if (over) return;
+        over = true;
+        observer.error(error);
+      },
+    });
+  } catch (error) {
+    followed[Symbol.dispose]();
+    throw error;
+  }
+  const begun = inner;
+  if (over) begun[Symbol.dispose]();
+  return {
+    [Symbol.dispose]() {
+      followed[Symbol.dispose]();
+      begun[Symbol.dispose]();
+    },
+  };
+}
+
+/** Both what was asked for before and `visible` must hold. */
+export function narrowed<Q extends Selection>(query: Q, visible: VisibleObjects): Q {
+  if (visible === "all") return query;
+  const { visible: earlier } = query;
+  return { ...query, visible: earlier === undefined ? visible : (object) => earlier(object) && visible(object) };
+}

@@ -1,0 +1,26 @@
+// What each caller gets to see and touch of a resource, beyond what authorization says of its kind.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "../cache/cached-object.ts";
+import type { RequestContext } from "../context/request-context.ts";
+import type { Awaitable } from "../runtime/awaitable.ts";
+
+export type VisibleObjects = "all" | ((object: CachedObject) => boolean);
+
+/** What a caller sees for as long as a watch lasts. Disposed with the watch. */
+export type FollowedVisibility = Disposable & {
+  readonly visible: VisibleObjects;
+  /** Asked before anything is judged or sent. False where the watch has to end; then `end` has been called. */
+  holds(): boolean;
+};
+
+export type ObjectVisibility = {
+  /** Which objects there are as far as the caller can tell, as of now: for one list. */
+  visibleTo(context: RequestContext): Awaitable<VisibleObjects>;
+  /** The same for a watch. `end` ends it with an error that the client is shown; also before this has returned. */
+  follow(context: RequestContext, end: (error: Error) => void): Awaitable<FollowedVisibility>;
+  /** Whether there is this object as far as the caller can tell. Absent: whoever may ask for it sees it. */
+  mayGet?(context: RequestContext, object: CachedObject): Awaitable<boolean>;
+  /** The same for an update or a deletion. */
+  mayChange?(context: RequestContext, object: KubeObject): Awaitable<boolean>;
+};

@@ -1,0 +1,61 @@
+// The value of a key on its way to whoever needs it: into the Secret of spec.secretRef, or into the answer to a create. Whoever applies is
+// shown none, and is warned where nothing else receives it.
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ClientWrite } from "@postern/apiserver/registry/client-write";
+import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
+import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
+import { deliverValue, type SecretDeliveryDependencies } from "./secret-delivery.ts";
+
+const NOT_PRINTED =
+  "spec.secretRef: absent, so the value of the access key stands in the answer to this request only, and kubectl apply does not print it";
+const NOT_SHOWN =
+  "spec.secretRef: absent, so nobody was shown the value of the access key: rotate the key to get one, or name a Secret that receives it";
+
+/** For the `deliver` of a resource. */
+export const secretDelivery =
+  (dependencies: SecretDeliveryDependencies) =>
+  async (write: ClientWrite, { warnings }: RequestContext): Promise<CachedObject> => {
+    const { object, created, submitted } = write;
+    if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
+    const key = keyIn(object);
+    const chosen = valueIn(submitted);
+    const hasSecret = key.spec?.secretRef !== undefined;
+    if (!created) {
+      if (hasSecret && chosen !== "") await deliverValue(key, chosen, dependencies);
+      return object;
+    }
+    if (hasSecret) await deliverNew(write, valueIn(key) || chosen, dependencies);
+    if (write.verb === "update") {
+      if (!hasSecret && chosen === "") warnings.add(NOT_SHOWN);
+      return withoutKey(object);
+    }
+    const isApplied = submitted.metadata.annotations?.[LAST_APPLIED] !== undefined;
+    if (!hasSecret && chosen === "" && isApplied) warnings.add(NOT_PRINTED);
+    return object;
+  };
+
+/** A key whose value reaches nobody is none. */
+async function deliverNew(write: ClientWrite, value: string, dependencies: SecretDeliveryDependencies): Promise<void> {
+  try {
+    await deliverValue(keyIn(write.object), value, dependencies);
+  } catch (error) {
+    await write.undo();
+    throw error;
+  }
+}
+
+const withoutKey = (object: CachedObject): CachedObject =>
+  CachedObject.fromObject(object.key, withoutSecrets(object.decode()));
+
+// The store holds no other kind under this resource.
+const keyIn = (object: CachedObject): OwnedAccessKey => object.decode() as OwnedAccessKey;
+
+/** Of a body too that has not passed its schema: patches are checked in the store. */
+function valueIn(object: KubeObject): string {
+  const { key } = isJsonObject(object) ? specOf(object) : {};
+  return typeof key === "string" ? key : "";
+}
