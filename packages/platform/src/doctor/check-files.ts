@@ -1,5 +1,6 @@
 // The data directory: whose its files are, who else may read them, and how much room is left.
 
+import type { Stats } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { KEY_FILES } from "../bootstrap/key-files.ts";
@@ -27,19 +28,13 @@ export async function checkFiles(configuration: Configuration): Promise<readonly
   if (typeof found === "string") {
     return [fault("files", `${dataDir} cannot be read (${found})`, "run the doctor as the user that runs the server")];
   }
-  return [
-    ...(await checkAccess(configuration, found.mode)),
-    await checkServerKey(configuration),
-    await checkRoom(dataDir),
-  ];
+  return [...(await checkAccess(configuration, found)), await checkServerKey(configuration), await checkRoom(dataDir)];
 }
 
-async function checkAccess(configuration: Configuration, mode: number): Promise<readonly Finding[]> {
+async function checkAccess(configuration: Configuration, directory: Stats): Promise<readonly Finding[]> {
   const { dataDir } = configuration;
-  const named = async (directory: string): Promise<readonly string[]> =>
-    (await readdir(directory).catch(() => []))
-      .filter((name) => SECRETS.test(name))
-      .map((name) => join(directory, name));
+  const named = async (folder: string): Promise<readonly string[]> =>
+    (await readdir(folder).catch(() => [])).filter((name) => SECRETS.test(name)).map((name) => join(folder, name));
   const bootstrap = join(dataDir, KEY_FILES);
   const files = new Set([
     ...(await named(dataDir)),
@@ -47,7 +42,7 @@ async function checkAccess(configuration: Configuration, mode: number): Promise<
     ...[serverKeyPath(configuration), configuration.tlsPrivateKeyFile, configuration.etcd.keyFile].filter(Boolean),
   ]);
   const findings: Finding[] = [];
-  if ((mode & 0o022) !== 0) {
+  if ((directory.mode & 0o022) !== 0 && !isHandedOver(directory)) {
     findings.push(fault("files", `others may write to ${dataDir}`, `chmod 700 ${dataDir}`));
   }
   let count = 0;
@@ -68,6 +63,12 @@ async function checkAccess(configuration: Configuration, mode: number): Promise<
   return findings.length > 0
     ? findings
     : [ok("files", `${count} files with secrets in ${dataDir} are their owner's alone`)];
+}
+
+/** Kubernetes gives a volume to the group of the pod (`fsGroup`): it belongs to root, and that group alone may write to it. */
+function isHandedOver({ mode, uid, gid }: Stats): boolean {
+  const groups = [process.getgid?.(), ...(process.getgroups?.() ?? [])];
+  return uid === 0 && (mode & 0o2002) === 0o2000 && groups.includes(gid);
 }
 
 async function checkServerKey(configuration: Configuration): Promise<Finding> {
