@@ -80,13 +80,12 @@ it("names every package whose code is inside, with licence and hash", () => {
 
 describe.each(NODES)("on %s", (_, node) => {
   it("serves the tour, and its first line says that it is ready", async () => {
-    const data = join(directory.path, `data-${node.replaceAll("/", "-")}`);
-    const args = [command(), "serve", "--data-dir", data, "--secure-port", "0"];
-    await using server = await startInstalled(spawn(node, args, { cwd: project, env: { PATH: process.env["PATH"] } }));
+    const reader = join(directory.path, `reader-${node.replaceAll("/", "-")}`);
+    await mkdir(reader);
+    const args = [command(), "serve", "--secure-port", "0"];
+    await using server = await startInstalled(spawn(node, args, { cwd: reader, env: { PATH: process.env["PATH"] } }));
     expect(server.output().split("\n")[0]).toMatch(/^Postern is ready at https:/);
-    const files = `${data}-tour`;
-    await mkdir(files);
-    await takeTour({ url: server.url, dataDir: data, directory: files });
+    await takeTour({ url: server.url, directory: reader, command: [node, command()] });
     await server.stop();
     expect(server.output()).not.toContain("Warning");
   });

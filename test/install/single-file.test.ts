@@ -29,7 +29,7 @@ it("serves the tour from one file", async () => {
   const alone = { cwd: empty, env: {} };
   await using server = await startInstalled(spawn(program, ["serve", "--secure-port", "0"], alone));
   expect(server.output().split("\n")[0]).toMatch(/^Postern is ready at https:/);
-  await takeTour({ url: server.url, dataDir: join(empty, "data"), directory: directory.path });
+  await takeTour({ url: server.url, directory: empty, command: [program] });
   await server.stop();
   expect(server.output()).not.toContain("Warning");
 

@@ -67,7 +67,7 @@ export async function performDockerfile(path: string, { folder, context, prepare
     const inRoot = (file: string): string =>
       join(stage?.root ?? "", isAbsolute(file) ? file : join(stage?.workingDirectory ?? "/", file));
     const words = text.split(/\s+/);
-    if (name === "ENV" || name === "ARG") stage.env = { ...stage.env, ...readAssignments(text) };
+    if (name === "ENV" || name === "ARG") stage.env = { ...stage.env, ...readAssignments(text, stage.env) };
     else if (name === "WORKDIR") {
       stage.workingDirectory = text;
       mkdirSync(join(stage.root, text), { recursive: true });
@@ -122,39 +122,58 @@ function copy(source: string, paths: readonly string[], target: string, intoFold
   }
 }
 
-const readAssignments = (text: string): Record<string, string> =>
+const readAssignments = (text: string, env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     [...text.matchAll(/([A-Z_]+)=("[^"]*"|\S*)/g)].map(([, name = "", value = ""]) => [
       name,
-      value.replaceAll('"', ""),
+      value.replaceAll('"', "").replaceAll(/\$(\w+)/g, (_, variable: string) => env[variable] ?? ""),
     ]),
   );
 
-/**
- * A command in the root of the image, as its user. With `writable`, as the engine's `--read-only` has it: those folders of the machine stand at
- * the places of volumes, and the rest cannot be written.
- */
-export function commandIn(
-  image: Image,
-  command: readonly string[],
-  writable?: Readonly<Record<string, string>>,
-): readonly string[] {
-  const { root, user, workingDirectory, env } = image;
+export type Isolation = {
+  /** Folders of the machine at the places of volumes. The rest of the root cannot be written, as with the engine's `--read-only`. */
+  readonly volumes: Readonly<Record<string, { readonly folder: string; readonly readOnly?: boolean }>>;
+  /** A network of its own with nothing but the loopback interface; `enterNetwork` runs a command in it. */
+  readonly ownNetwork?: boolean;
+  /** `uid:gid`; absent: the user of the image. */
+  readonly user?: string;
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** What a command line begins with to be run in the network of a process. */
+export const enterNetwork = (pid: number | undefined): readonly string[] => [
+  "nsenter",
+  "--net",
+  "--target",
+  String(pid),
+];
+
+/** A command in the root of the image, as its user. With `isolation`, as a container engine runs it: without capabilities. */
+export function commandIn(image: Image, command: readonly string[], isolation?: Isolation): readonly string[] {
+  const { root, workingDirectory } = image;
+  const { volumes = {}, ownNetwork = false, user = image.user } = isolation ?? {};
+  const env = { ...image.env, ...isolation?.env };
+  // An engine makes the places that are missing.
+  for (const place of Object.keys(volumes)) mkdirSync(join(root, place), { recursive: true });
   const steps = [
+    ...(ownNetwork ? ["ip link set lo up"] : []),
     `mount --bind ${root} ${root}`,
     `mount --rbind /usr ${root}/usr && mount -o remount,bind,ro ${root}/usr`,
     `mount --rbind /etc ${root}/etc && mount -o remount,bind,ro ${root}/etc`,
     `mount --rbind /dev ${root}/dev`,
     `mount -t proc proc ${root}/proc`,
     `mount --bind ${nodeBinary("node-24")} ${root}${NODE}`,
-    ...Object.entries(writable ?? {}).map(([place, folder]) => `mount --bind ${folder} ${root}${place}`),
-    ...(writable === undefined ? [] : [`mount -o remount,bind,ro ${root}`]),
+    ...Object.entries(volumes).flatMap(([place, { folder, readOnly }]) => [
+      `mount --bind ${folder} ${root}${place}`,
+      ...(readOnly === true ? [`mount -o remount,bind,ro ${root}${place}`] : []),
+    ]),
+    ...(isolation === undefined ? [] : [`mount -o remount,bind,ro ${root}`]),
     `cd ${root}`,
     'exec "$@"',
   ];
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const isolated =
-    writable === undefined ? [] : ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"];
+    isolation === undefined ? [] : ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"];
   const chroot = [
     "chroot",
     `--userspec=${user}`,
@@ -165,5 +184,16 @@ export function commandIn(
     "-i",
     ...variables,
   ];
-  return ["unshare", "--mount", "sh", "-euc", steps.join("\n"), "sh", ...chroot, ...isolated, ...command];
+  return [
+    "unshare",
+    "--mount",
+    ...(ownNetwork ? ["--net"] : []),
+    "sh",
+    "-euc",
+    steps.join("\n"),
+    "sh",
+    ...chroot,
+    ...isolated,
+    ...command,
+  ];
 }

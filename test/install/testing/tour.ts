@@ -1,41 +1,64 @@
-// The five-minute tour of the README in few steps: a key, a kubeconfig of both kinds, their use, and their end.
+// The five-minute tour of the README, command by command as it stands there, against a server that was installed in some way.
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { kubectlWith, REPOSITORY, succeed, tool } from "../../e2e/testing/postern-process.ts";
+import { REPOSITORY, tool } from "../../e2e/testing/postern-process.ts";
 
-const KUBECONFIGS = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+export type TourOptions = {
+  /** The server as clients reach it. */
+  readonly url: string;
+  /** Where the reader is: it has `data/admin.kubeconfig` and `data/ca.crt`, and gets the files of the tour. */
+  readonly directory: string;
+  /** The same folder, as commands see it. */
+  readonly at?: string;
+  /** What the reader types for `postern`. */
+  readonly command: readonly string[];
+  /** What the command line begins with to be run where the server is reached, such as `ip netns exec n1`. */
+  readonly run?: readonly string[];
+};
 
-/** `directory` is for files of the tour. */
-export async function takeTour({ url, dataDir, directory }: { url: string; dataDir: string; directory: string }) {
-  const cache = join(directory, "cache");
-  await mkdir(cache, { recursive: true });
-  const kubectl = kubectlWith(join(dataDir, "admin.kubeconfig"), cache);
-  await succeed(
-    kubectl(["wait", "--for=jsonpath={.status.phase}=Ready", "-n", "p-default", "virtualclusterinstance/demo"]),
+/** The address that the README shows. */
+const ADDRESS = "127.0.0.1:8443";
+
+export function readTour(): string {
+  const [, tour = ""] = readFileSync(join(REPOSITORY, "README.md"), "utf8").split(/^## The five-minute tour$/m);
+  const [section = ""] = tour.split(/^## /m);
+  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block).join("\n");
+}
+
+/** Commands whose comment announces an error have to fail with it; all others have to succeed. */
+const withRefusals = (script: string): string =>
+  script.replaceAll(
+    /^(.*?) +# error: (.*)$/gm,
+    (_, command: string, message: string) => `refused '${message}' ${command}`,
   );
-  const create = ["create", "-f", join(REPOSITORY, "examples/ownedaccesskey.yaml"), "-o", "jsonpath={.spec.key}"];
-  const key = await succeed(kubectl(create));
-  expect(key).toMatch(/^pst_/);
 
-  for (const [name, spec] of [
-    ["token", {}],
-    ["certificate", { clientCert: true }],
-  ] as const) {
-    const answer = await succeed(kubectl(["create", "--raw", KUBECONFIGS, "-f", "-"], JSON.stringify({ spec })));
-    const file = join(directory, `${name}.yaml`);
-    await writeFile(file, JSON.parse(answer).status.kubeConfig);
-    const inside = kubectlWith(file, cache);
-    await succeed(inside(["create", "configmap", name, "--from-literal=a=b"]));
-    expect(await succeed(inside(["get", "configmap", name, "-o", "jsonpath={.data.a}"]))).toBe("b");
-  }
-  const status = async (): Promise<string> => {
-    const args = ["--silent", "--cacert", join(dataDir, "ca.crt"), "--header", `Authorization: Bearer ${key}`];
-    const selves = `${url}/apis/management.postern/v1/ownedaccesskeys`;
-    return await succeed(tool("curl", [...args, "--output", "/dev/null", "--write-out", "%{http_code}", selves]));
-  };
-  expect(await status()).toBe("200");
-  await succeed(kubectl(["patch", "ownedaccesskey", "my-key", "--type=merge", "-p", '{"spec":{"disabled":true}}']));
-  expect(await status()).toBe("401");
+const PREAMBLE = `
+refused() {
+  local message="$1" printed; shift
+  if printed=$("$@" 2>&1); then echo "not refused: $*" >&2; exit 1; fi
+  case "$printed" in *"$message"*) ;; *) echo "$* was refused with: $printed" >&2; exit 1 ;; esac
+}
+`;
+
+/** Fails at the first command that does not do what the README says. */
+export async function takeTour({ url, directory, at = directory, command, run = [] }: TourOptions): Promise<void> {
+  const programs = join(directory, "programs");
+  await mkdir(programs);
+  const quoted = command.map((word) => `'${word}'`).join(" ");
+  await writeFile(join(programs, "postern"), `#!/bin/sh\nexec ${quoted} "$@"\n`);
+  await chmod(join(programs, "postern"), 0o755);
+  const script = withRefusals(readTour().replaceAll(ADDRESS, new URL(url).host));
+  const file = join(directory, "tour.sh");
+  await writeFile(file, `cd '${at}'\nexport HOME=$PWD PATH=$PWD/programs:$PATH\n${PREAMBLE}${script}`);
+  const [program = "bash", ...args] = [...run, "bash", "-euo", "pipefail", join(at, "tour.sh")];
+  const { code, stdout, stderr } = await tool(program, args);
+  expect(code, `${stderr}${stdout}`).toBe(0);
+  // What the reader sees in the virtual cluster.
+  expect(stdout).toMatch(/^default +Active /m);
+  expect(stdout).toContain("configmap/hello created");
+  expect(stdout.match(/^ {2}a: b$/gm)).toHaveLength(1);
+  expect(stdout).toContain('ownedaccesskey.management.postern "laptop" deleted');
 }
