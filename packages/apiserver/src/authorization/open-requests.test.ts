@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { ChangeListeners } from "../runtime/change-listeners.ts";
 import { systemRuntime } from "../runtime/system-runtime.ts";
 import type { Authorizer } from "./authorizer.ts";
 import { authorizeAsLongAsOpen, OpenRequests } from "./open-requests.ts";
-import { ChangeListeners, combinedRights } from "./rights.ts";
+import { combinedRights } from "./rights.ts";
 
 function createRights() {
   const listeners = new ChangeListeners();

@@ -7,22 +7,6 @@ export type Rights = {
   onChange(listener: () => void): Disposable;
 };
 
-/** Whom to call after a change. */
-export class ChangeListeners {
-  readonly #listeners = new Set<() => void>();
-
-  add(listener: () => void): Disposable {
-    // Told apart from the same function given twice.
-    const own = () => listener();
-    this.#listeners.add(own);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
-  }
-
-  call(): void {
-    for (const listener of [...this.#listeners]) listener();
-  }
-}
-
 /** Decisions that follow from all of these. Each version only goes up, so the sum is the same only when every part is. */
 export const combinedRights = (parts: readonly Rights[]): Rights => ({
   get version() {

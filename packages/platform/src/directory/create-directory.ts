@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@pos
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Directory, DirectoryTeam, DirectoryUser } from "./directory.ts";
 
@@ -19,7 +20,7 @@ type Team = DirectoryTeam & { readonly users: readonly string[] };
 export function createDirectory({ users, teams, scheduler }: DirectoryOptions): Directory & Disposable {
   const usersByName = new Map<string, DirectoryUser>();
   const teamsByName = new Map<string, Team>();
-  const listeners = new Set<() => void>();
+  const listeners = new ChangeListeners();
   let version = 0;
   // What follows from the maps, made when it is asked for and dropped with every change.
   let bySubject: ReadonlyMap<string, DirectoryUser> | undefined;
@@ -29,7 +30,7 @@ export function createDirectory({ users, teams, scheduler }: DirectoryOptions): 
     version++;
     bySubject = undefined;
     teamsOfUser = new Map();
-    for (const listener of [...listeners]) listener();
+    listeners.call();
   };
   const followers = [
     follow(users, scheduler, usersByName, readUser, changed),
@@ -55,12 +56,7 @@ export function createDirectory({ users, teams, scheduler }: DirectoryOptions): 
       return found;
     },
     teamsWith: (name, groups) => findTeams(name, groups, teamsByName.values()),
-    onChange(listener) {
-      // Told apart from the same function given twice.
-      const own = () => listener();
-      listeners.add(own);
-      return { [Symbol.dispose]: () => void listeners.delete(own) };
-    },
+    onChange: (listener) => listeners.add(listener),
     [Symbol.dispose]() {
       for (const follower of followers) follower[Symbol.dispose]();
       listeners.clear();

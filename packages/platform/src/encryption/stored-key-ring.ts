@@ -1,5 +1,6 @@
 // The key ring of a running server: read from the store, followed while others change it, rotated and shortened.
 
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import type { Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { KeyExistsError } from "@postern/apiserver/storage/storage-errors";
@@ -113,7 +114,7 @@ function initialRing(serverSecret: Uint8Array, secret: Uint8Array, at: number, r
 
 class LiveKeyRing implements StoredKeyRing {
   readonly #options: StoredKeyRingOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new ChangeListeners();
   #entry: StoredEntry;
   #opened: OpenedKeyRing;
   #keys: readonly [RingKey, ...RingKey[]];
@@ -164,7 +165,7 @@ class LiveKeyRing implements StoredKeyRing {
     this.#fault = undefined;
     this.#keys = deriveAll(this.#opened);
     this.#byId = byId(this.#keys);
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.call();
   }
 
   async refresh(): Promise<void> {
@@ -207,8 +208,7 @@ class LiveKeyRing implements StoredKeyRing {
   }
 
   onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#listeners.add(listener);
   }
 
   /** Rejects with RevisionConflictError where somebody else has changed the ring. */

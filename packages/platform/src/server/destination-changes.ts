@@ -1,9 +1,10 @@
 // Tells when what a path of the proxy leads to may be another than before: instances, clusters, projects, and the Secrets with kube configs.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { ChangeListeners, type Rights } from "@postern/apiserver/authorization/rights";
+import type { Rights } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 
 /** Follows the views until disposed. The cache must be ready. */

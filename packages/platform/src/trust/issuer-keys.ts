@@ -1,6 +1,7 @@
 // The keys of every issuer that a rule names: fetched when the rule is there and from time to time, never because of what a token says.
 // Source: OpenID Connect Discovery 1.0, section 4
 
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import { faultOfKeySet, type KeySet, readKeySet } from "./key-set.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
@@ -54,12 +55,10 @@ const NOTHING: IssuerState = { keys: [], fetchedAt: undefined, fault: undefined 
 
 export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysOptions): IssuerKeys {
   const places = new Map<string, Place>();
-  const listeners = new Set<(source: IssuerSource) => void>();
+  const listeners = new ChangeListeners<[IssuerSource]>();
   const stopping = new AbortController();
 
-  const changed = (source: IssuerSource): void => {
-    for (const listener of [...listeners]) listener(source);
-  };
+  const changed = (source: IssuerSource): void => listeners.call(source);
   const begin = (source: IssuerSource): Place => {
     const place: Place = {
       source,
@@ -151,11 +150,7 @@ export function createIssuerKeys({ fetchKeySet, clock, scheduler }: IssuerKeysOp
       }
       return current(place);
     },
-    onChange(listener) {
-      const own = (source: IssuerSource) => listener(source);
-      listeners.add(own);
-      return { [Symbol.dispose]: () => void listeners.delete(own) };
-    },
+    onChange: (listener) => listeners.add(listener),
     [Symbol.dispose]() {
       stopping.abort();
       for (const place of places.values()) end(place);

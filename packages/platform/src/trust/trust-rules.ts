@@ -2,6 +2,7 @@
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import { isWithin } from "../access-keys/is-within.ts";
@@ -36,7 +37,7 @@ export function createTrustRules(options: TrustRulesOptions): TrustRules {
   const byKey = new Map<string, TrustRuleState>();
   const byId = new Map<string, TrustRuleState>();
   const byIssuer = new Map<string, Set<TrustRuleState>>();
-  const listeners = new Set<() => void>();
+  const listeners = new ChangeListeners();
   const lost = new Set<string>();
 
   const remove = (key: string): void => {
@@ -65,7 +66,7 @@ export function createTrustRules(options: TrustRulesOptions): TrustRules {
     }
   };
   const changed = (): void => {
-    for (const listener of [...listeners]) listener();
+    listeners.call();
   };
   const follow = ({ view, prefix }: ViewPrefix): Disposable =>
     followView({ view, prefix }, scheduler, {
@@ -90,12 +91,7 @@ export function createTrustRules(options: TrustRulesOptions): TrustRules {
       if (lost.size > 0) return { reason: "Unknown", message: "the trust rules are being loaded" };
       return refusalBy(byId.get(grant.rule), grant, key);
     },
-    onChange(listener) {
-      // Told apart from the same function given twice.
-      const own = () => listener();
-      listeners.add(own);
-      return { [Symbol.dispose]: () => void listeners.delete(own) };
-    },
+    onChange: (listener) => listeners.add(listener),
     [Symbol.dispose]() {
       for (const follower of followers) follower[Symbol.dispose]();
       listeners.clear();

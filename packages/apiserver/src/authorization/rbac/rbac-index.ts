@@ -1,7 +1,7 @@
 // Roles and bindings in memory, bindings indexed by subject: a decision costs the bindings of one user, not all there are.
 
+import { ChangeListeners } from "../../runtime/change-listeners.ts";
 import { ChangeLog } from "../change-log.ts";
-import { ChangeListeners } from "../rights.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { Grant, RbacChange, RbacSource } from "./rbac-source.ts";
 import { principalOf, type RbacBinding, type RoleRef } from "./role-binding.ts";

@@ -1,5 +1,7 @@
 // What is known of rotations before it is written: which new values have been used, and which keys are locked. It is in force at once.
 
+import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
+
 export type RotationMarks = {
   /** The value `id` of the key has been used, so that those before it are over. Returns whether that is news. */
   confirm(uid: string, id: string): boolean;
@@ -16,11 +18,11 @@ export type RotationMarks = {
 export function createRotationMarks(): RotationMarks {
   const confirmed = new Map<string, string>();
   const locked = new Map<string, string>();
-  const listeners = new Set<(uid: string) => void>();
+  const listeners = new ChangeListeners<[uid: string]>();
   const mark = (marks: Map<string, string>, uid: string, id: string): boolean => {
     if (marks.get(uid) === id) return false;
     marks.set(uid, id);
-    for (const listener of listeners) listener(uid);
+    listeners.call(uid);
     return true;
   };
   return {
@@ -32,9 +34,6 @@ export function createRotationMarks(): RotationMarks {
       confirmed.delete(uid);
       locked.delete(uid);
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return { [Symbol.dispose]: () => void listeners.delete(listener) };
-    },
+    onChange: (listener) => listeners.add(listener),
   };
 }
