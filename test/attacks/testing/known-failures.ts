@@ -1,4 +1,5 @@
-// Answers of the 500s that kube-apiserver itself gives to a client's mistakes, text by text: matching it, Postern gives them too.
+// Answers of 500 and more that are no stumbling. Most are those that kube-apiserver itself gives to a client's mistakes, text by text: matching
+// it, Postern gives them too.
 
 import type { PlatformAnswer } from "../../../packages/platform/src/testing/running-platform.ts";
 
@@ -18,3 +19,7 @@ const TEXTS: readonly RegExp[] = [
 /** Upstream leaves the reason out of them, which is how clients tell them from failures. */
 export const isUpstreamsOwn = ({ status, body }: PlatformAnswer): boolean =>
   status === 500 && body?.reason === undefined && TEXTS.some((text) => text.test(body?.message ?? ""));
+
+/** Of an instance of which an earlier body said that it connects to the platform by itself: the answer is about that, and says so. */
+export const isUnreachable = ({ status, body }: PlatformAnswer): boolean =>
+  status === 503 && body?.details?.causes?.[0]?.reason === "NetworkPeerNotServed";

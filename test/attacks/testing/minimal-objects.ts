@@ -108,6 +108,20 @@ const BY_KIND: { readonly [kind: string]: object } = {
     },
   },
   Scale: { spec: { replicas: 1 } },
+  Widget: {
+    spec: {
+      size: 7,
+      replicas: 1,
+      mode: "B",
+      free: { a: 1 },
+      labels: { a: "b" },
+      ports: [{ port: 80, protocol: "TCP", name: "http" }],
+      atom: { a: "x" },
+      ios: 5,
+      nul: null,
+    },
+    status: { replicas: 1, conditions: [{ type: "Ready", status: "True" }] },
+  },
 };
 
 /** Of kinds that are not above: each has a manifest in `examples/`. */
