@@ -21,8 +21,9 @@ const FAULTY = Number(process.env["REVOCATIONS_WITH_FAULTS"] ?? 3);
 /** Of one kind, ended side by side. */
 const BATCH = Number(process.env["REVOCATION_BATCH"] ?? 5);
 const KINDS_AT_ONCE = 4;
-/** Words, of which a kind has one in its name; absent: all kinds. */
+/** Names of kinds, or words that kinds have in their names; absent: all kinds. */
 const ONLY = process.env["REVOCATION_KINDS"]?.split(",") ?? [];
+const isName = (word: string): boolean => REVOCATION_KINDS.some(({ what }) => what === word);
 const SLACK_MS = 1_000;
 const WAIT = { timeout: 60_000, interval: 50 };
 /** How often a server without news is asked with each credential, and with all of them. */
@@ -38,7 +39,9 @@ const MANY_FROM_ONE_ADDRESS = [
   ...["--max-tls-handshakes", "20000", "--tls-handshake-timeout-seconds", "60"],
 ];
 
-const KINDS = REVOCATION_KINDS.filter(({ what }) => ONLY.length === 0 || ONLY.some((word) => what.includes(word)));
+const KINDS = REVOCATION_KINDS.filter(
+  ({ what }) => ONLY.length === 0 || ONLY.some((word) => (isName(word) ? what === word : what.includes(word))),
+);
 
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const isAccepted = (status: number | undefined): boolean => status !== undefined && status < 300;

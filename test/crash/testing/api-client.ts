@@ -11,6 +11,8 @@ export type ApiRequest = {
   /** A bearer token. */
   readonly key?: string;
   readonly body?: object;
+  /** Fields of a form, in place of a body. */
+  readonly form?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: `application/json`. */
   readonly contentType?: string;
@@ -32,12 +34,10 @@ const TIMEOUT_MS = 60_000;
 export function apiClient(url: string, ca: string): ApiClient {
   const agent = new Agent({ keepAlive: true, ca });
   return {
-    send: (
-      path,
-      { method, key, body, headers: more = {}, contentType = "application/json", timeoutMs = TIMEOUT_MS } = {},
-    ) =>
+    send: (path, { method, key, body, form, headers: more = {}, contentType: type, timeoutMs = TIMEOUT_MS } = {}) =>
       new Promise((resolve, reject) => {
-        const content = body === undefined ? undefined : JSON.stringify(body);
+        const content = form !== undefined ? new URLSearchParams(form).toString() : body && JSON.stringify(body);
+        const contentType = type ?? (form === undefined ? "application/json" : "application/x-www-form-urlencoded");
         const headers = {
           ...more,
           ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),

@@ -1,6 +1,7 @@
 // Every way to take away what a credential opens: how to make a credential that opens something, what to ask with it, and what ends it.
 
 import { Agent, request } from "node:https";
+import { newSigningKey, signClaims } from "@postern/platform/trust/testing/serve-issuer";
 import type { ApiAnswer, ApiClient, ApiRequest } from "./api-client.ts";
 import { expectSuccess, KEYS, MANAGEMENT, statusFor } from "./keys.ts";
 
@@ -242,6 +243,38 @@ const projectKind = (what: string, spec: (user: string) => object, taken: object
   },
 });
 
+/** A key that a rule issued for a token of its issuer, in the scope of one project. */
+const ruleKind = (
+  what: string,
+  rules: string,
+  end: (admin: Administrator, rule: string) => Promise<unknown>,
+): RevocationKind => ({
+  what,
+  async make(admin, name) {
+    const [url, audience] = [`https://${name}.example.com`, "https://postern.example"];
+    await create(admin, USERS, name, { spec: { kind: "Bot" } });
+    const signingKey = await newSigningKey("ES256");
+    const spec = {
+      issuer: { url, jwks: JSON.stringify({ keys: [signingKey.jwk] }) },
+      audiences: [audience],
+      claims: [{ claim: "sub", values: [name] }],
+      user: name,
+      scope: { projects: [{ project: "default" }] },
+    };
+    // What was made by a first try knows another key.
+    await remove(admin, `${MANAGEMENT}/${rules}/${name}`);
+    await create(admin, `${MANAGEMENT}/${rules}`, name, { spec });
+    const form = {
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+      subject_token: await signClaims(url, { sub: name, aud: audience }, signingKey),
+      rule: rules.startsWith("namespaces/") ? `default/${name}` : name,
+    };
+    const { body } = await expectSuccess(admin.client.send("/oauth/token", { form }));
+    return { name, ask: byKey(body.access_token), end: (by) => end(by, `${MANAGEMENT}/${rules}/${name}`) };
+  },
+});
+
 const rotate = (admin: Administrator, name: string, more: object = {}): Promise<unknown> =>
   send(admin, `${KEYS}/${name}/rotate`, { body: { spec: { nonce: "1", ...more } } });
 const disable = (admin: Administrator, path: string): Promise<unknown> =>
@@ -363,4 +396,7 @@ export const REVOCATION_KINDS: readonly RevocationKind[] = [
     remove(admin, `${INSIDE_CORE}/serviceaccounts/${name}`),
   ),
   tokenSecretKind,
+  ruleKind("trust rule deleted", "clustertrustrules", remove),
+  ruleKind("trust rule disabled", "clustertrustrules", disable),
+  ruleKind("trust rule of a project deleted", "namespaces/p-default/trustrules", remove),
 ];

@@ -61,6 +61,18 @@ export async function newSigningKey(alg = "RS256"): Promise<IssuerSigningKey> {
   return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } };
 }
 
+/** A token of five minutes from that issuer, with these claims beside iss, iat, nbf and exp. */
+export async function signClaims(
+  iss: string,
+  claims: object,
+  { alg, kid, privateKey }: IssuerSigningKey,
+  { header = {}, expiresIn = 300 }: Omit<SignOptions, "key"> = {},
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  const payload = { iss, iat: now, nbf: now - 5, exp: now + expiresIn, ...claims };
+  return await new SignJWT(payload).setProtectedHeader({ typ: "JWT", alg, kid, ...header }).sign(privateKey);
+}
+
 export async function serveIssuer({ path = "", alg = "RS256" } = {}): Promise<ServedIssuer> {
   const certificate = createTestCertificate();
   const server = createServer({ ...certificate }, (request, response) => {
@@ -89,13 +101,9 @@ export async function serveIssuer({ path = "", alg = "RS256" } = {}): Promise<Se
     intercept: undefined,
     requests,
     keySet: () => JSON.stringify({ keys: issuer.keys.map(({ jwk }) => jwk) }),
-    async sign(claims, { key = issuer.keys[0], header = {}, expiresIn = 300 } = {}) {
+    async sign(claims, { key = issuer.keys[0], ...options } = {}) {
       if (key === undefined) throw new Error("the issuer has no key");
-      const now = Math.floor(Date.now() / 1000);
-      const payload = { iss: issuer.url, iat: now, nbf: now - 5, exp: now + expiresIn, ...claims };
-      return await new SignJWT(payload)
-        .setProtectedHeader({ typ: "JWT", alg: key.alg, kid: key.kid, ...header })
-        .sign(key.privateKey);
+      return await signClaims(issuer.url, claims, key, options);
     },
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));
