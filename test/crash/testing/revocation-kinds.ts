@@ -243,6 +243,10 @@ const projectKind = (what: string, spec: (user: string) => object, taken: object
   },
 });
 
+const EXCHANGE = {
+  grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+  subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+};
 /** A key that a rule issued for a token of its issuer, in the scope of one project. */
 const ruleKind = (
   what: string,
@@ -254,24 +258,19 @@ const ruleKind = (
     const [url, audience] = [`https://${name}.example.com`, "https://postern.example"];
     await create(admin, USERS, name, { spec: { kind: "Bot" } });
     const signingKey = await newSigningKey("ES256");
-    const spec = {
-      issuer: { url, jwks: JSON.stringify({ keys: [signingKey.jwk] }) },
-      audiences: [audience],
-      claims: [{ claim: "sub", values: [name] }],
-      user: name,
-      scope: { projects: [{ project: "default" }] },
-    };
+    const issuer = { url, jwks: JSON.stringify({ keys: [signingKey.jwk] }) };
+    const claims = [{ claim: "sub", values: [name] }];
+    const scope = { projects: [{ project: "default" }] };
+    const spec = { issuer, audiences: [audience], claims, user: name, scope };
+    const path = `${MANAGEMENT}/${rules}`;
     // What was made by a first try knows another key.
-    await remove(admin, `${MANAGEMENT}/${rules}/${name}`);
-    await create(admin, `${MANAGEMENT}/${rules}`, name, { spec });
-    const form = {
-      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-      subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
-      subject_token: await signClaims(url, { sub: name, aud: audience }, signingKey),
-      rule: rules.startsWith("namespaces/") ? `default/${name}` : name,
-    };
+    await remove(admin, `${path}/${name}`);
+    await create(admin, path, name, { spec });
+    const subject_token = await signClaims(url, { sub: name, aud: audience }, signingKey);
+    const rule = rules.startsWith("namespaces/") ? `default/${name}` : name;
+    const form = { ...EXCHANGE, subject_token, rule };
     const { body } = await expectSuccess(admin.client.send("/oauth/token", { form }));
-    return { name, ask: byKey(body.access_token), end: (by) => end(by, `${MANAGEMENT}/${rules}/${name}`) };
+    return { name, ask: byKey(body.access_token), end: (by) => end(by, `${path}/${name}`) };
   },
 });
 
