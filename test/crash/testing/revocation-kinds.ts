@@ -1,7 +1,7 @@
 // Every way to take away what a credential opens: how to make a credential that opens something, what to ask with it, and what ends it.
 
 import { Agent, request } from "node:https";
-import { newSigningKey, signClaims } from "@postern/platform/trust/testing/serve-issuer";
+import { type IssuerSigningKey, newSigningKey, signClaims } from "@postern/platform/trust/testing/serve-issuer";
 import type { ApiAnswer, ApiClient, ApiRequest } from "./api-client.ts";
 import { expectSuccess, KEYS, MANAGEMENT, statusFor } from "./keys.ts";
 
@@ -235,11 +235,8 @@ const projectKind = (what: string, spec: (user: string) => object, taken: object
   async make(admin, name) {
     const key = await newUser(admin, name);
     await create(admin, PROJECTS, name, { spec: { owner: { user: "admin" }, ...spec(name) } });
-    return {
-      name,
-      ask: byPath(key, `${PROJECTS}/${name}`),
-      end: (by) => patch(by, `${PROJECTS}/${name}`, { spec: taken }),
-    };
+    const path = `${PROJECTS}/${name}`;
+    return { name, ask: byPath(key, path), end: (by) => patch(by, path, { spec: taken }) };
   },
 });
 
@@ -247,6 +244,7 @@ const EXCHANGE = {
   grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
   subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
 };
+const jwksOf = ({ jwk }: IssuerSigningKey): string => JSON.stringify({ keys: [jwk] });
 /** A key that a rule issued for a token of its issuer, in the scope of one project. */
 const ruleKind = (
   what: string,
@@ -258,8 +256,7 @@ const ruleKind = (
     const [url, audience] = [`https://${name}.example.com`, "https://postern.example"];
     await create(admin, USERS, name, { spec: { kind: "Bot" } });
     const signingKey = await newSigningKey("ES256");
-    const issuer = { url, jwks: JSON.stringify({ keys: [signingKey.jwk] }) };
-    const claims = [{ claim: "sub", values: [name] }];
+    const [issuer, claims] = [{ url, jwks: jwksOf(signingKey) }, [{ claim: "sub", values: [name] }]];
     const scope = { projects: [{ project: "default" }] };
     const spec = { issuer, audiences: [audience], claims, user: name, scope };
     const path = `${MANAGEMENT}/${rules}`;
