@@ -1,5 +1,6 @@
 // Keeps the direction of imports: a lower layer that imports a higher one cannot be reused or understood alone.
 
+import { importsOf, isTest, targetOf } from "./imports.ts";
 import { readSource, reportGate, typeScriptFiles } from "./source-files.ts";
 
 /** What each package may import of ours: a package, or one part of it. */
@@ -80,13 +81,6 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
 const PLATFORM_IN_CLI =
   /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|backup\/|kubeconfig\/issue-kubeconfig\.ts)/;
 
-const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
-
-const importsOf = (source: string): readonly string[] =>
-  [...source.matchAll(IMPORT)].map(([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? "");
-
-const isTest = (path: string): boolean => /\.test\.ts$|\/testing\//.test(path);
-
 /** `access-keys` of `packages/platform/src/access-keys/rotation/rotate-value.ts`. */
 const roomOf = (path: string): string => path.split("/")[3] ?? "";
 
@@ -121,10 +115,6 @@ function faultOf(path: string, from: string, imported: string): string | undefin
     return "only the commands that serve or work on a store know the platform";
   }
   return undefined;
-}
-
-function targetOf(path: string, imported: string): string {
-  return new URL(imported, `file:///${path}`).pathname.slice(1);
 }
 
 function upwards(path: string, target: string): string | undefined {

@@ -7,6 +7,7 @@ import { performance } from "node:perf_hooks";
 const GATES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
   ["format and lint", "biome", "check", "."],
   ["layers", "tsx", "tools/check-layers.ts"],
+  ["circles", "tsx", "tools/check-circles.ts"],
   ["resources", "tsx", "tools/check-resources.ts"],
   ["file sizes", "tsx", "tools/check-file-sizes.ts"],
   ["expressions", "tsx", "tools/check-expressions.ts"],

@@ -8,9 +8,7 @@ import { parseApiVersion } from "../meta/group-version.ts";
 import type { KubeObject } from "../meta/object-meta.ts";
 import { TypedValueError } from "../typed/typed-value-error.ts";
 import { validateValue } from "../typed/validate-value.ts";
-import { applyConflictError } from "./apply-conflict.ts";
-import type { FieldManagerApply } from "./field-manager.ts";
-import type { FieldManagerCore } from "./field-manager-core.ts";
+import type { FieldManagerApply, FieldManagerCore } from "./field-manager-core.ts";
 import { fieldsLastApplied, LAST_APPLIED_MANAGER, withLastApplied } from "./last-applied.ts";
 import {
   decodeStoredManagedFields,
@@ -20,7 +18,7 @@ import {
   NOTHING_MANAGED,
 } from "./managed-fields-codec.ts";
 import { UNKNOWN_MANAGER } from "./manager-from-user-agent.ts";
-import { MergeConflictError } from "./merge-conflict.ts";
+import { applyConflictError, MergeConflictError } from "./merge-conflict.ts";
 import { type ApplyInput, type ApplyResult, withSet } from "./merge-updater.ts";
 import { jsonOf, rawManagedFields, withManagedFields, withoutManagedFields } from "./object-managed-fields.ts";
 import { formatOwnerId } from "./owner-id.ts";

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ApiError } from "../meta/api-error.ts";
 import type { KubeObject } from "../meta/object-meta.ts";
 import type { StructuralSchema } from "../schema/structural-schema.ts";
-import { createFieldManager, type FieldManagerApply, type FieldManagerUpdate } from "./field-manager.ts";
+import { createFieldManager } from "./field-manager.ts";
+import type { FieldManagerApply, FieldManagerUpdate } from "./field-manager-core.ts";
 import { LAST_APPLIED_ANNOTATION } from "./last-applied.ts";
 import schemas from "./testdata/schemas.json" with { type: "json" };
 

@@ -4,13 +4,13 @@
 import { fieldPath } from "../fieldpath/field-path.ts";
 import { fieldSetOf } from "../fieldpath/field-set.ts";
 import { formatApiVersion, type GroupVersion } from "../meta/group-version.ts";
-import type { KubeObject, Timestamp } from "../meta/object-meta.ts";
+import type { KubeObject } from "../meta/object-meta.ts";
 import type { StructuralSchema } from "../schema/structural-schema.ts";
 import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
-import type { FieldManagerCore } from "./field-manager-core.ts";
+import type { FieldManagerApply, FieldManagerCore, FieldManagerUpdate } from "./field-manager-core.ts";
 import { createMergeUpdater, type MergeUpdater } from "./merge-updater.ts";
-import { trackedFields } from "./tracked-fields.ts";
+import { trackedFields } from "./untracked-fields.ts";
 import { updateManagedFields } from "./update-managed-fields.ts";
 
 export type FieldManagerOptions = {
@@ -30,27 +30,6 @@ export type FieldManagerOptions = {
    * change that somebody could own. Default none.
    */
   readonly structs?: readonly string[];
-};
-
-type WriteInput = {
-  /** The stored object; undefined when the write creates it. */
-  readonly live: KubeObject | undefined;
-  /** The name of the writer; empty counts as `unknown`. */
-  readonly manager: string;
-  /** Empty, or absent, for the main resource. */
-  readonly subresource?: string;
-  readonly now: Timestamp;
-};
-
-export type FieldManagerUpdate = WriteInput & {
-  /** The object as it is to be stored. Its managedFields are still what the client sent. */
-  readonly next: KubeObject;
-};
-
-export type FieldManagerApply = WriteInput & {
-  readonly applied: KubeObject;
-  /** Takes fields from those who own them. Default false. */
-  readonly force?: boolean;
 };
 
 export type FieldManager = {

@@ -15,10 +15,11 @@ import type { JsonObject, JsonValue } from "../json/json-value.ts";
 import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
 import { mergeValues } from "../typed/merge-values.ts";
 import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
+import { removeItems } from "../typed/remove-items.ts";
 import { toFieldSet } from "../typed/to-field-set.ts";
 import type { TypedSchema } from "../typed/typed-schema.ts";
+import { withNamedFields } from "../typed/with-named-fields.ts";
 import { type MergeConflict, MergeConflictError } from "./merge-conflict.ts";
-import { pruneGivenUp } from "./prune-given-up.ts";
 
 /** What one manager owns, as of which version of the API, and whether it got it by applying. */
 export type VersionedSet = {
@@ -157,4 +158,36 @@ function throwOnConflict(owners: Owners, { added, modified }: Comparison, manage
     for (const path of pathsOf(intersection(owned.set, changed))) conflicts.push({ manager: id, path });
   }
   if (conflicts.length > 0) throw new MergeConflictError(conflicts);
+}
+
+// Removes from a merged object what an applier applied before and does not apply any more.
+// Source: sigs.k8s.io/structured-merge-diff/merge/update.go (prune)
+
+/**
+ * Removes a field only when the applier owned it and nobody owns it now. Fields below a removed one go with it, unless
+ * the applier did not own them.
+ * @param lastSet what the applier owned before
+ * @param owners everybody's fields, with what the applier owns now
+ */
+function pruneGivenUp(
+  merged: JsonValue,
+  lastSet: FieldSet,
+  owners: Owners,
+  manager: string,
+  schema: TypedSchema,
+): JsonValue {
+  const ownSet = owners.get(manager)?.set;
+  // Nothing was given up: the common case of an apply that is repeated.
+  if (ownSet !== undefined && isEmptyFieldSet(difference(lastSet, ownSet))) return merged;
+
+  const named = (set: FieldSet): FieldSet => withNamedFields(set, schema);
+  const fieldsOf = (value: JsonValue): FieldSet => named(toFieldSet(value, schema));
+  const mergedSet = fieldsOf(merged);
+
+  const withoutLast = removeItems(merged, named(lastSet), schema);
+  const owned = [...owners.values()].reduce((all, { set }) => union(all, named(set)), fieldsOf(withoutLast));
+  const withOwned = removeItems(merged, difference(mergedSet, owned), schema);
+
+  const gone = difference(mergedSet, fieldsOf(withOwned));
+  return removeItems(merged, intersection(gone, named(lastSet)), schema);
 }

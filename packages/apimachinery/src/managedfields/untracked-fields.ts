@@ -1,8 +1,8 @@
 // The fields that nobody owns, whatever the kind.
 // Source: k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go
 
-import { fieldPath } from "../fieldpath/field-path.ts";
-import { difference, type FieldSet, fieldSetOf } from "../fieldpath/field-set.ts";
+import { type FieldPath, fieldPath } from "../fieldpath/field-path.ts";
+import { difference, type FieldSet, fieldSetOf, recursiveDifference } from "../fieldpath/field-set.ts";
 
 const UNTRACKED = fieldSetOf(
   fieldPath("apiVersion"),
@@ -23,3 +23,30 @@ const UNTRACKED = fieldSetOf(
 
 /** The set without what names an object or is kept by the server itself. */
 export const withoutUntracked = (set: FieldSet): FieldSet => difference(set, UNTRACKED);
+
+// Which fields a write through the main resource or a subresource may own.
+// Source: k8s.io/apiserver/pkg/registry/rest/rest.go (ResetFieldsStrategy)
+
+type TrackedFieldsOptions = {
+  /** Empty for the main resource. */
+  readonly subresource: string;
+  /** True when status is written through its own subresource. */
+  readonly hasStatus: boolean;
+  /** Never owned by anybody, with everything below. */
+  readonly untracked: readonly FieldPath[];
+};
+
+/**
+ * What a write does not persist it must not own: status on the main resource, and spec on `status`. Of custom resources upstream lets metadata
+ * be owned that was changed through `status`, although it is not persisted either.
+ */
+export function trackedFields({
+  subresource,
+  hasStatus,
+  untracked,
+}: TrackedFieldsOptions): (set: FieldSet) => FieldSet {
+  const part = subresource === "status" ? "spec" : "status";
+  const hasReset = subresource === "status" || (subresource === "" && hasStatus);
+  const reset = fieldSetOf(...untracked, ...(hasReset ? [fieldPath(part)] : []));
+  return (set) => recursiveDifference(set, reset);
+}

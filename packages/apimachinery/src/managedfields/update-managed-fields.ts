@@ -7,8 +7,7 @@ import type { JsonValue } from "../json/json-value.ts";
 import type { KubeObject, Timestamp } from "../meta/object-meta.ts";
 import { TypedValueError } from "../typed/typed-value-error.ts";
 import { capUpdateOwners } from "./cap-update-owners.ts";
-import type { FieldManagerUpdate } from "./field-manager.ts";
-import type { FieldManagerCore } from "./field-manager-core.ts";
+import type { FieldManagerCore, FieldManagerUpdate } from "./field-manager-core.ts";
 import {
   decodeSentManagedFields,
   decodeStoredManagedFields,

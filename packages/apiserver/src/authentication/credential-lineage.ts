@@ -3,10 +3,12 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
-import type { Credential } from "./authenticator.ts";
 
 /** Only the {@link LineageJudge} knows what is in it. It holds no secret. */
 export type CredentialLineage = JsonObject;
+
+/** A request, as far as it says what it came in with. */
+type MadeWith = { readonly credential?: { lineage?(): CredentialLineage | undefined } | undefined };
 
 export type LineageJudge = {
   /** Why what goes back to this is good no more; undefined while it is. For the audit log alone. */
@@ -21,11 +23,7 @@ export type LineageJudge = {
 export const LINEAGE_ANNOTATION = "lineage.apiserver.internal/made-with";
 
 /** Undefined for requests of the server itself, and for those whose credential goes back to nothing. */
-export const lineageOf = ({
-  credential,
-}: {
-  readonly credential?: Credential | undefined;
-}): CredentialLineage | undefined => credential?.lineage?.();
+export const lineageOf = ({ credential }: MadeWith): CredentialLineage | undefined => credential?.lineage?.();
 
 export function lineageOn({ metadata }: Pick<KubeObject, "metadata">): CredentialLineage | undefined {
   const text = metadata.annotations?.[LINEAGE_ANNOTATION];

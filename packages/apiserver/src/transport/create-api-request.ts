@@ -4,7 +4,6 @@ import type { X509Certificate } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
-import { Cancellation } from "./cancellation.ts";
 import { contentLengthOf, type Exchange } from "./exchange.ts";
 import { readBody } from "./read-body.ts";
 import type { RequestTarget } from "./request-target.ts";
@@ -110,3 +109,27 @@ class ExchangeRequest extends ApiRequest {
 
 /** Undefined also where it was empty, and its end came before anybody looked for it. */
 const unreadBody = ({ body }: Exchange): Readable | undefined => (body?.readableEnded === true ? undefined : body);
+
+// Whether a request is over before its answer is, and why. Its signal is made when somebody first asks for it, which most reads never do.
+
+class Cancellation {
+  #controller: AbortController | undefined;
+  #isAborted = false;
+  #reason: unknown;
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#isAborted) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** The first reason counts. */
+  abort(reason: unknown): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+}

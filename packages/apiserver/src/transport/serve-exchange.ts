@@ -1,17 +1,17 @@
 // Takes one exchange from its request to the end of its response. Nothing that goes wrong in it leaves this file.
 
+import type { Writable } from "node:stream";
 import type { Logger } from "../logging/logger.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "./api-request.ts";
-import { type ApiResponse, textResponse } from "./api-response.ts";
+import { type ApiResponse, type ByteSink, textResponse } from "./api-response.ts";
 import { clientGoneError } from "./client-gone-error.ts";
 import { type ApiRequestOptions, createApiRequest } from "./create-api-request.ts";
 import { discardResponse } from "./discard-response.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseRequestTarget } from "./request-target.ts";
 import { safeRequestUri } from "./safe-request-uri.ts";
-import { createStreamSink } from "./stream-sink.ts";
 
 export type ApiHandler = (request: ApiRequest) => Awaitable<ApiResponse>;
 
@@ -127,3 +127,42 @@ async function untilAborted(
 
 /** Enough for a last message, such as the close frame of a WebSocket. */
 const FAREWELL_MS = 2_000;
+
+// Lets a streaming response write to a connection no faster than the client reads.
+
+const createStreamSink = (writable: Writable): ByteSink => new StreamSink(writable);
+
+class StreamSink implements ByteSink {
+  readonly #writable: Writable;
+  /** All writers wait for the same event: one listener is enough. */
+  #drained: Promise<boolean> | undefined;
+
+  constructor(writable: Writable) {
+    this.#writable = writable;
+  }
+
+  get bufferedBytes(): number {
+    return this.#writable.writableLength;
+  }
+
+  write(chunk: Uint8Array | string): boolean | Promise<boolean> {
+    if (!isOpen(this.#writable)) return false;
+    if (this.#writable.write(chunk)) return true;
+    this.#drained ??= this.#untilDrained();
+    return this.#drained;
+  }
+
+  #untilDrained(): Promise<boolean> {
+    const writable = this.#writable;
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        writable.off("drain", settle).off("close", settle);
+        this.#drained = undefined;
+        resolve(isOpen(writable));
+      };
+      writable.on("drain", settle).on("close", settle);
+    });
+  }
+}
+
+const isOpen = (writable: Writable): boolean => !writable.destroyed && !writable.writableEnded && !writable.closed;

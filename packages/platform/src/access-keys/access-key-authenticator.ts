@@ -9,11 +9,12 @@ import {
   CredentialRefusedError,
 } from "@postern/apiserver/authentication/authenticator";
 import type { TokenAuthenticator } from "@postern/apiserver/authentication/token-authenticator";
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { bearerTokenOf, presentedToken } from "@postern/apiserver/request/bearer-token";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { accessKeyIdentity, type IdentityDependencies } from "./access-key-identity.ts";
+import type { Directory } from "../directory/directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
 import type { AccessKeyIndex } from "./access-key-index.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import type { DigestRenewal } from "./digest-renewal.ts";
@@ -164,3 +165,35 @@ export const keyNotFoundError = (
     message: ACCESS_KEY_NOT_FOUND,
     cause: new AccessKeyRefusedError(why, keyId, annotations),
   });
+
+// Who somebody is that comes in with an access key: the user name and the groups that permissions are granted to.
+
+/** The key of UserInfo.extra that carries the public handle of the access key. */
+const accessKeyIdExtra = ({ domain }: PlatformNames): string => `authentication.${domain}/access-key-id`;
+
+type IdentityDependencies = { readonly directory: Directory; readonly names: PlatformNames };
+
+/** Who a key makes its bearer. Whether the key is good is not asked here. */
+function accessKeyIdentity(key: AccessKeyState, { directory, names }: IdentityDependencies): UserInfo {
+  const { owner } = key;
+  const extra = { [accessKeyIdExtra(names)]: [key.id] };
+  const common = [...key.groups, GROUP_AUTHENTICATED, names.authenticatedGroup];
+  if (owner.kind === "team") {
+    const group = names.teamGroup(owner.name);
+    return { name: group, groups: distinct([group, ...common]), extra, ...uidOf(directory.team(owner.name)) };
+  }
+  if (owner.kind === "subject") return { name: owner.name, groups: distinct(common), extra };
+  const user = directory.user(owner.name);
+  const teams = directory.teamsOf(owner.name).map(({ name }) => names.teamGroup(name));
+  return {
+    name: user?.subject ?? owner.name,
+    groups: distinct([...(user?.groups ?? []), ...common, names.userGroup(owner.name), ...teams]),
+    extra,
+    ...uidOf(user),
+  };
+}
+
+const distinct = (groups: readonly string[]): readonly string[] => [...new Set(groups)];
+
+const uidOf = (holder: { readonly uid: string } | undefined): { readonly uid?: string } =>
+  holder === undefined ? {} : { uid: holder.uid };

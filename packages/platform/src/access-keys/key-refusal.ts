@@ -1,13 +1,12 @@
 // Why an access key is refused: by its own state, by its owner, or by a key it was made with.
 
 import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
-import { sameOwner } from "./access-key-owner.ts";
+import { LOCKED_USER, type OwnerDirectory, refusalOfOwner, sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
-import { LOCKED_USER, type OwnerDirectory, refusalOfOwner } from "./owner-refusal.ts";
 import type { RotationMarks } from "./rotation/rotation-marks.ts";
 
 /** Why a key opens nothing, in one word for machines and in some for people, which hold no secret. */

@@ -9,9 +9,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { digestWithoutActivity } from "./activity-digest.ts";
-import type { LastActivity } from "./last-activity.ts";
-import { createPeriodicWriter, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
+import { digestWithoutActivity, type LastActivity } from "./last-activity.ts";
 import { readSealedAccessKey, writeSealedAccessKey } from "./sealed-access-key.ts";
 
 export type LastActivityWriterOptions = {
@@ -89,4 +87,61 @@ function sealedOf(current: CachedObject, object: KubeObject) {
   const digest = digestWithoutActivity(object);
   const unchanged = sealed.unchanged?.digest === digest ? sealed.unchanged : { since: current.revision, digest };
   return writeSealedAccessKey({ ...sealed, unchanged });
+}
+
+// Writes what has gathered in memory into the store: once a minute, many at a time, in nobody's way.
+
+export type PeriodicWriter = AsyncDisposable & {
+  /** Writes what is not written yet. */
+  flush(): Promise<void>;
+};
+
+const INTERVAL_MS = 60_000;
+/** So many writes at once go into one commit of the store. */
+const BATCH = 64;
+
+/** Writes once a minute until it is disposed, and once more then. `writeAll` never rejects, and never runs twice at once. */
+export function createPeriodicWriter(scheduler: Scheduler, writeAll: () => Promise<void>): PeriodicWriter {
+  let running = Promise.resolve();
+  let timer: Disposable | undefined;
+  let disposed = false;
+
+  const flush = (): Promise<void> => {
+    running = running.then(writeAll);
+    return running;
+  };
+  const schedule = (): void => {
+    if (disposed) return;
+    timer = scheduler.schedule(INTERVAL_MS, () => void flush().then(schedule));
+  };
+  schedule();
+
+  return {
+    flush,
+    async [Symbol.asyncDispose]() {
+      disposed = true;
+      timer?.[Symbol.dispose]();
+      await flush();
+    },
+  };
+}
+
+type EachWrite = {
+  write(uid: string): Promise<void>;
+  /** Called for one that could not be written: it is to come again with the next batch. */
+  putBack(uid: string): void;
+  onError(error: unknown): void;
+};
+
+/** Never rejects. */
+export async function inBatches(uids: readonly string[], { write, putBack, onError }: EachWrite): Promise<void> {
+  const attempt = async (uid: string): Promise<void> => {
+    try {
+      await write(uid);
+    } catch (error) {
+      putBack(uid);
+      onError(error);
+    }
+  };
+  for (let at = 0; at < uids.length; at += BATCH) await Promise.all(uids.slice(at, at + BATCH).map(attempt));
 }

@@ -1,8 +1,8 @@
 // When keys were used last: exact in memory, written once a minute, in nobody's way.
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { PeriodicWriter } from "./last-activity-writer.ts";
 import { createLastActivityWriter } from "./last-activity-writer.ts";
-import type { PeriodicWriter } from "./periodic-writer.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "./testing/access-key-server.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

@@ -1,5 +1,8 @@
 // When keys were used last, exact and in memory; what is written of it lags behind by a minute at most.
 
+import { createHash } from "node:crypto";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 
 export type LastActivity = {
@@ -48,4 +51,14 @@ export function createLastActivity(epochs: ClockEpochs): LastActivity {
       unwritten.delete(uid);
     },
   };
+}
+
+// Tells whether anything of a key but its activity has changed.
+
+/** Of everything but what changes with use alone. The kind is left out, since the records are served under two. */
+export function digestWithoutActivity({ apiVersion: _v, kind: _k, status: _s, metadata, ...rest }: KubeObject): string {
+  const { resourceVersion: _, ...meta } = metadata;
+  return createHash("sha256")
+    .update(stringifyJson({ metadata: meta, ...rest }))
+    .digest("base64url");
 }

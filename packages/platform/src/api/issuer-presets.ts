@@ -1,10 +1,12 @@
 // The issuers of CI identities that rules name by one word: where they are, and which of their claims stay the same for ever.
 
 import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
-import type { TrustRuleSpec } from "./trust-rule.ts";
 
 export const ISSUER_PRESETS = ["github", "gitlab", "buildkite", "kubernetes"] as const;
 export type IssuerPreset = (typeof ISSUER_PRESETS)[number];
+
+/** `issuer` of a rule. */
+type IssuerFields = { readonly preset?: IssuerPreset | undefined; readonly url?: string | undefined };
 
 type Preset = {
   /** Of the public service. Undefined: each installation has its own. */
@@ -35,15 +37,14 @@ export const PRESETS: { readonly [name in IssuerPreset]: Preset } = {
 };
 
 /** That of a rule: by its name, or by the address of the public service, which nobody gets around by leaving the name out. */
-export function presetOf({ preset, url }: NonNullable<TrustRuleSpec["issuer"]>): Preset | undefined {
+export function presetOf({ preset, url }: IssuerFields): Preset | undefined {
   const named = ISSUER_PRESETS.find((name) => name === preset);
   if (named !== undefined) return PRESETS[named];
   return Object.values(PRESETS).find((each) => each.url !== undefined && each.url === comparable(url ?? ""));
 }
 
 /** The `iss` that a rule is about; "" where it says none. */
-export const issuerUrlOf = (issuer: NonNullable<TrustRuleSpec["issuer"]>): string =>
-  issuer.url ?? presetOf(issuer)?.url ?? "";
+export const issuerUrlOf = (issuer: IssuerFields): string => issuer.url ?? presetOf(issuer)?.url ?? "";
 
 function comparable(url: string): string {
   try {

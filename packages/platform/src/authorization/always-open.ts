@@ -2,7 +2,7 @@
 
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { PlatformNames } from "../platform-names.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
 
 /** Exact, or everything below where a star is the last step. */
 export const ALWAYS_OPEN_PATHS: readonly string[] = [
@@ -70,4 +70,19 @@ export function alwaysOpenRules({ managementGroup }: Pick<PlatformNames, "manage
     ...created.map((resource) => opened("create", resource)),
     opened("list", OPEN_LIST),
   ];
+}
+
+// Tells what a control plane asks the platform about those who come to it: who is this, and may they?
+
+/** The verb on `selves` that is asked of a caller who wants to know about another key than its own. */
+export const INTROSPECT_VERB = "introspect";
+
+/** Token reviews, access reviews, and introspection of other keys. */
+export function asksAboutOthers(inner: TargetedRequest, { managementGroup }: PlatformNames): boolean {
+  const { isResourceRequest, verb, apiGroup, resource, subresource, namespace } = inner;
+  if (!isResourceRequest || subresource !== "" || namespace !== "") return false;
+  if (verb === INTROSPECT_VERB) return apiGroup === managementGroup && resource === "selves";
+  if (verb !== "create") return false;
+  if (resource === "tokenreviews") return apiGroup === "authentication.k8s.io";
+  return resource === "subjectaccessreviews" && (apiGroup === "authorization.k8s.io" || apiGroup === managementGroup);
 }

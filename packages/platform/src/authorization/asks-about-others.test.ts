@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asksAboutOthers } from "./asks-about-others.ts";
+import { asksAboutOthers } from "./always-open.ts";
 import { inner, names } from "./testing/memory-world.ts";
 
 const GROUP = names.managementGroup;

@@ -10,7 +10,7 @@ import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, PeopleList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
-import { memberOf, readOwner, textOf, textsOf } from "./read-spec.ts";
+import { memberOf, readOwner, textOf, textsOf } from "./project-facts.ts";
 
 /** One of `spec.access[]`. */
 export type InstanceAccess = PeopleList & {

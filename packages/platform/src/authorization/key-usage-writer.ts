@@ -6,7 +6,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
-import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../access-keys/periodic-writer.ts";
+import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../access-keys/last-activity-writer.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
 

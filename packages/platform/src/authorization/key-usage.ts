@@ -1,12 +1,14 @@
 // What access keys have been used for, as far as it matters for how narrow their scope could be: noted in memory, bounded, and put
 // together with what is in the store.
 
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { Subject } from "./decision.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformAuthorizer } from "./platform-authorizer.ts";
+import { managementRequest, type PlatformRequest } from "./request-target.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, textOfEntry } from "./scope-entry.ts";
 
 export type KeyUsageOptions = {
@@ -132,3 +134,16 @@ export class KeyUsage {
     this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);
   }
 }
+
+// The decision point as the management API asks it, with a note of what was let through.
+
+/** For the handler chain alone: what the server asks about others is no use of theirs. */
+export const notingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
+  rights: authorizer.rights,
+  authorize(attributes) {
+    const request = managementRequest(attributes);
+    const decision = authorizer.decide(request, attributes);
+    if (decision.verdict === "allow") usage.note(request, attributes);
+    return decision;
+  },
+});

@@ -5,7 +5,7 @@ import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-ru
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { PlatformNames } from "../platform-names.ts";
-import { asksAboutOthers } from "./asks-about-others.ts";
+import { asksAboutOthers } from "./always-open.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";

@@ -1,7 +1,7 @@
 // The port through which decisions know who belongs to a project, and its implementation over the watch cache.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
-import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ChangeLog } from "@postern/apiserver/authorization/change-log";
 import type { Rights } from "@postern/apiserver/authorization/rights";
@@ -10,7 +10,6 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-vie
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
-import { memberOf, readOwner, textOf } from "./read-spec.ts";
 
 export type ProjectMember = {
   /** `User` or `Team`; a member of another kind is nobody. */
@@ -100,4 +99,25 @@ export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): 
     entries: () => facts.entries(),
     [Symbol.dispose]: () => followed[Symbol.dispose](),
   };
+}
+
+// Reads members of stored specs that decisions depend on; what has another shape than it should counts as absent.
+
+export const memberOf = (value: JsonValue | undefined, member: string): JsonValue | undefined =>
+  isJsonObject(value) ? value[member] : undefined;
+
+export function textOf(value: JsonValue | undefined, member: string): string {
+  const text = memberOf(value, member);
+  return typeof text === "string" ? text : "";
+}
+
+export function textsOf(value: JsonValue | undefined, member: string): readonly string[] {
+  const list = memberOf(value, member);
+  return isJsonArray(list) ? list.filter((item) => typeof item === "string") : [];
+}
+
+/** `owner {user, team}` of a spec; empty texts when nobody owns it. */
+export function readOwner(spec: JsonValue | undefined): Owner {
+  const owner = memberOf(spec, "owner");
+  return { user: textOf(owner, "user"), team: textOf(owner, "team") };
 }

@@ -6,9 +6,8 @@ import type { PlatformNames } from "../platform-names.ts";
 import { alwaysOpenRules } from "./always-open.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
 import { givesCredential } from "./gives-credential.ts";
-import { matchesName } from "./match-name.ts";
 import type { ProxyRequest, RequestTarget } from "./request-target.ts";
-import { opensAll, ruleIsAbout } from "./rules.ts";
+import { matchesName, opensAll, ruleIsAbout } from "./rules.ts";
 import type { ScopeFacts } from "./scope.ts";
 
 /** What each list opens, all of them open together. May tell less than the restrictions open, never more. */

@@ -5,7 +5,6 @@ import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { givesCredential } from "./gives-credential.ts";
-import { matchesName } from "./match-name.ts";
 import {
   type PlatformRequest,
   type RequestTarget,
@@ -103,3 +102,12 @@ const namesResource = ({ resources }: AccessKeyRule, request: TargetedRequest): 
 /** A star is a wildcard only as the whole value, or as the whole last step of a path. */
 const pathMatches = (urls: readonly string[], path: string): boolean =>
   urls.some((url) => url === "*" || url === path || (url.endsWith("/*") && path.startsWith(url.slice(0, -1))));
+
+// How names in scopes, rules and access lists are compared: exactly, or all of them by a star that stands alone.
+
+/** `*` counts only as the whole value; within a longer one it is an ordinary character. */
+export const matchesName = (pattern: string, name: string): boolean =>
+  pattern === name || (pattern === "*" && name !== "");
+
+export const matchesAnyName = (patterns: readonly string[], name: string): boolean =>
+  patterns.some((pattern) => matchesName(pattern, name));

@@ -3,7 +3,7 @@
 import { followView } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import type { ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
@@ -13,9 +13,7 @@ import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { createCertificateRecords } from "./certificate-records.ts";
 import { createCertificateRefusal } from "./certificate-refusal.ts";
-import { CertificateWatches } from "./certificate-watches.ts";
 import { decodeCertificate, type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
-import { KnownCertificates } from "./known-certificates.ts";
 
 export type CertificateLedger = Disposable & {
   /** Writes a certificate down, or what is now known of it beside its serial. It is known at once when this resolves. */
@@ -115,3 +113,118 @@ export function createCertificateLedger(options: CertificateLedgerOptions): Cert
 
 const revocationOf = (known: IssuedCertificate | undefined) =>
   known?.revokedAt === undefined ? {} : { revokedAt: known.revokedAt };
+
+// The certificates that were written down, in memory, by their serials.
+
+class KnownCertificates {
+  readonly #bySerial = new Map<string, IssuedCertificate>();
+  /** When the ends of certificates were learned. */
+  readonly #learnedIn = new Map<string, ClockEpoch>();
+  readonly #epochs: ClockEpochs;
+  /** None ends before. */
+  #firstEnd = Number.POSITIVE_INFINITY;
+
+  constructor(epochs: ClockEpochs) {
+    this.#epochs = epochs;
+  }
+
+  find(serial: string): IssuedCertificate | undefined {
+    return this.#bySerial.get(serial);
+  }
+
+  filter(wanted: (certificate: IssuedCertificate) => boolean): readonly IssuedCertificate[] {
+    return [...this.#bySerial.values()].filter(wanted);
+  }
+
+  /** Some of those whose end has come. Looks through them only once the first of all ends has. */
+  over(now: number, max: number): readonly IssuedCertificate[] {
+    if (now < this.#firstEnd) return [];
+    const over: IssuedCertificate[] = [];
+    this.#firstEnd = Number.POSITIVE_INFINITY;
+    for (const certificate of this.#bySerial.values()) {
+      if (certificate.notAfter <= now && over.length < max) over.push(certificate);
+      // Also of those that are over, until they are deleted.
+      this.#firstEnd = Math.min(this.#firstEnd, certificate.notAfter);
+    }
+    return over;
+  }
+
+  /** What has ended does not begin again because the clock is set back. */
+  hasEnded({ serial, notAfter }: IssuedCertificate): boolean {
+    return notAfter <= this.#epochs.latest(this.#learnedIn.get(serial) ?? this.#epochs.current());
+  }
+
+  put(certificate: IssuedCertificate): void {
+    const { serial, notAfter } = certificate;
+    this.#bySerial.set(serial, certificate);
+    this.#firstEnd = Math.min(this.#firstEnd, notAfter);
+    if (!this.#learnedIn.has(serial)) this.#learnedIn.set(serial, this.#epochs.current());
+  }
+
+  delete(serial: string): void {
+    this.#bySerial.delete(serial);
+    this.#learnedIn.delete(serial);
+  }
+
+  /** Of those that are still there it stays known since when. */
+  replace(certificates: readonly IssuedCertificate[]): void {
+    this.#bySerial.clear();
+    for (const certificate of certificates) this.put(certificate);
+    for (const serial of this.#learnedIn.keys()) if (!this.#bySerial.has(serial)) this.#learnedIn.delete(serial);
+  }
+}
+
+// Who wants to know when a certificate stops being good: one entry for each lasting request that was made with it.
+
+type CertificateWatchesOptions = {
+  readonly find: (serial: string) => IssuedCertificate | undefined;
+  readonly isRefused: (certificate: IssuedCertificate) => boolean;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "onRevoked">;
+  readonly directory: Pick<Directory, "onChange">;
+};
+
+class CertificateWatches {
+  readonly #options: CertificateWatchesOptions;
+  /** By serial: what looks again, for each who wants to know. */
+  readonly #checks = new Map<string, Set<() => void>>();
+
+  constructor(options: CertificateWatchesOptions) {
+    this.#options = options;
+  }
+
+  /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
+  add(serial: string, listener: () => void): Disposable {
+    const { find, isRefused, keys, directory } = this.#options;
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      listener();
+    };
+    const check = (): void => {
+      const now = find(serial);
+      if (now === undefined || isRefused(now)) end();
+    };
+    const checks = this.#checks.get(serial) ?? new Set();
+    this.#checks.set(serial, checks.add(check));
+    const parents = parentUidsOf(find(serial)).flatMap((uid) => keys.byUid(uid) ?? []);
+    const handles = [directory.onChange(check), ...parents.map(({ id }) => keys.onRevoked(id, end))];
+    return {
+      [Symbol.dispose]: () => {
+        isOver = true;
+        checks.delete(check);
+        if (checks.size === 0 && this.#checks.get(serial) === checks) this.#checks.delete(serial);
+        for (const handle of handles) handle[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** Looks at a certificate again after it changed. */
+  recheck(serial: string): void {
+    for (const check of [...(this.#checks.get(serial) ?? [])]) check();
+  }
+
+  recheckAll(): void {
+    for (const serial of [...this.#checks.keys()]) this.recheck(serial);
+  }
+}

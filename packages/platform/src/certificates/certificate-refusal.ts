@@ -1,10 +1,11 @@
 // Why a certificate is refused: by its own state, by whom it was issued to, or by the key that it was asked for with.
 
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { type OwnerDirectory, refusalOfOwner } from "../access-keys/access-key-owner.ts";
+import { isWithin } from "../access-keys/is-within.ts";
 import { isVoid } from "../access-keys/key-origins.ts";
-import { type OwnerDirectory, refusalOfOwner } from "../access-keys/owner-refusal.ts";
+import type { AccessKeyRestrictions, AccessKeyRule } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import { certificateIsWithin } from "./certificate-reach.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 
 export type CertificateRefusalOptions = {
@@ -47,4 +48,28 @@ export function createCertificateRefusal(
       return "the certificate is revoked: somebody else had the value that it was asked for with";
     return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParents(certificate);
   };
+}
+
+// Whether a client certificate reaches no further than the key that it was issued to.
+
+/**
+ * A certificate opens everything that its holder may do in one virtual cluster: nobody narrows what it asks for there, request by
+ * request. So a key has to open all of that virtual cluster, by its scope and by each of its rule sets.
+ */
+export function certificateIsWithin(
+  { project, virtualCluster }: Pick<IssuedTo, "project" | "virtualCluster">,
+  restrictions: AccessKeyRestrictions | undefined,
+  { projectNamespace }: Pick<PlatformNames, "projectNamespace">,
+): boolean {
+  const all: AccessKeyRule = {
+    verbs: ["*"],
+    resources: [],
+    namespaces: [],
+    nonResourceURLs: [],
+    requestTargets: ["ProjectVirtualCluster"],
+    cluster: "",
+    virtualClusters: [{ name: virtualCluster, namespace: projectNamespace(project) }],
+  };
+  const scope = { roles: [], projects: [], spaces: [], virtualClusters: [{ project, virtualCluster }], clusters: [] };
+  return isWithin({ scope, ruleSets: [[all]] }, restrictions);
 }

@@ -1,8 +1,9 @@
 // A client certificate that was signed for a virtual cluster, as the server remembers it: enough to name it, to list it and to revoke it.
 
+import { X509Certificate } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { readCertificateSubject } from "@postern/apiserver/authentication/certificate-subject";
+import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";
@@ -84,3 +85,19 @@ function readIssuedTo(stored: JsonObject): IssuedTo {
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+// Reads from a certificate what the ledger keeps of it.
+
+/** `instanceUid` is that of the virtual cluster whose authority signed it; `issuedAt` in milliseconds since the epoch. */
+export function describeCertificate(pem: string, instanceUid: string, issuedAt: number): IssuedCertificate {
+  const certificate = new X509Certificate(pem);
+  const { commonName, organizations } = readCertificateSubject(certificate.raw);
+  return {
+    serial: certificate.serialNumber,
+    commonName,
+    organizations,
+    issuedAt,
+    notAfter: Date.parse(certificate.validTo),
+    instanceUid,
+  };
+}

@@ -3,14 +3,16 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { followView } from "@postern/apiserver/cache/follow-view";
 import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
-import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { hasFinalizer, withoutFinalizer } from "../api/finalizers.ts";
 import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 import type { UpstreamFault } from "../proxy/upstream-failure.ts";
-import { followInstances, type InstancesAndClusters } from "./follow-instances.ts";
 
 export type InstanceState = { readonly isRemote: boolean; readonly health: VirtualClusterHealth };
 
@@ -76,4 +78,31 @@ export function createInstanceController<T extends Instance>(
 
   const following = followInstances({ instances, clusters }, scheduler, queue);
   return createQueueController(queue, [following]);
+}
+
+// Brings instances to their controller when they change, and when a cluster does in which they may live.
+
+type InstancesAndClusters = { readonly instances: ControlledResource; readonly clusters: ControlledResource };
+
+function followInstances(
+  { instances, clusters }: InstancesAndClusters,
+  scheduler: Scheduler,
+  queue: Pick<WorkQueue, "add">,
+): Disposable {
+  const ofInstances = followKeys(instances, scheduler, (key) => queue.add(key));
+  const requeueAll = (): void => {
+    for (const { key } of instances.view.list(instances.keys.prefix)) queue.add(key);
+  };
+  // Whether an instance can be reached follows from its cluster as well.
+  const ofClusters = followView({ view: clusters.view, prefix: clusters.keys.prefix }, scheduler, {
+    replace: requeueAll,
+    put: requeueAll,
+    delete: requeueAll,
+  });
+  return {
+    [Symbol.dispose]() {
+      ofInstances[Symbol.dispose]();
+      ofClusters[Symbol.dispose]();
+    },
+  };
 }

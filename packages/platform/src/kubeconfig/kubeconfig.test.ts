@@ -7,8 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { buildKubeConfig, type KubeConfigParts } from "./kubeconfig.ts";
-import { writeYamlScalar } from "./yaml-scalar.ts";
+import { buildKubeConfig, type KubeConfigParts, writeYamlScalar } from "./kubeconfig.ts";
 
 const HOSTILE = [
   "yes",

@@ -1,11 +1,11 @@
 // The headers that a target gets: what a caller may say about its request, and what we say about the caller.
 
-import { badRequestError } from "@postern/apimachinery/meta/api-error";
-import type { UserInfo } from "@postern/apiserver/authentication/user-info";
+import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
+import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { webSocketProtocols } from "@postern/apiserver/request/bearer-token";
 import { type ApiRequest, headerOf, type RequestHeaders } from "@postern/apiserver/transport/api-request";
-import { impersonationHeaders } from "./impersonation-headers.ts";
 import type { ProxyCredential } from "./proxy-target.ts";
+import { isSystemName } from "./system-name.ts";
 import { badGatewayError } from "./upstream-failure.ts";
 
 export type HeaderValues = { [name: string]: string | string[] };
@@ -146,3 +146,44 @@ export function bodyHeaders({ headers }: Pick<ApiRequest, "headers">): HeaderVal
   if (typeof length !== "string" || !/^\d+$/.test(length)) throw badRequestError("the Content-Length is not a number");
   return { "content-length": length };
 }
+
+// Says who a caller is to a target that we speak to with a credential of its own.
+// Source: k8s.io/client-go/transport/round_trippers.go (impersonatingRoundTripper)
+
+type ImpersonationHeaders = { [name: string]: string | string[] };
+
+/** Taken off by whoever parses the header, or read as its end: the target would hear another name. */
+const ALTERED_ON_THE_WAY = /^[ \t]|[ \t]$|[\p{Cc}\u{fffe}\u{ffff}]/u;
+
+/**
+ * Nobody passes as a part of the target's own system: such a user is refused, such groups are left out. Everybody else is in
+ * system:authenticated, which the target adds by itself. Throws ApiError 403.
+ */
+function impersonationHeaders({ name, uid, groups, extra = {} }: UserInfo): ImpersonationHeaders {
+  if (name === "" || isSystemName(name))
+    throw forbiddenPathError(`user ${JSON.stringify(name)} cannot pass this proxy`);
+  const headers: ImpersonationHeaders = { "impersonate-user": headerText(name) };
+  if (uid !== undefined && uid !== "") headers["impersonate-uid"] = headerText(uid);
+  const passing = groups.filter((group) => !isSystemName(group) && group !== GROUP_AUTHENTICATED);
+  if (passing.length > 0) headers["impersonate-group"] = passing.map(headerText);
+  for (const key of Object.keys(extra)) {
+    const values = extra[key] ?? [];
+    if (values.length > 0) headers[`impersonate-extra-${headerKey(key)}`] = values.map(headerText);
+  }
+  return headers;
+}
+
+/** UTF-8, an octet a character, as Node writes headers. */
+function headerText(text: string): string {
+  if (text === "" || ALTERED_ON_THE_WAY.test(text)) {
+    throw forbiddenPathError(`the name ${JSON.stringify(text)} cannot pass this proxy`);
+  }
+  return Buffer.from(text, "utf8").toString("latin1");
+}
+
+/** Percent-encodes what a header name cannot hold, and percent signs themselves; the target decodes it, in lower case. */
+const headerKey = (key: string): string =>
+  encodeURIComponent(key.toLowerCase()).replaceAll(
+    /[()]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );

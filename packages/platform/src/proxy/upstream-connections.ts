@@ -6,7 +6,6 @@ import { inSpan, type Tracing } from "@postern/apiserver/tracing/tracing";
 import type { AddressRules } from "./address-rules.ts";
 import { AddressRefusedError, type ResolveHost } from "./guarded-lookup.ts";
 import type { ProxyTarget } from "./proxy-target.ts";
-import { createRequestSlots, type SlotLimits } from "./request-slots.ts";
 import { createUpstreamDialer } from "./upstream-dialer.ts";
 import {
   type ExchangeLimits,
@@ -15,7 +14,7 @@ import {
   type UpstreamAnswer,
   type UpstreamRequest,
 } from "./upstream-exchange.ts";
-import { upstreamError } from "./upstream-failure.ts";
+import { busyError, upstreamError } from "./upstream-failure.ts";
 
 export type UpstreamLimits = SlotLimits &
   ExchangeLimits & {
@@ -160,6 +159,45 @@ function endingWithTarget(
     done() {
       lasting.delete(end);
       wanted.signal.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+// Bounds the requests that are under way to one target.
+
+type SlotLimits = {
+  /** Requests under way at one time, upgraded ones included; each has a connection of its own. */
+  readonly maxConnections: number;
+  readonly maxUpgrades: number;
+};
+
+type RequestSlots = {
+  /** How many are taken. */
+  readonly active: number;
+  /** Throws ApiError 503 where all are taken. The result gives the slot back, once. */
+  take(upgrade: boolean): () => void;
+};
+
+/** `onRelease` is called after each slot that is given back. */
+function createRequestSlots({ maxConnections, maxUpgrades }: SlotLimits, onRelease: () => void): RequestSlots {
+  let active = 0;
+  let upgrades = 0;
+  return {
+    get active() {
+      return active;
+    },
+    take(upgrade) {
+      if (active >= maxConnections || (upgrade && upgrades >= maxUpgrades)) throw busyError();
+      active += 1;
+      if (upgrade) upgrades += 1;
+      let taken = true;
+      return () => {
+        if (!taken) return;
+        taken = false;
+        active -= 1;
+        if (upgrade) upgrades -= 1;
+        onRelease();
+      };
     },
   };
 }

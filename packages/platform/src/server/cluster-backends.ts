@@ -6,9 +6,8 @@ import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
-import { describeCertificate } from "../certificates/describe-certificate.ts";
-import { issuedToMaker } from "../certificates/issued-to-maker.ts";
-import { createLineageJudge, decodeLineage } from "../certificates/key-lineage.ts";
+import { describeCertificate } from "../certificates/issued-certificate.ts";
+import { createLineageJudge, decodeLineage, issuedToMaker } from "../certificates/key-lineage.ts";
 import { type BackendRegistry, createBackendRegistry } from "../clusters/backend-registry.ts";
 import { type ControlPlaneKeys, createControlPlaneKeys } from "../clusters/control-plane-keys.ts";
 import { standardBindings } from "../clusters/embedded/bind-roles.ts";

@@ -16,7 +16,7 @@ import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { notingUse } from "../authorization/noting-use.ts";
+import { notingUse } from "../authorization/key-usage.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";

@@ -9,7 +9,7 @@ import type { Handler, RequestContext } from "@postern/apiserver/context/request
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/issued-credential.ts";
+import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { MAX_TOKEN_LENGTH } from "../trust/signed-token.ts";
 import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../trust/token-exchange.ts";

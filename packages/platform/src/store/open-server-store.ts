@@ -1,8 +1,9 @@
 // The store of a server that runs: opened, looked after for as long as the server runs, and with its secrets opened.
 
 import type { Logger } from "@postern/apiserver/logging/logger";
+import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
@@ -13,9 +14,7 @@ import { assertFilled } from "./filling-mark.ts";
 import { isFirstStart } from "./first-start-mark.ts";
 import { measuredStorage } from "./measured-storage.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
-import { type OpenedStore, openStore } from "./open-store.ts";
-import { repeat } from "./repeat.ts";
-import { reportStoreCheck } from "./report-store-check.ts";
+import { type OpenedStore, openStore, type StoreCheckListener } from "./open-store.ts";
 import { createServerSecret, deriveServerKeys, type ServerKeys, type ServerSecrets } from "./server-keys.ts";
 import type { Teardown } from "./teardown.ts";
 
@@ -82,5 +81,47 @@ export async function openServerStore(options: ServerStoreOptions): Promise<Serv
     ...(enter === undefined ? {} : { enter }),
     serverKeys: deriveServerKeys(secret),
     isFirst,
+  };
+}
+
+// Does something again and again, one after the other, until it is disposed.
+
+type RepeatOptions = {
+  readonly scheduler: Scheduler;
+  readonly everyMs: number;
+  readonly work: () => Promise<void>;
+  readonly onError: (error: unknown) => void;
+};
+
+function repeat({ scheduler, everyMs, work, onError }: RepeatOptions): Disposable {
+  let over = false;
+  let timer: Disposable | undefined;
+  const plan = (): void => {
+    if (over) return;
+    timer = scheduler.schedule(everyMs, () => void work().catch(onError).finally(plan));
+  };
+  plan();
+  return {
+    [Symbol.dispose]() {
+      over = true;
+      timer?.[Symbol.dispose]();
+    },
+  };
+}
+
+// Says what the check of a large database found, which goes on while the server serves.
+
+function reportStoreCheck(logger: Logger, { registry }: Pick<ServerMetrics, "registry">): StoreCheckListener {
+  const checks = createSeriesCounter({
+    name: "postern_store_integrity_checks_total",
+    help: "Checks of the whole database, by result",
+    labelNames: ["result"],
+    registers: [registry],
+  });
+  const [whole, damaged] = [checks.series({ result: "whole" }), checks.series({ result: "damaged" })];
+  return (fault) => {
+    (fault === undefined ? whole : damaged).inc();
+    if (fault === undefined) logger.info({ component: "store" }, "the database is whole");
+    else logger.error({ error: new Error(fault), component: "store" }, "the database is damaged");
   };
 }

@@ -11,7 +11,7 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from "@ope
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { Span, SpanAttributes, SpanStart, TraceHeaders, Tracing } from "@postern/apiserver/tracing/tracing";
 import { SERVED_VERSION } from "../served-version.ts";
-import type { OpenedTracing, OpenTracingOptions, TracingSettings } from "./open-tracing.ts";
+import type { OpenedTracing, OpenTracingOptions, TracingSettings } from "./tracing-settings.ts";
 
 const KINDS: { readonly [kind in SpanStart["kind"]]: SpanKind } = {
   server: SpanKind.SERVER,

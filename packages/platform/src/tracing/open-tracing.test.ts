@@ -3,8 +3,9 @@ import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { openTracing, readTracingSettings } from "./open-tracing.ts";
+import { openTracing } from "./open-tracing.ts";
 import { tracedStorage } from "./traced-storage.ts";
+import { readTracingSettings } from "./tracing-settings.ts";
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 const DEFAULTS = { protocol: "http/protobuf", propagates: true, files: [] };

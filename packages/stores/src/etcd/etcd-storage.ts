@@ -21,7 +21,6 @@ import {
 } from "@postern/apiserver/storage/storage-errors";
 import { StoreVersionError } from "../store-version-error.ts";
 import { createCoalescedRead } from "./coalesced-read.ts";
-import { findCompactedRevision } from "./compacted-revision.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
 import { closedError, isCompacted, isFutureRevision } from "./etcd-errors.ts";
 import { toEntries, toEntry } from "./etcd-events.ts";
@@ -30,6 +29,7 @@ import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-
 import { assertInstalledOrAlone, EtcdPlaceError, findNeighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
+import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 import { GrpcError } from "./grpc-error.ts";
 import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
 
@@ -308,4 +308,23 @@ function assertSize({ byteLength }: Uint8Array): void {
 // A limit of 0 is none for etcd.
 function pageOf(limit: number): Pick<RangeRequest, "limit" | "count_only"> {
   return limit > 0 ? { limit } : { count_only: true };
+}
+
+// Finds out up to where etcd has forgotten its history, which it tells watches only.
+
+/** For after etcd has said that something is compacted. `known` is the answer when it does not say how much. */
+function findCompactedRevision(
+  connection: EtcdConnection,
+  { tick: key }: EtcdKeys,
+  known: Revision,
+): Promise<Revision> {
+  return new Promise((resolve) => {
+    new EtcdWatchStream(connection, {
+      // Nothing at all lies in this range.
+      range: { key, range_end: key },
+      startRevision: 1,
+      receive: () => {},
+      lost: (error) => resolve(error instanceof RevisionCompactedError ? error.oldest : known),
+    });
+  });
 }

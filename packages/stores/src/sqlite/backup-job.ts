@@ -1,8 +1,7 @@
 // Copies the state at one revision into another database file, in steps between which the store goes on serving.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { outOfRange } from "./out-of-range.ts";
-import type { ReadJob, ReadStep } from "./read-jobs.ts";
+import { outOfRange, type ReadJob, type ReadStep } from "./read-step.ts";
 import type { Page, RevisionTable } from "./revision-table.ts";
 import type { SqliteDatabase } from "./sqlite-driver.ts";
 import { createStoreDatabase } from "./sqlite-schema.ts";

@@ -1,6 +1,7 @@
 // Puts the bytes of many values into one buffer, which can be handed to another thread without copying.
 
-import type { Span } from "./worker-protocol.ts";
+import type { HistoryRow, Row } from "./revision-table.ts";
+import type { PackedEvent, PackedValue, Span } from "./worker-protocol.ts";
 
 export class BytePacker {
   #parts: Uint8Array[] = [];
@@ -35,4 +36,19 @@ export class BytePacker {
 /** A Buffer, so that those who need one do not make it of it. */
 export function unpack(buffer: ArrayBuffer, { start, length }: Span): Uint8Array {
   return Buffer.from(buffer, start, length);
+}
+
+// Rows of the table in the form in which they go to the main thread.
+
+export function packRow({ revision, value }: Row, packer: BytePacker): PackedValue {
+  return { ...packer.add(value), revision };
+}
+
+export function packEvent({ key, revision, value, previous }: HistoryRow, packer: BytePacker): PackedEvent {
+  return {
+    key,
+    revision,
+    ...(value && { value: packer.add(value) }),
+    ...(previous && { previous: packRow(previous, packer) }),
+  };
 }

@@ -2,21 +2,10 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { BackupJob } from "./backup-job.ts";
-import { BytePacker } from "./byte-packer.ts";
-import { outOfRange } from "./out-of-range.ts";
-import { packEvent, packRow } from "./pack-rows.ts";
+import { BytePacker, packEvent, packRow } from "./byte-packer.ts";
+import { outOfRange, type ReadJob, type ReadStep } from "./read-step.ts";
 import type { Page, RevisionTable } from "./revision-table.ts";
-import type { FromWorker, PackedEvent, ReadRequest } from "./worker-protocol.ts";
-
-export type ReadStep = { readonly message: FromWorker; readonly done: boolean };
-
-export type ReadJob = {
-  readonly id: number;
-  /** Produces about `byteLimit` bytes at most. Throws what the database throws. */
-  step(table: RevisionTable, byteLimit: number): ReadStep;
-  /** Lets go of what it holds: no step follows. */
-  end?(): void;
-};
+import type { PackedEvent, ReadRequest } from "./worker-protocol.ts";
 
 type Request<Type> = ReadRequest & { readonly type: Type };
 

@@ -1,5 +1,7 @@
 // The SQLite store as the main thread sees it: the storage port in front of the thread that owns the database.
 
+import { access, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type {
   ListOptions,
@@ -14,7 +16,6 @@ import type { SqliteExamination } from "./examine-sqlite.ts";
 import { StoreCorruptError, toOpenError } from "./sqlite-errors.ts";
 import { StoreClient } from "./store-client.ts";
 import type { FromWorker, WorkerOptions } from "./worker-protocol.ts";
-import { writeWhole } from "./write-whole.ts";
 
 export type SqliteStorageOptions = {
   /** The database file. It and its folder are made, readable by this user alone, where they do not exist. */
@@ -168,4 +169,43 @@ class StorageInSqlite implements SqliteStorage {
 function assertSize({ byteLength }: Uint8Array): void {
   if (byteLength <= MAX_VALUE_BYTES) return;
   throw new ValueTooLargeError(`the value has ${byteLength} bytes, more than ${MAX_VALUE_BYTES}`);
+}
+
+// Makes a file appear under its name only when it is whole and on disk.
+
+/**
+ * `write` fills a new empty file, readable by this user alone, which then takes the name `path`. Rejects with EEXIST where `path`
+ * exists, else with what the file system or `write` says; then nothing is left behind.
+ */
+async function writeWhole<Result>(path: string, write: (partial: string) => Promise<Result>): Promise<Result> {
+  if (await exists(path)) throw Object.assign(new Error(`${path} exists already`), { code: "EEXIST" });
+  const partial = `${path}.partial`;
+  await rm(partial, { force: true });
+  await (await open(partial, "wx", 0o600)).close();
+  try {
+    const result = await write(partial);
+    await sync(partial);
+    await rename(partial, path);
+    await sync(dirname(path));
+    return result;
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }

@@ -18,10 +18,18 @@ import {
   StorageUnavailableError,
 } from "@postern/apiserver/storage/storage-errors";
 import { revisionOf, type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
-import { BytePacker } from "./byte-packer.ts";
+import { BytePacker, unpack } from "./byte-packer.ts";
 import { toStorageError } from "./sqlite-errors.ts";
-import { unpackEntries, unpackEntry, unpackEvent } from "./unpack-entries.ts";
-import type { FromWorker, ReadRequest, ToWorker, WriteOutcome, WriteRequest } from "./worker-protocol.ts";
+import type {
+  FromWorker,
+  PackedEntries,
+  PackedEvent,
+  PackedValue,
+  ReadRequest,
+  ToWorker,
+  WriteOutcome,
+  WriteRequest,
+} from "./worker-protocol.ts";
 
 type Answer<Type extends FromWorker["type"]> = FromWorker & { readonly type: Type };
 
@@ -306,4 +314,30 @@ function fullError(): StorageFullError {
 
 function closedError(): StorageUnavailableError {
   return new StorageUnavailableError("the store is closed");
+}
+
+// Entries and events as the port shows them, made of what the database thread has sent.
+
+function unpackEntry(bytes: ArrayBuffer, key: string, packed: PackedValue): StoredEntry {
+  return { key, value: unpack(bytes, packed), revision: packed.revision };
+}
+
+function unpackEvent(bytes: ArrayBuffer, { key, revision, value, previous }: PackedEvent): StorageEvent {
+  const before = previous && unpackEntry(bytes, key, previous);
+  if (value !== undefined) {
+    return { type: "put", entry: { key, value: unpack(bytes, value), revision }, previous: before };
+  }
+  // A deletion always has something before it.
+  return { type: "delete", key, revision, previous: before ?? { key, value: new Uint8Array(), revision } };
+}
+
+/** Appends what came as columns to `target`. */
+function unpackEntries(bytes: ArrayBuffer, { keys, revisions, lengths }: PackedEntries, target: StoredEntry[]): void {
+  let start = 0;
+  for (let index = 0; index < keys.length; index++) {
+    // The columns have the same length.
+    const [key = "", revision = 0, length = 0] = [keys[index], revisions[index], lengths[index]];
+    target.push({ key, value: unpack(bytes, { start, length }), revision });
+    start += length;
+  }
 }

@@ -1,10 +1,10 @@
 // The work of the database thread: commits what has gathered, then gives every read a turn, then tidies up a little.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { BytePacker, unpack } from "./byte-packer.ts";
+import { BytePacker, packEvent, packRow, unpack } from "./byte-packer.ts";
 import type { IntegrityCheck } from "./integrity-check.ts";
-import { packEvent, packRow } from "./pack-rows.ts";
-import { createReadJob, type ReadJob } from "./read-jobs.ts";
+import { createReadJob } from "./read-jobs.ts";
+import type { ReadJob } from "./read-step.ts";
 import type { RevisionTable, Write, WriteResult } from "./revision-table.ts";
 import { toFailure } from "./sqlite-errors.ts";
 import type { FromWorker, PackedEvent, ToWorker, WriteOutcome } from "./worker-protocol.ts";

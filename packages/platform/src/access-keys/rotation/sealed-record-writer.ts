@@ -5,7 +5,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { CacheView, WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
-import { digestWithoutActivity } from "../activity-digest.ts";
+import { digestWithoutActivity } from "../last-activity.ts";
 import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
 
 export type SealedRecordWriterOptions = {

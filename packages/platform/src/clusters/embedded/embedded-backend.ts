@@ -1,9 +1,9 @@
 // Reaches a virtual cluster that this very process serves.
 
-import { forbiddenPathError, isApiError } from "@postern/apimachinery/meta/api-error";
+import { forbiddenPathError, internalError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Authentication } from "@postern/apiserver/authentication/authenticator";
 import { untilFirst, untilOver } from "@postern/apiserver/authentication/credential-end";
-import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
+import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { presentedToken } from "@postern/apiserver/request/bearer-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -12,13 +12,19 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
+import { makeKeyPair } from "../../pki/p256-key-pair.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { isSystemName } from "../../proxy/system-name.ts";
-import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
+import { signSubject } from "../certificate-signing/sign-request.ts";
+import type {
+  ClientCertificateRequest,
+  IssuedClientCertificate,
+  VirtualClusterBackend,
+} from "../virtual-cluster-backend.ts";
 import { areRolesBound, bindRoles } from "./bind-roles.ts";
 import type { CertificateHolders } from "./certificate-holders.ts";
+import type { EmbeddedCluster } from "./embedded-cluster.ts";
 import type { EmbeddedClusters } from "./embedded-clusters.ts";
-import { issueClientCertificate } from "./issue-client-certificate.ts";
 
 export type EmbeddedBackendOptions = {
   readonly clusters: EmbeddedClusters;
@@ -131,4 +137,30 @@ const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: "clusterrolebinding
 function acceptedUser({ name, groups }: UserInfo): UserInfo {
   if (isSystemName(name)) throw forbiddenPathError(`user ${JSON.stringify(name)} cannot reach into a virtual cluster`);
   return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
+}
+
+// Gets a client certificate for a kube config from the cluster's own signer. The key is ours and nobody else is to decide, so that no request
+// is written, read back or kept on the way. See docs/adr/0012 and 0039.
+
+/** The private key is nowhere but in the result. Whoever hands the certificate out writes it down first: until then it opens nothing. */
+function issueClientCertificate(
+  { authority }: Pick<EmbeddedCluster, "authority">,
+  { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,
+  runtime: Pick<Runtime, "clock" | "random">,
+): IssuedClientCertificate {
+  // As the signer refuses it in a request of anybody's.
+  if (organizations.includes(GROUP_MASTERS)) {
+    throw internalError("the virtual cluster has not signed the certificate", new Error(`asked for ${GROUP_MASTERS}`));
+  }
+  // Of a client's own request the public key counts alone: what it calls itself is replaced by what the platform knows.
+  const { privateKeyPem, publicKeyInfo } =
+    request === undefined
+      ? makeKeyPair()
+      : { privateKeyPem: undefined, publicKeyInfo: request.publicKey.export({ type: "spki", format: "der" }) };
+  const { pem, serialNumber, notAfter } = signSubject(
+    { commonName, organizations, publicKeyInfo, expirationSeconds },
+    authority,
+    runtime,
+  );
+  return { certificatePem: pem, privateKeyPem, serial: serialNumber, notAfter };
 }

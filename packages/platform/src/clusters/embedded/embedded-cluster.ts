@@ -41,12 +41,12 @@ import {
 import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/apiserver/service-accounts/issuer-discovery";
 import type { ServiceAccountKey } from "@postern/apiserver/service-accounts/service-account-key";
 import type { Storage } from "@postern/apiserver/storage/storage";
+import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";
 import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
-import { stoppableStorage } from "./stoppable-storage.ts";
 
 export type EmbeddedClusterOptions = {
   /** Names its part of the store. */
@@ -252,3 +252,23 @@ const publishAuthority = (
     clock,
     signal,
   );
+
+// A store that takes no more writes once its user has been stopped: what was under way then cannot come after the removal of everything.
+
+/** Disposing it leaves the store beneath as it is. */
+function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
+  const write = <T>(perform: () => Promise<T>): Promise<T> =>
+    stopped.aborted ? Promise.reject(new StorageUnavailableError("the virtual cluster has been stopped")) : perform();
+  return {
+    get: (...call) => storage.get(...call),
+    list: (...call) => storage.list(...call),
+    create: (...call) => write(() => storage.create(...call)),
+    update: (...call) => write(() => storage.update(...call)),
+    delete: (...call) => write(() => storage.delete(...call)),
+    watch: (...call) => storage.watch(...call),
+    currentRevision: () => storage.currentRevision(),
+    knownRevision: () => storage.knownRevision?.(),
+    compact: (...call) => storage.compact(...call),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

@@ -6,6 +6,12 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { createCompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import { createResourceKeys, type ResourceLocation } from "@postern/apiserver/registry/resource-keys";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import {
+  createServiceAccountKeyPem,
+  type ServiceAccountKey,
+  serviceAccountKeyFromPem,
+} from "@postern/apiserver/service-accounts/service-account-key";
 import {
   compositionPrefix,
   createInternalRecords,
@@ -14,10 +20,13 @@ import {
   type InternalValues,
   virtualClusterComposition,
 } from "../../encryption/internal-records.ts";
-import { createClusterAuthority, hasClusterAuthority, loadClusterAuthority } from "./cluster-authority.ts";
+import {
+  authorityFromPem,
+  type CertificateAuthority,
+  createCertificateAuthority,
+} from "../../pki/certificate-authority.ts";
 import { type EmbeddedCluster, type EmbeddedClusterOptions, startEmbeddedCluster } from "./embedded-cluster.ts";
 import { createRunningClusters } from "./running-clusters.ts";
-import { loadOrCreateServiceAccountKey } from "./service-account-key.ts";
 
 export type EmbeddedClusters = Disposable & {
   /** Makes the authority and the first objects of a cluster, where they are missing, and leaves it running. */
@@ -110,4 +119,45 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
     },
     [Symbol.dispose]: () => clusters[Symbol.dispose](),
   };
+}
+
+// The authority of one embedded virtual cluster: made once, its private key sealed in the store.
+
+const AUTHORITY_RECORD = "certificate-authority";
+
+/** Undefined when it has not been made yet. */
+async function loadClusterAuthority(records: InternalRecords): Promise<CertificateAuthority | undefined> {
+  const record = await records.read(AUTHORITY_RECORD);
+  if (record === undefined) return undefined;
+  const { certificate, privateKey } = record;
+  if (typeof certificate !== "string" || typeof privateKey !== "string") {
+    throw new Error("the record of the cluster's authority is not complete");
+  }
+  return authorityFromPem(certificate, privateKey);
+}
+
+const hasClusterAuthority = (records: InternalRecords): Promise<boolean> => records.has(AUTHORITY_RECORD);
+
+/** `commonName` names it in what it signs. An authority that is there already stays. */
+async function createClusterAuthority(
+  records: InternalRecords,
+  commonName: string,
+  { clock, random }: Pick<Runtime, "clock" | "random">,
+): Promise<void> {
+  if (await hasClusterAuthority(records)) return;
+  const { certificatePem, privateKeyPem } = createCertificateAuthority({ commonName, clock, random });
+  await records.create(AUTHORITY_RECORD, { certificate: certificatePem, privateKey: privateKeyPem });
+}
+
+// The key with which one embedded virtual cluster signs the tokens of its ServiceAccounts: made once, sealed in the store.
+
+const KEY_RECORD = "service-account-key";
+
+async function loadOrCreateServiceAccountKey(records: InternalRecords): Promise<ServiceAccountKey> {
+  const record =
+    (await records.read(KEY_RECORD)) ??
+    (await records.create(KEY_RECORD, { privateKey: createServiceAccountKeyPem() }));
+  const { privateKey } = record;
+  if (typeof privateKey !== "string") throw new Error("the record of the cluster's ServiceAccount key is not complete");
+  return serviceAccountKeyFromPem(privateKey);
 }

@@ -2,15 +2,17 @@
 
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { withCondition } from "../../api/conditions.ts";
 import type { SpaceInstance } from "../../api/space-instance.ts";
 import { reasonOf } from "../../clusters/backend-registry.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
 import type { SpaceRegistry } from "../../clusters/space-registry.ts";
+import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { UpstreamFault } from "../../proxy/upstream-failure.ts";
 import { spaceFinalizer } from "../../resources/space-instances/strategy.ts";
 import { createInstanceController } from "../instance-controller.ts";
-import { spaceStatus } from "./space-status.ts";
+import { readyCondition } from "../ready-condition.ts";
 
 export type SpaceControllerOptions = {
   readonly names: PlatformNames;
@@ -77,3 +79,22 @@ function faultOf(error: unknown): UpstreamFault {
 
 /** Its cluster cannot be reached, does not do what it should, or does not answer. */
 const OUT_OF_REACH: readonly number[] = [502, 503, 504];
+
+// The status of a space, from how its backend is.
+
+/** `now` in milliseconds. */
+function spaceStatus(
+  instance: SpaceInstance,
+  health: VirtualClusterHealth,
+  now: number,
+): NonNullable<SpaceInstance["status"]> {
+  const { reason: _reason, message: _message, space: _space, ...kept } = instance.status ?? {};
+  const template = instance.spec?.template;
+  return {
+    ...kept,
+    phase: health.ready ? "Ready" : "Pending",
+    ...(health.ready ? {} : { reason: health.reason, message: health.message }),
+    ...(template === undefined ? {} : { space: template }),
+    conditions: withCondition(kept.conditions ?? [], readyCondition(health, "Its namespace is there"), now),
+  };
+}

@@ -2,14 +2,21 @@
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import { withCondition } from "../../api/conditions.ts";
+import {
+  type Phase,
+  renderTemplate,
+  type VirtualClusterInstance,
+  type VirtualClusterInstanceStatus,
+} from "../../api/virtual-cluster-instance.ts";
 import { type BackendRegistry, reasonOf } from "../../clusters/backend-registry.ts";
 import { insideRoles } from "../../clusters/inside-roles.ts";
-import { isAsleep, SLEEPING_HEALTH } from "../../clusters/sleep.ts";
+import { isAsleep, SLEEPING, SLEEPING_HEALTH } from "../../clusters/sleep.ts";
+import type { VirtualClusterHealth } from "../../clusters/virtual-cluster-backend.ts";
 import type { PlatformNames } from "../../platform-names.ts";
 import { virtualClusterFinalizer } from "../../resources/virtual-cluster-instances/strategy.ts";
 import { createInstanceController } from "../instance-controller.ts";
-import { instanceStatus } from "./instance-status.ts";
+import { readyCondition } from "../ready-condition.ts";
 
 export type VirtualClusterControllerOptions = {
   readonly names: PlatformNames;
@@ -66,3 +73,28 @@ export const createVirtualClusterController = (
 
 /** A backend that says no; anything else is a fault, and the work is tried again. */
 const isRefusal = (error: unknown): error is ApiError => isApiError(error, "ServiceUnavailable");
+
+// The status of a virtual cluster instance, from how its backend is.
+
+/** `now` in milliseconds. */
+function instanceStatus(
+  instance: VirtualClusterInstance,
+  health: VirtualClusterHealth,
+  now: number,
+): VirtualClusterInstanceStatus {
+  const { reason: _reason, message: _message, virtualCluster: _rendered, ...kept } = instance.status ?? {};
+  const rendered = renderTemplate(instance);
+  return {
+    ...kept,
+    phase: phaseOf(health),
+    ...(health.ready ? { kubernetesVersion: health.version } : { reason: health.reason, message: health.message }),
+    serviceUID: instance.metadata.uid ?? "",
+    ...(rendered === undefined ? {} : { virtualCluster: rendered }),
+    conditions: withCondition(kept.conditions ?? [], readyCondition(health), now),
+  };
+}
+
+function phaseOf(health: VirtualClusterHealth): Phase {
+  if (health.ready) return "Ready";
+  return health.reason === SLEEPING ? "Sleeping" : "Pending";
+}

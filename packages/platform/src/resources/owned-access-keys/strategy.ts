@@ -12,12 +12,11 @@ import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-o
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../access-keys/issued-credential.ts";
 import type { IssuedGrant, IssuedGrants } from "../../access-keys/issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../access-keys/key-events.ts";
 import { defaultTTLOf, effectiveTTL, endOfLife } from "../../access-keys/key-lifetime.ts";
 import type { KeyQuota } from "../../access-keys/key-quota.ts";
-import { keyPlaces, scrubLastApplied } from "../../access-keys/secret-fields.ts";
+import { AUDIT_ISSUED_CREDENTIAL, keyPlaces, scrubLastApplied } from "../../access-keys/secret-fields.ts";
 import type { Claimant, ValueClaims } from "../../access-keys/value-claims.ts";
 import { withCondition } from "../../api/conditions.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";

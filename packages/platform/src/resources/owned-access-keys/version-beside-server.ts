@@ -1,7 +1,7 @@
 // Keeps what the server writes about a key from standing in the way of clients that edit it.
 
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { digestWithoutActivity } from "../../access-keys/activity-digest.ts";
+import { digestWithoutActivity } from "../../access-keys/last-activity.ts";
 import { readSealedAccessKey } from "../../access-keys/sealed-access-key.ts";
 
 /**

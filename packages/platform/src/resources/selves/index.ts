@@ -13,7 +13,7 @@ import { ownerOfCaller } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../../access-keys/comparison-limits.ts";
-import { INTROSPECT_VERB } from "../../authorization/asks-about-others.ts";
+import { INTROSPECT_VERB } from "../../authorization/always-open.ts";
 import type { PlatformContext } from "../../authorization/platform-context.ts";
 import { hostField, type Self, selfSchema } from "./self.ts";
 

@@ -10,12 +10,11 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
-import { AUDIT_ISSUED_CREDENTIAL } from "../../../access-keys/issued-credential.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../access-keys/key-events.ts";
 import { originsOf } from "../../../access-keys/key-origins.ts";
 import { isRepeated, rotateValue } from "../../../access-keys/rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../access-keys/rotation/sealed-record-writer.ts";
-import { specOf, withKey } from "../../../access-keys/secret-fields.ts";
+import { AUDIT_ISSUED_CREDENTIAL, specOf, withKey } from "../../../access-keys/secret-fields.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
 import { checkCreator } from "../creator-limits.ts";
 

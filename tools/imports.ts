@@ -1,0 +1,14 @@
+// Reads what a source file imports.
+
+const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
+
+export const importsOf = (source: string): readonly string[] =>
+  [...source.matchAll(IMPORT)].map(([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? "");
+
+/** Tests and what they share may import anything. */
+export const isTest = (path: string): boolean => /\.test\.ts$|\/testing\//.test(path);
+
+/** The file that a relative import of `path` names. */
+export function targetOf(path: string, imported: string): string {
+  return new URL(imported, `file:///${path}`).pathname.slice(1);
+}
