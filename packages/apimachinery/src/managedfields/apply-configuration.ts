@@ -6,6 +6,7 @@ import type { JsonValue } from "../json/json-value.ts";
 import { badRequestError, untypedError } from "../meta/api-error.ts";
 import { parseApiVersion } from "../meta/group-version.ts";
 import type { KubeObject } from "../meta/object-meta.ts";
+import { oneStep, type Steps } from "../steps/steps.ts";
 import { TypedValueError } from "../typed/typed-value-error.ts";
 import { validateValue } from "../typed/validate-value.ts";
 import type { FieldManagerApply, FieldManagerCore } from "./field-manager-core.ts";
@@ -28,16 +29,16 @@ import { trackUpdate } from "./update-managed-fields.ts";
 /** Owns what was there before an object's fields were tracked. */
 const BEFORE_FIRST_APPLY = "before-first-apply";
 
-export function applyConfiguration(core: FieldManagerCore, input: FieldManagerApply): KubeObject {
+export function* applyConfiguration(core: FieldManagerCore, input: FieldManagerApply): Steps<KubeObject> {
   const { live, applied, manager, subresource = "", force = false, now } = input;
   checkApplied(applied, core.apiVersion);
   const bareLive = live === undefined ? undefined : withoutManagedFields(live);
   const before: JsonValue = bareLive === undefined ? {} : jsonOf(bareLive);
-  const managed = live === undefined ? NOTHING_MANAGED : managedBefore(core, input, live, before);
-  checkTyped(core, input, before);
+  const managed = live === undefined ? NOTHING_MANAGED : yield* managedBefore(core, input, live, before);
+  yield* checkTyped(core, input, before);
 
   const id = formatOwnerId({ manager: manager || UNKNOWN_MANAGER, operation: "Apply", subresource });
-  const { object, owners } = merge(core, input, {
+  const { object, owners } = yield* merge(core, input, {
     live: before,
     applied: jsonOf(applied),
     owners: managed.owners,
@@ -45,6 +46,7 @@ export function applyConfiguration(core: FieldManagerCore, input: FieldManagerAp
     apiVersion: core.apiVersion,
     force,
   });
+  yield;
   // An apply that changes nothing leaves its time as it was: absent, for a new owner.
   const times = object === undefined ? managed.times : new Map(managed.times).set(id, now);
   const written = object === undefined ? (bareLive ?? applied) : (object as KubeObject); // merged from two KubeObjects
@@ -63,34 +65,46 @@ function checkApplied(applied: KubeObject, apiVersion: string): void {
 }
 
 /** Where nobody is recorded yet, everything there is belongs to `before-first-apply`, so that an apply can conflict. */
-function managedBefore(core: FieldManagerCore, input: FieldManagerApply, live: KubeObject, after: JsonValue): Managed {
+function* managedBefore(
+  core: FieldManagerCore,
+  input: FieldManagerApply,
+  live: KubeObject,
+  after: JsonValue,
+): Steps<Managed> {
   const { subresource = "", now } = input;
-  const managed = withFault("failed to decode managed fields", () => decodeStoredManagedFields(rawManagedFields(live)));
+  const managed = yield* withFault("failed to decode managed fields", () =>
+    oneStep(() => decodeStoredManagedFields(rawManagedFields(live))),
+  );
   if (managed.owners.size > 0) return managed;
-  return withFault("failed to create manager for existing fields", () =>
+  return yield* withFault("failed to create manager for existing fields", () =>
     trackUpdate(core, { before: {}, after, managed, manager: BEFORE_FIRST_APPLY, subresource, now }),
   );
 }
 
-function checkTyped({ schema }: FieldManagerCore, { live, applied }: FieldManagerApply, before: JsonValue): void {
-  withFault(`failed to create typed patch object (${describeObject(applied)})`, () =>
-    validateValue(jsonOf(applied), schema),
+function* checkTyped(
+  { schema }: FieldManagerCore,
+  { live, applied }: FieldManagerApply,
+  before: JsonValue,
+): Steps<void> {
+  yield* withFault(`failed to create typed patch object (${describeObject(applied)})`, () =>
+    oneStep(() => validateValue(jsonOf(applied), schema)),
   );
-  withFault(`failed to create typed live object (${describeObject(live ?? applied)})`, () =>
-    validateValue(before, schema, { allowDuplicates: true }),
+  yield* withFault(`failed to create typed live object (${describeObject(live ?? applied)})`, () =>
+    oneStep(() => validateValue(before, schema, { allowDuplicates: true })),
   );
 }
 
 /** @throws ApiError 409 for conflicts. */
-function merge(core: FieldManagerCore, input: FieldManagerApply, apply: ApplyInput): ApplyResult {
+function* merge(core: FieldManagerCore, input: FieldManagerApply, apply: ApplyInput): Steps<ApplyResult> {
   const updater = core.updaterFor(input.subresource ?? "");
   try {
-    return withFault("failed to merge config", () => updater.apply(apply));
+    return yield* withFault("failed to merge config", () => updater.applyInSteps(apply));
   } catch (error) {
     if (!(error instanceof MergeConflictError)) throw error;
     const conflict = conflictBeyondLastApplied(core, input, error);
     if (conflict !== undefined) throw applyConflictError(conflict);
-    return updater.apply({ ...apply, force: true });
+    yield;
+    return yield* updater.applyInSteps({ ...apply, force: true });
   }
 }
 
@@ -118,9 +132,9 @@ function withoutUntrackedOf(id: string, owners: ApplyResult["owners"]): ApplyRes
 }
 
 /** Faults of the data become a 500 that names them, which is what upstream answers an apply with. */
-function withFault<T>(what: string, step: () => T): T {
+function* withFault<T>(what: string, steps: () => Steps<T>): Steps<T> {
   try {
-    return step();
+    return yield* steps();
   } catch (error) {
     if (isDataFault(error)) throw untypedError(`${what}: ${error.message}`, error);
     throw error;

@@ -6,6 +6,7 @@ import { fieldSetOf } from "../fieldpath/field-set.ts";
 import { formatApiVersion, type GroupVersion } from "../meta/group-version.ts";
 import type { KubeObject } from "../meta/object-meta.ts";
 import type { StructuralSchema } from "../schema/structural-schema.ts";
+import { atOnce, type Steps } from "../steps/steps.ts";
 import { objectSchemaFrom } from "../typed/schema-from-structural.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
 import type { FieldManagerApply, FieldManagerCore, FieldManagerUpdate } from "./field-manager-core.ts";
@@ -35,12 +36,14 @@ export type FieldManagerOptions = {
 export type FieldManager = {
   /** `next` with managedFields kept up, for every write but an apply. Never refuses: that is for validation to do. */
   update(input: FieldManagerUpdate): KubeObject;
+  updateInSteps(input: FieldManagerUpdate): Steps<KubeObject>;
   /**
    * The live object with `applied` laid over it, and managedFields kept up.
    * @throws ApiError 400 when `applied` is of another version or has managedFields; 409 for conflicts; 500 without a
    * reason when `applied` does not fit the schema.
    */
   apply(input: FieldManagerApply): KubeObject;
+  applyInSteps(input: FieldManagerApply): Steps<KubeObject>;
 };
 
 export function createFieldManager(options: FieldManagerOptions): FieldManager {
@@ -69,7 +72,9 @@ export function createFieldManager(options: FieldManagerOptions): FieldManager {
     structs: Object.fromEntries((options.structs ?? []).map((name) => [name, {}])),
   };
   return {
-    update: (input) => updateManagedFields(core, input),
-    apply: (input) => applyConfiguration(core, input),
+    update: (input) => atOnce(updateManagedFields(core, input)),
+    updateInSteps: (input) => updateManagedFields(core, input),
+    apply: (input) => atOnce(applyConfiguration(core, input)),
+    applyInSteps: (input) => applyConfiguration(core, input),
   };
 }

@@ -12,6 +12,7 @@ import {
 } from "../fieldpath/field-set.ts";
 import { equalJson } from "../json/equal-json.ts";
 import type { JsonObject, JsonValue } from "../json/json-value.ts";
+import { atOnce, type Steps } from "../steps/steps.ts";
 import { type Comparison, compareValues, isUnchanged } from "../typed/compare-values.ts";
 import { mergeValues } from "../typed/merge-values.ts";
 import { reconcileFieldSet } from "../typed/reconcile-field-set.ts";
@@ -69,12 +70,14 @@ export type MergeUpdater = {
    * @throws TypedValueError when the values cannot be compared under the schema.
    */
   update(input: UpdateInput): Owners;
+  updateInSteps(input: UpdateInput): Steps<Owners>;
   /**
    * Lays `applied` over `live`. `manager` owns what it applied, and nothing else any more: what it gave up is removed
    * unless others own it.
    * @throws MergeConflictError when others own what changes; TypedValueError when the schema does not allow the merge.
    */
   apply(input: ApplyInput): ApplyResult;
+  applyInSteps(input: ApplyInput): Steps<ApplyResult>;
 };
 
 export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
@@ -93,10 +96,12 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
     return { added: track(added), removed: track(removed), modified: track(modified) };
   };
 
-  return {
-    update({ live, next, owners, manager, apiVersion }) {
+  const updater: Pick<MergeUpdater, "updateInSteps" | "applyInSteps"> = {
+    *updateInSteps({ live, next, owners, manager, apiVersion }) {
       const comparison = compare(live, next);
+      yield;
       const settled = settle(reconcileOwners(owners), comparison, manager);
+      yield;
       const before = settled.get(manager)?.set ?? EMPTY_FIELD_SET;
       const changed = union(comparison.modified, comparison.added);
       return withOwner(settled, manager, {
@@ -106,20 +111,29 @@ export function createMergeUpdater(options: MergeUpdaterOptions): MergeUpdater {
       });
     },
 
-    apply({ live, applied, owners, manager, apiVersion, force }) {
+    *applyInSteps({ live, applied, owners, manager, apiVersion, force }) {
       const reconciled = reconcileOwners(owners);
+      yield;
       const last = reconciled.get(manager);
       const merged = mergeValues(live, applied, schema);
+      yield;
       reconciled.set(manager, { set: track(toFieldSet(applied, schema)), apiVersion, applied: true });
-      const next = last === undefined ? merged : pruneGivenUp(merged, last.set, reconciled, manager, schema);
+      yield;
+      const next = last === undefined ? merged : yield* pruneGivenUp(merged, last.set, reconciled, manager, schema);
 
+      yield;
       const comparison = compare(live, next);
+      yield;
       if (!force) throwOnConflict(reconciled, comparison, manager);
-      return {
-        object: equalJson(live, next) ? undefined : next,
-        owners: settle(reconciled, comparison, manager),
-      };
+      const object = equalJson(live, next) ? undefined : next;
+      yield;
+      return { object, owners: settle(reconciled, comparison, manager) };
     },
+  };
+  return {
+    ...updater,
+    update: (input) => atOnce(updater.updateInSteps(input)),
+    apply: (input) => atOnce(updater.applyInSteps(input)),
   };
 }
 
@@ -169,25 +183,33 @@ function throwOnConflict(owners: Owners, { added, modified }: Comparison, manage
  * @param lastSet what the applier owned before
  * @param owners everybody's fields, with what the applier owns now
  */
-function pruneGivenUp(
+function* pruneGivenUp(
   merged: JsonValue,
   lastSet: FieldSet,
   owners: Owners,
   manager: string,
   schema: TypedSchema,
-): JsonValue {
+): Steps<JsonValue> {
   const ownSet = owners.get(manager)?.set;
   // Nothing was given up: the common case of an apply that is repeated.
   if (ownSet !== undefined && isEmptyFieldSet(difference(lastSet, ownSet))) return merged;
 
   const named = (set: FieldSet): FieldSet => withNamedFields(set, schema);
   const fieldsOf = (value: JsonValue): FieldSet => named(toFieldSet(value, schema));
+  yield;
   const mergedSet = fieldsOf(merged);
+  yield;
 
   const withoutLast = removeItems(merged, named(lastSet), schema);
-  const owned = [...owners.values()].reduce((all, { set }) => union(all, named(set)), fieldsOf(withoutLast));
+  yield;
+  const rest = fieldsOf(withoutLast);
+  yield;
+  const owned = [...owners.values()].reduce((all, { set }) => union(all, named(set)), rest);
+  yield;
   const withOwned = removeItems(merged, difference(mergedSet, owned), schema);
 
+  yield;
   const gone = difference(mergedSet, fieldsOf(withOwned));
+  yield;
   return removeItems(merged, intersection(gone, named(lastSet)), schema);
 }

@@ -5,6 +5,7 @@ import { EMPTY_FIELD_SET, isEmptyFieldSet, union } from "../fieldpath/field-set.
 import { equalJson } from "../json/equal-json.ts";
 import type { JsonValue } from "../json/json-value.ts";
 import type { KubeObject, Timestamp } from "../meta/object-meta.ts";
+import type { Steps } from "../steps/steps.ts";
 import { TypedValueError } from "../typed/typed-value-error.ts";
 import { capUpdateOwners } from "./cap-update-owners.ts";
 import type { FieldManagerCore, FieldManagerUpdate } from "./field-manager-core.ts";
@@ -22,7 +23,7 @@ import { isReset, rawManagedFields, withManagedFields, withoutManagedFields } fr
 import { formatOwnerId } from "./owner-id.ts";
 import { withoutUntracked } from "./untracked-fields.ts";
 
-export function updateManagedFields(core: FieldManagerCore, input: FieldManagerUpdate): KubeObject {
+export function* updateManagedFields(core: FieldManagerCore, input: FieldManagerUpdate): Steps<KubeObject> {
   const { live, next, manager, subresource = "", now } = input;
   const bare = withoutManagedFields(next);
   const managed = managedBefore(live, next, subresource);
@@ -30,8 +31,10 @@ export function updateManagedFields(core: FieldManagerCore, input: FieldManagerU
   if (live !== undefined && managed.owners.size === 0) return bare;
   const before = { ...core.structs, ...(live === undefined ? {} : withoutManagedFields(live)) };
   const after = { ...core.structs, ...bare };
+  yield;
   try {
-    const kept = trackUpdate(core, { before, after: after as JsonValue, managed, manager, subresource, now });
+    const kept = yield* trackUpdate(core, { before, after: after as JsonValue, managed, manager, subresource, now });
+    yield;
     return withManagedFields(bare, encodeManagedFields(kept));
   } catch (error) {
     // Who owns what is unknown for an object that does not fit its schema; validation is about to refuse it.
@@ -82,11 +85,11 @@ const CURRENT_OPERATION = "current-operation";
  * Records `manager` as the owner of what changed. Its entry takes the time only when something did.
  * @throws TypedValueError when the values do not fit the schema.
  */
-export function trackUpdate(core: FieldManagerCore, update: TrackedUpdate): Managed {
+export function* trackUpdate(core: FieldManagerCore, update: TrackedUpdate): Steps<Managed> {
   const { before, after, managed, manager, subresource, now } = update;
   const { apiVersion } = core;
   const settled = new Map(
-    core.updaterFor(subresource).update({
+    yield* core.updaterFor(subresource).updateInSteps({
       live: before,
       next: after,
       owners: managed.owners,
@@ -94,6 +97,7 @@ export function trackUpdate(core: FieldManagerCore, update: TrackedUpdate): Mana
       apiVersion,
     }),
   );
+  yield;
   const changed = withoutUntracked(settled.get(CURRENT_OPERATION)?.set ?? EMPTY_FIELD_SET);
   settled.delete(CURRENT_OPERATION);
   if (isEmptyFieldSet(changed)) return capUpdateOwners({ owners: settled, times: managed.times });

@@ -6,6 +6,7 @@ import type { Credential } from "../authentication/authenticator.ts";
 import { anonymousUser, type UserInfo } from "../authentication/user-info.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
 import { RequestContext, type WarningRecorder } from "../context/request-context.ts";
+import { type LongWork, WorkParts } from "../limits/long-work.ts";
 import type { Asked } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
@@ -20,6 +21,7 @@ export type Arrival = {
   readonly warnings: WarningRecorder;
   /** Whether a resource exists where it goes. Metrics and logs name no others. */
   readonly isServed: (info: ServedInfo) => boolean;
+  readonly longWork: LongWork;
   /** Under which it is logged and recorded. */
   readonly auditId: string;
   /** Milliseconds since the epoch. */
@@ -43,7 +45,7 @@ export class Call extends RequestContext {
   place: Disposable | undefined = undefined;
   body: Disposable | undefined = undefined;
 
-  constructor({ request, asked, redact, warnings, isServed, auditId, receivedAt, startedAt }: Arrival) {
+  constructor({ request, asked, redact, warnings, isServed, longWork, auditId, receivedAt, startedAt }: Arrival) {
     super({
       request,
       info: asked.info,
@@ -51,6 +53,7 @@ export class Call extends RequestContext {
       redact,
       isLongRunning: asked.isLongRunning,
       behind: asked.behind,
+      work: new WorkParts(longWork),
       warnings,
       audit: new Unrecorded(auditId),
       receivedAt,

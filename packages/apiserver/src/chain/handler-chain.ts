@@ -10,6 +10,7 @@ import { OpenRequests } from "../authorization/open-requests.ts";
 import type { Handler } from "../context/request-context.ts";
 import { DEFAULT_LIMITS } from "../endpoints/endpoint-context.ts";
 import { createFairShares, DEFAULT_FAIR_SHARES, type FairShares } from "../limits/fair-shares.ts";
+import { createLongWork, type LongWork } from "../limits/long-work.ts";
 import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
@@ -55,6 +56,8 @@ export type HandlerChainDeps = {
   readonly audit?: AuditOptions;
   /** Shared by all chains of a server. Default: those of this chain alone, with the default limits. */
   readonly shares?: FairShares;
+  /** Shared by all chains of a server. Default: that of this chain alone. */
+  readonly longWork?: LongWork;
   readonly isUrgent?: WithFlowControlDeps["isUrgent"];
   /** Bytes of a request body. */
   readonly bodyBytes?: number;
@@ -85,6 +88,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
   const { clock, random, scheduler } = options.runtime;
   const deps = {
     shares: options.shares ?? createFairShares(DEFAULT_FAIR_SHARES, { clock, scheduler }),
+    longWork: options.longWork ?? createLongWork(clock),
     bodyBytes: DEFAULT_LIMITS.bodyBytes,
     rateLimits: {},
     withRefusals: {},
@@ -136,6 +140,7 @@ export function createHandlerChain(handler: Handler, options: HandlerChainDeps):
       redact,
       warnings: createWarningRecorder(redact),
       isServed: deps.isServed,
+      longWork: deps.longWork,
       auditId: auditIdOf(redact(headerOf(request, "audit-id"))),
       receivedAt: clock.now(),
       startedAt: clock.elapsed(),

@@ -1,10 +1,12 @@
 // What the handlers behind the chain of filters get to know of a request, and what they answer with.
 
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import type { AuditContext } from "../audit/audit-context.ts";
 import type { Credential } from "../authentication/authenticator.ts";
 import type { UserInfo } from "../authentication/user-info.ts";
 import type { OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
+import type { WorkParts } from "../limits/long-work.ts";
 import type { Behind } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
@@ -26,6 +28,7 @@ export type ContextParts = {
   readonly redact?: Redact | undefined;
   readonly isLongRunning?: boolean;
   readonly behind?: Behind | undefined;
+  readonly work?: WorkParts | undefined;
   readonly warnings: WarningRecorder;
   readonly audit: AuditContext;
   /** Where it is another than the request's. A function is called when somebody asks for it. */
@@ -63,6 +66,8 @@ export class RequestContext {
   readonly audit: AuditContext;
   /** Milliseconds since the epoch at which the request arrived. */
   readonly receivedAt: number;
+  /** Absent: nobody else waits while this request is worked on. */
+  readonly work: WorkParts | undefined;
   ownSignal: AbortSignal | (() => AbortSignal) | undefined;
 
   constructor(parts: ContextParts) {
@@ -79,6 +84,7 @@ export class RequestContext {
     this.warnings = parts.warnings;
     this.audit = parts.audit;
     this.receivedAt = parts.receivedAt;
+    this.work = parts.work;
     this.ownSignal = parts.signal;
   }
 
@@ -86,6 +92,20 @@ export class RequestContext {
   get signal(): AbortSignal {
     if (typeof this.ownSignal === "function") this.ownSignal = this.ownSignal();
     return this.ownSignal ?? this.request.signal;
+  }
+
+  /** Says that an object of so many bytes is worked on: where it is large, others get their turn in between. */
+  weigh(bytes: number): void {
+    this.work?.weigh(bytes);
+  }
+
+  /** Before each further walk over what may be a large object. */
+  pause(): Promise<void> | undefined {
+    return this.work?.pause(this.caller.name);
+  }
+
+  inParts<T>(steps: Steps<T>): Awaitable<T> {
+    return this.work === undefined ? atOnce(steps) : this.work.run(this.caller.name, steps);
   }
 
   with(this: RequestContext, { signal, ...changes }: Partial<ContextParts>): RequestContext {

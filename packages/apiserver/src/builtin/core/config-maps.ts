@@ -31,7 +31,7 @@ const strategy: Strategy<ConfigMap> = {
 };
 
 function validateConfigMap({ data, binaryData }: ConfigMap): readonly FieldError[] {
-  const twice = Object.keys(data ?? {}).filter((key) => Object.hasOwn(binaryData ?? {}, key));
+  const twice = Object.keys(binaryData ?? {}).filter((key) => Object.hasOwn(data ?? {}, key));
   return [
     ...validateKeys(data, "data"),
     ...twice.map((key) => invalidError(keyPath("data", key), key, "duplicate of key present in binaryData")),

@@ -24,11 +24,15 @@ export const validateKeys = (data: Data, path: string): readonly FieldError[] =>
   );
 
 /** Bytes that base64 texts stand for. */
-export const decodedSize = (data: Data): number =>
-  Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text, "base64"), 0);
+export const decodedSize = (data: Data): number => sizeOf(data, (text) => Buffer.byteLength(text, "base64"));
 
-export const textSize = (data: Data): number =>
-  Object.values(data ?? {}).reduce((sum, text) => sum + byteLength(text), 0);
+export const textSize = (data: Data): number => sizeOf(data, byteLength);
+
+function sizeOf(data: Data, size: (text: string) => number): number {
+  let sum = 0;
+  for (const key of Object.keys(data ?? {})) sum += size(data?.[key] ?? "");
+  return sum;
+}
 
 export const validateTotalSize = (size: number, path: string): readonly FieldError[] =>
   size > MAX_DATA_SIZE ? [tooLongError(path, MAX_DATA_SIZE)] : [];

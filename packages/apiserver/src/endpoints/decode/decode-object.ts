@@ -7,10 +7,11 @@ import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
-import { applyDefaults } from "@postern/apimachinery/schema/default";
+import { pruneNulls, setDefaults } from "@postern/apimachinery/schema/default";
 import { coerceEmbeddedResources } from "@postern/apimachinery/schema/embedded-resources";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
@@ -19,7 +20,7 @@ import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
 import { findTypeFault } from "./find-type-fault.ts";
 import { withGoValues } from "./go-values.ts";
-import { parseBody } from "./parse-body.ts";
+import { type ParsedBody, parseBodyInSteps } from "./parse-body.ts";
 
 /** The kind a body must be of, and the schema that says what is known of it. */
 export type BodyKind = GroupVersionKind & {
@@ -37,16 +38,17 @@ export const refusalOf = (kind: BodyKind) => (why: string) =>
   badRequestError(`${kind.kind} in version ${quoteGo(kind.version)} cannot be handled as a ${kind.kind}: ${why}`);
 
 /** Throws 400 or 422 with the texts of Kubernetes. */
-export function decodeObject(
+export function* decodeObject(
   context: RequestContext,
   body: Body,
   kind: BodyKind,
   directive: FieldValidation,
-): KubeObject {
-  const { value, duplicates, strictTexts } = parseAs(body, kind, directive);
+): Steps<KubeObject> {
+  const { value, duplicates, strictTexts } = yield* parseAs(body, kind, directive);
+  yield;
   // To Go, null is an object without members.
   const typed = withKind(value ?? {}, kind, body.bytes);
-  const conformed = conform(typed, kind);
+  const conformed = yield* conform(typed, kind);
   if ("fault" in conformed) throw refusalOf(kind)(conformed.fault);
   const { object, unknown } = conformed;
   applyFieldValidation(
@@ -71,14 +73,16 @@ export type Conformed =
  * The value as the kind's schema knows it. What has a Go type upstream has the types of its fields from here on; of custom resources
  * the schema is checked when the registry gets them (`onlyValid`), since upstream names other faults of theirs first.
  */
-export function conform(value: KubeObject, kind: BodyKind): Conformed {
+export function* conform(value: KubeObject, kind: BodyKind): Steps<Conformed> {
   const hasGoType = kind.strategicMergePatch === true;
   const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
+  yield;
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
+  yield;
   const { value: coerced, unknownPaths: unknownBelow, fault } = coerceEmbeddedResources(pruned, kind.schema);
   if (fault !== undefined) return { fault };
   // Pruning and coercion keep the members that make it an object of a kind.
-  const completed = complete({ ...(coerced as KubeObject), metadata }, kind);
+  const completed = yield* complete({ ...(coerced as KubeObject), metadata }, kind);
   if ("fault" in completed) return completed;
   // Metadata comes first; within each part upstream sorts, since its maps have no order.
   const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted(), ...unknownBelow.toSorted()];
@@ -86,21 +90,31 @@ export function conform(value: KubeObject, kind: BodyKind): Conformed {
 }
 
 /** The object with its defaults, those of its kind among them; a kind with a Go type is checked before it gets them. */
-export function complete(
+export function* complete(
   object: KubeObject,
   kind: BodyKind,
-): { readonly object: KubeObject } | { readonly fault: string } {
-  // Neither changes apiVersion, kind or the type of metadata.
-  if (kind.strategicMergePatch !== true) return { object: applyDefaults(object, kind.schema) as KubeObject };
-  const fault = findTypeFault(object, kind.schema, kind.kind);
-  if (fault !== undefined) return { fault };
-  const typed = applyDefaults(withGoValues(object, kind.schema), kind.schema) as KubeObject;
-  return { object: kind.setDefaults?.(typed) ?? typed };
+): Steps<{ readonly object: KubeObject } | { readonly fault: string }> {
+  let typed: JsonValue = object;
+  if (kind.strategicMergePatch === true) {
+    yield;
+    const fault = findTypeFault(object, kind.schema, kind.kind);
+    if (fault !== undefined) return { fault };
+    yield;
+    typed = withGoValues(object, kind.schema);
+  }
+  yield;
+  // Nulls that no default can replace go first. Neither changes apiVersion, kind or the type of metadata.
+  const clean = pruneNulls(typed, kind.schema);
+  yield;
+  const filled = setDefaults(clean, kind.schema) as KubeObject;
+  if (kind.strategicMergePatch !== true) return { object: filled };
+  yield;
+  return { object: kind.setDefaults?.(filled) ?? filled };
 }
 
-function parseAs(body: Body, kind: BodyKind, directive: FieldValidation) {
+function* parseAs(body: Body, kind: BodyKind, directive: FieldValidation): Steps<ParsedBody> {
   try {
-    return parseBody(body.bytes, body.format === "yaml", directive !== "Ignore");
+    return yield* parseBodyInSteps(body.bytes, body.format === "yaml", directive !== "Ignore");
   } catch (error) {
     // YAML is made JSON first, and a fault of that is shown as it is.
     const why =

@@ -7,12 +7,15 @@ import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apima
 import { findBase64Fault } from "@postern/apimachinery/text/base64-fault";
 import { parseGoTime } from "@postern/apimachinery/time/go-time";
 
-/** Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object. */
+/**
+ * Undefined when every value fits. Null fits everywhere. `structName` is what the message calls the object; `path` is where the value
+ * stands, and is changed on the way.
+ */
 export function findTypeFault(
   value: JsonValue,
   schema: StructuralSchema,
   structName: string,
-  path: readonly string[] = [],
+  path: string[] = [],
 ): string | undefined {
   if (value === null || schema.type === undefined || schema["x-kubernetes-int-or-string"] === true) return undefined;
   if (!fits(value, schema)) {
@@ -27,12 +30,17 @@ export function findTypeFault(
     return firstDefined(value, (item) => findTypeFault(item, items, structName, path));
   }
   if (!isJsonObject(value)) return undefined;
-  return firstDefined(Object.entries(value), ([name, member = null]) => {
+  const values = valueSchemaOf(schema);
+  for (const name of Object.keys(value)) {
+    const member = value[name] ?? null;
     const property = propertyOf(schema, name);
-    if (property !== undefined) return findTypeFault(member, property, structName, [...path, name]);
-    const values = valueSchemaOf(schema);
-    return values === undefined ? undefined : findTypeFault(member, values, structName, path);
-  });
+    if (property !== undefined) path.push(name);
+    const declared = property ?? values;
+    const fault = declared === undefined ? undefined : findTypeFault(member, declared, structName, path);
+    if (fault !== undefined) return fault;
+    if (property !== undefined) path.pop();
+  }
+  return undefined;
 }
 
 /** Times and bytes decode themselves, so that their faults name no field. */

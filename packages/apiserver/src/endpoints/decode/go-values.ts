@@ -2,6 +2,7 @@
 // and bytes are written in one way. Source: encoding/json, k8s.io/apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { type MemberChanges, withMemberChanges } from "@postern/apimachinery/schema/member-changes";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { parseGoTime } from "@postern/apimachinery/time/go-time";
 
@@ -11,8 +12,14 @@ export function withGoValues(value: JsonValue, schema: StructuralSchema): JsonVa
   if (isJsonArray(value)) {
     const { items } = schema;
     if (items === undefined) return value;
-    const typed = value.map((item) => (item === null ? zeroOf(items) : withGoValues(item, items)));
-    return typed.every((item, index) => item === value[index]) ? value : typed;
+    let typed: JsonValue[] | undefined;
+    for (const [index, item] of value.entries()) {
+      const kept = item === null ? zeroOf(items) : withGoValues(item, items);
+      if (kept === item) continue;
+      typed ??= [...value];
+      typed[index] = kept;
+    }
+    return typed ?? value;
   }
   return isJsonObject(value) ? withGoMembers(value, schema) : value;
 }
@@ -26,18 +33,20 @@ function goText(text: string, { format, isMicroTime }: StructuralSchema): string
 
 function withGoMembers(object: JsonObject, schema: StructuralSchema): JsonObject {
   const values = valueSchemaOf(schema);
-  let isChanged = false;
-  const members = Object.entries(object).flatMap(([name, member = null]): [string, JsonValue][] => {
+  let changes: MemberChanges | undefined;
+  for (const name of Object.keys(object)) {
+    const member = object[name] ?? null;
     const property = propertyOf(schema, name);
     const declared = property ?? values;
     // Metadata has its form already.
-    if (declared === undefined || name === "metadata") return [[name, member]];
+    if (declared === undefined || name === "metadata") continue;
     const typed = member === null && property === undefined ? zeroOf(declared) : withGoValues(member, declared);
     const isDropped = property !== undefined && isLeftOut(typed, property);
-    isChanged ||= isDropped || typed !== member;
-    return isDropped ? [] : [[name, typed]];
-  });
-  return isChanged ? Object.fromEntries(members) : object;
+    if (!isDropped && typed === member) continue;
+    changes ??= new Map();
+    changes.set(name, isDropped ? undefined : typed);
+  }
+  return withMemberChanges(object, changes);
 }
 
 /** Structs are written when they are empty, lists and maps are not. */

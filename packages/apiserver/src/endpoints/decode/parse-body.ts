@@ -5,6 +5,7 @@ import { hasMoreValues } from "@postern/apimachinery/json/has-more-values";
 import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 
@@ -18,10 +19,13 @@ export type ParsedBody = {
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
+export const parseBody = (bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody =>
+  atOnce(parseBodyInSteps(bytes, isYaml, wantsDuplicates));
+
 /** `wantsDuplicates` is false where nobody will look, which saves a second scan of JSON. */
-export function parseBody(bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody {
+export function* parseBodyInSteps(bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): Steps<ParsedBody> {
   const text = utf8.decode(bytes);
-  if (!isYaml) return parseJsonBody(text, wantsDuplicates);
+  if (!isYaml) return yield* parseJsonBody(text, wantsDuplicates);
   const { value, duplicates } = decodeYaml(text);
   return {
     value,
@@ -36,11 +40,13 @@ export function parseBody(bytes: Uint8Array, isYaml: boolean, wantsDuplicates: b
  */
 export const MAX_BODY_VALUES = 150_000;
 
-function parseJsonBody(text: string, wantsDuplicates: boolean): ParsedBody {
+function* parseJsonBody(text: string, wantsDuplicates: boolean): Steps<ParsedBody> {
   if (hasMoreValues(text, MAX_BODY_VALUES)) {
     throw new JsonSyntaxError(`the body has more than ${MAX_BODY_VALUES} members and items`);
   }
+  yield;
   const value = parseJson(text);
+  yield;
   const duplicates = wantsDuplicates ? findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`) : [];
   return { value, duplicates, strictTexts: duplicates };
 }

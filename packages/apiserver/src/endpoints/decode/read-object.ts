@@ -7,6 +7,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Awaitable } from "../../runtime/awaitable.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
@@ -17,12 +18,15 @@ import { tidyMetadata } from "./tidy-metadata.ts";
 
 /** Throws 415 for a media type that is not taken, 413 for a body over the limit. */
 export async function readBody(
-  { request }: RequestContext,
+  context: RequestContext,
   { limits }: EndpointContext,
   options: { readonly protobuf?: boolean } = {},
 ): Promise<Body> {
+  const { request } = context;
   const format = negotiateInput(headerOf(request, "content-type"), options);
-  return { format, bytes: await request.body(limits.bodyBytes) };
+  const bytes = await request.body(limits.bodyBytes);
+  context.weigh(bytes.length);
+  return { format, bytes };
 }
 
 /** The object of the body. Throws 400 for what is none of that kind, or holds what strict validation refuses. */
@@ -31,10 +35,12 @@ export const decodeBody = (
   body: Body,
   kind: BodyKind,
   fieldValidation: string | undefined,
-): KubeObject =>
-  body.format === "protobuf"
-    ? decodeProtobufBody(body.bytes, kind)
-    : decodeObject(context, body, kind, fieldValidationOf(fieldValidation));
+): Awaitable<KubeObject> =>
+  context.inParts(
+    body.format === "protobuf"
+      ? decodeProtobufBody(body.bytes, kind)
+      : decodeObject(context, body, kind, fieldValidationOf(fieldValidation)),
+  );
 
 /** The object of the body, of the resource's kind, in the namespace of the path. */
 export async function readObject(
@@ -46,7 +52,7 @@ export async function readObject(
   const body = await readBody(context, endpoint, {
     protobuf: isProtobufKind(formatApiVersion(definition), definition.kind),
   });
-  const object = decodeBody(context, body, definition, fieldValidation);
+  const object = await decodeBody(context, body, definition, fieldValidation);
   return tidyMetadata(inNamespaceOfPath(object, definition, context), context.warnings);
 }
 

@@ -9,11 +9,12 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { complete, refusalOf } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
-import { type ParsedBody, parseBody } from "../decode/parse-body.ts";
+import { type ParsedBody, parseBodyInSteps } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
@@ -30,18 +31,18 @@ export function applyRequest(
   const { subresource, name } = context.info;
   // A status that is not there is missed before anybody looks at the configuration.
   let configuration: Configuration | undefined;
-  const apply = (live: KubeObject | undefined): KubeObject => {
-    configuration ??= readConfiguration(input);
-    return applyTo(live, configuration, input);
-  };
+  function* steps(live: KubeObject | undefined): Steps<KubeObject> {
+    configuration ??= yield* readConfiguration(input);
+    return yield* applyTo(live, configuration, input);
+  }
   return {
     keepsManagedFields: true,
-    transform: apply,
+    transform: (live) => context.inParts(steps(live)),
     async createWhenAbsent() {
       const groupResource = groupResourceOf(resource.definition);
       if (subresource !== "") throw notFoundError(groupResource, name);
       await authorizeCreation(context, endpoint);
-      const created = apply(undefined);
+      const created = await context.inParts(steps(undefined));
       const { resourceVersion: _, uid = "", ...metadata } = created.metadata;
       if (uid !== "") throw conflictError(groupResource, name, absentUid(uid));
       return { ...created, metadata };
@@ -59,11 +60,12 @@ type Configuration = {
 };
 
 /** The merge comes first, and refuses what it cannot place; then the result is held against the path and the schema. */
-function applyTo(live: KubeObject | undefined, configuration: Configuration, input: PatchInput): KubeObject {
+function* applyTo(live: KubeObject | undefined, configuration: Configuration, input: PatchInput): Steps<KubeObject> {
   const { context, resource, manager, force, now } = input;
   const { definition, fieldManager } = resource;
   const { subresource } = context.info;
-  const merged = fieldManager.apply({ live, applied: configuration.object, manager, force, subresource, now });
+  const applied = configuration.object;
+  const merged = yield* fieldManager.applyInSteps({ live, applied, manager, force, subresource, now });
   applyFieldValidation(fieldValidationOf(input.fieldValidation), configuration.faults, context.warnings, () =>
     badRequestError(
       `error strict decoding YAML: error converting YAML to JSON: ${configuration.faults.errors.join(", ")}`,
@@ -72,31 +74,33 @@ function applyTo(live: KubeObject | undefined, configuration: Configuration, inp
   const { metadata } = coerceMetadata(merged.metadata, definition.kind, definition.version);
   const placed = inNamespaceOfPath({ ...merged, metadata }, definition, context);
   checkNameOfPath(placed, context);
+  yield;
   const { value } = pruneUnknownFields(placed, definition.schema, { isResourceRoot: true });
   // Pruning keeps the members that make it an object of a kind.
-  return tidyMetadata(completed(value as KubeObject, definition), context.warnings);
+  return tidyMetadata(yield* completed(value as KubeObject, definition), context.warnings);
 }
 
 /** Unlike in a body, a null that a custom resource's schema does not allow stays: it is refused, not dropped. */
-function completed(merged: KubeObject, definition: ResourceDefinition): KubeObject {
+function* completed(merged: KubeObject, definition: ResourceDefinition): Steps<KubeObject> {
+  yield;
   // Defaults change neither apiVersion, kind nor the type of metadata.
   if (definition.strategicMergePatch !== true) return setDefaults(merged, definition.schema) as KubeObject;
-  const typed = complete(merged, definition);
+  const typed = yield* complete(merged, definition);
   if ("fault" in typed) throw refusalOf(definition)(typed.fault);
   return typed.object;
 }
 
 /** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */
-function readConfiguration({ context, resource, bytes }: PatchInput): Configuration {
+function* readConfiguration({ context, resource, bytes }: PatchInput): Steps<Configuration> {
   const { definition } = resource;
-  const { value, duplicates, strictTexts } = parseConfiguration(bytes);
+  const { value, duplicates, strictTexts } = yield* parseConfiguration(bytes);
   const object = withKind(value, definition.kind, formatApiVersion(definition));
   addDeprecationWarnings(resource, object, context.warnings);
   return { object, faults: { warnings: duplicates, errors: strictTexts } };
 }
 
-function parseConfiguration(bytes: Uint8Array): ParsedBody & { readonly value: JsonObject } {
-  const parsed = parseYaml(bytes);
+function* parseConfiguration(bytes: Uint8Array): Steps<ParsedBody & { readonly value: JsonObject }> {
+  const parsed = yield* parseYaml(bytes);
   const value = parsed.value ?? {};
   if (isJsonObject(value)) return { ...parsed, value };
   throw badRequestError(
@@ -105,9 +109,9 @@ function parseConfiguration(bytes: Uint8Array): ParsedBody & { readonly value: J
   );
 }
 
-function parseYaml(bytes: Uint8Array): ParsedBody {
+function* parseYaml(bytes: Uint8Array): Steps<ParsedBody> {
   try {
-    return parseBody(bytes, true, true);
+    return yield* parseBodyInSteps(bytes, true, true);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw badRequestError(`error decoding YAML: error converting YAML to JSON: ${why}`, error);

@@ -51,7 +51,7 @@ async function readAction(
   const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING };
   // Only what Go clients know has a protobuf form.
   const body = await readBody(context, endpoint, { protobuf: isProtobufKind(formatApiVersion(kind), kind.kind) });
-  const object = decodeBody(context, body, kind, options.fieldValidation);
+  const object = await decodeBody(context, body, kind, options.fieldValidation);
   context.audit.setRequestObject(object);
   const { name = "", namespace = "" } = object.metadata;
   if (namespace !== "" && namespace !== info.namespace) {

@@ -30,13 +30,15 @@ export const handleCreate: VerbHandler = async (context, resource, endpoint) => 
   addDeprecationWarnings(resource, object, context.warnings);
   context.audit.setRequestObject(object);
   const manager = fieldManagerOf(options.fieldManager, context.request);
-  const owned = fieldManager.update({
-    live: undefined,
-    next: withoutSystemMeta(object),
-    manager,
-    subresource: "",
-    now: formatTimestamp(endpoint.runtime.clock.now()),
-  });
+  const owned = await context.inParts(
+    fieldManager.updateInSteps({
+      live: undefined,
+      next: withoutSystemMeta(object),
+      manager,
+      subresource: "",
+      now: formatTimestamp(endpoint.runtime.clock.now()),
+    }),
+  );
   const created = await storage.create(context, context.info.namespace, owned, { dryRun: isDryRun(options) });
   return await objectResponse(context, 201, created, definition, output);
 };
@@ -64,13 +66,15 @@ async function handleSubmit(
   const output = negotiateOutput(context.request);
   const options = validCreateOptions(context);
   const body = await readBody(context, endpoint, { protobuf: true });
-  const object = decodeBody(context, body, definition, options.fieldValidation);
-  const owned = fieldManager.update({
-    live: undefined,
-    next: inNamespaceOfPath(object, definition, context),
-    manager: fieldManagerOf(options.fieldManager, context.request),
-    now: formatTimestamp(endpoint.runtime.clock.now()),
-  });
+  const object = await decodeBody(context, body, definition, options.fieldValidation);
+  const owned = await context.inParts(
+    fieldManager.updateInSteps({
+      live: undefined,
+      next: inNamespaceOfPath(object, definition, context),
+      manager: fieldManagerOf(options.fieldManager, context.request),
+      now: formatTimestamp(endpoint.runtime.clock.now()),
+    }),
+  );
   context.audit.setRequestObject(object);
   checkSubmitted(object, definition);
   const answer = await submit(context, owned);

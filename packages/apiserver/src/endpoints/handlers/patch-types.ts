@@ -31,6 +31,7 @@ import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-
 import { StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-patch-directives";
 import { findMetadataFault } from "@postern/apimachinery/schema/metadata-fault";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../../context/request-context.ts";
@@ -75,15 +76,20 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
   // An object that is not there is missed before anybody looks at the patch.
   let patch: Patch | undefined;
   return {
-    transform(current) {
-      patch ??= readPatch(input, definition.schema);
-      const next = asObject(patch.apply(current), definition, input, patch.strictErrors, current);
-      addDeprecationWarnings(resource, next, context.warnings);
-      checkNameOfPath(next, context);
-      const placed = tidyMetadata(inNamespaceOfPath(next, definition, context), context.warnings);
-      return fieldManager.update({ live: current, next: placed, manager, subresource, now });
-    },
+    transform: (current) => context.inParts(steps(current)),
   };
+  function* steps(current: KubeObject): Steps<KubeObject> {
+    patch ??= readPatch(input, definition.schema);
+    yield;
+    const patched = patch.apply(current);
+    yield;
+    const next = yield* asObject(patched, definition, input, patch.strictErrors, current);
+    addDeprecationWarnings(resource, next, context.warnings);
+    checkNameOfPath(next, context);
+    const placed = tidyMetadata(inNamespaceOfPath(next, definition, context), context.warnings);
+    yield;
+    return yield* fieldManager.updateInSteps({ live: current, next: placed, manager, subresource, now });
+  }
 }
 
 /**
@@ -152,13 +158,13 @@ function readJsonPatch(text: string, isLoose: boolean): Patch {
 }
 
 /** Checks what a patch made of an object as a body would be checked, with the texts of a patch. */
-export function asObject(
+export function* asObject(
   patched: JsonValue,
   definition: BodyKind,
   { context, fieldValidation }: Pick<PatchInput, "context" | "fieldValidation">,
   strictErrors: readonly string[],
   current: KubeObject,
-): KubeObject {
+): Steps<KubeObject> {
   if (!isJsonObject(patched)) throw patchError(patched, () => notAnObject(patched));
   const { apiVersion, kind } = typeMetaOf(patched, definition);
   checkKind(apiVersion, kind, definition, current);
@@ -168,7 +174,7 @@ export function asObject(
   if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
-  const conformed = conform(typed as unknown as KubeObject, definition);
+  const conformed = yield* conform(typed as unknown as KubeObject, definition);
   if ("fault" in conformed) throw patchError(patched, () => conformed.fault);
   const { object, unknown } = conformed;
   const faults = [...strictErrors, ...unknown];

@@ -41,11 +41,13 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError(PATCH_OPTIONS, "", errors);
 
+  const bytes = await context.request.body(endpoint.limits.bodyBytes);
+  context.weigh(bytes.length);
   const input: PatchInput = {
     context,
     resource,
     patchType,
-    bytes: await context.request.body(endpoint.limits.bodyBytes),
+    bytes,
     fieldValidation: options.fieldValidation,
     force: options.force ?? false,
     manager: fieldManagerOf(options.fieldManager, context.request),

@@ -14,6 +14,7 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { atOnce } from "@postern/apimachinery/steps/steps";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { validatePatchOptions, validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
@@ -24,8 +25,7 @@ import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { isDryRun, patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
 import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
-import { fieldValidationOf } from "../decode/field-validation.ts";
-import { checkNameOfPath, inNamespaceOfPath, readBody } from "../decode/read-object.ts";
+import { checkNameOfPath, decodeBody, inNamespaceOfPath, readBody } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
@@ -106,7 +106,7 @@ async function readReplacement(input: EditInput): Promise<{ readonly uid: string
   const errors = validateUpdateOptions(options);
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "UpdateOptions" }, "", errors);
   const body = await readBody(context, endpoint);
-  const decoded = decodeObject(context, body, scaleKind, fieldValidationOf(options.fieldValidation));
+  const decoded = await decodeBody(context, body, scaleKind, options.fieldValidation);
   const wanted = inNamespaceOfPath(decoded, resource.definition, context);
   context.audit.setRequestObject(wanted);
   return { uid: wanted.metadata.uid ?? "", transform: (current) => updated(current, wanted, input) };
@@ -128,7 +128,9 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   return (current) => {
     patch ??= readPatch({ patchType, bytes, fieldValidation }, scaleKind.schema);
     const scaled = patchedScale(current, scale);
-    const patched = asObject(patch.apply(scaled), scaleKind, { context, fieldValidation }, patch.strictErrors, scaled);
+    const patched = atOnce(
+      asObject(patch.apply(scaled), scaleKind, { context, fieldValidation }, patch.strictErrors, scaled),
+    );
     return updated(current, patched, input);
   };
 }
@@ -145,7 +147,7 @@ function readConfiguration(input: EditInput, bytes: Uint8Array, force: boolean):
   const { context, resource, scale, now } = input;
   const { definition, fieldManager } = resource;
   const body = { bytes, format: "yaml" } as const;
-  const wanted = decodeObject(context, body, scaleKind, "Warn");
+  const wanted = atOnce(decodeObject(context, body, scaleKind, "Warn"));
   checkNameOfPath(wanted, context);
   const manager = fieldManagerOf(patchOptionsOf(context.request.query).fieldManager, context.request);
   // Whoever applies a scale applies one field of the object.

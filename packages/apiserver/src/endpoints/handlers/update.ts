@@ -41,14 +41,18 @@ export const handleUpdate: VerbHandler = async (context, resource, endpoint) => 
     {
       uid: object.metadata.uid ?? "",
       subresource,
-      transform: (current) => fieldManager.update({ live: current, next: object, manager, subresource, now }),
+      transform: (current) =>
+        context.inParts(fieldManager.updateInSteps({ live: current, next: object, manager, subresource, now })),
       ...(allowsCreate
         ? {
             async createWhenAbsent() {
               await authorizeCreation(context, endpoint);
               // The version that the client knows of what is gone says nothing of what is new.
               const { resourceVersion: _, ...metadata } = object.metadata;
-              return fieldManager.update({ live: undefined, next: { ...object, metadata }, manager, subresource, now });
+              const next = { ...object, metadata };
+              return await context.inParts(
+                fieldManager.updateInSteps({ live: undefined, next, manager, subresource, now }),
+              );
             },
           }
         : {}),

@@ -99,6 +99,7 @@ async function prepare(
     metaForCreate(object.metadata, definition, { namespace, name }, runtime),
   );
   const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
+  await context.pause();
   await validateNewObject(store, prepared, context);
   for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
@@ -117,6 +118,7 @@ async function insert(
   key: string,
   { dryRun }: WriteOptions,
 ): Promise<CachedObject> {
+  await context.pause();
   const { object, sealed } = store.definition.sealed?.seal(prepared, undefined, context) ?? {
     object: prepared,
     sealed: undefined,
@@ -131,21 +133,26 @@ async function insert(
       writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed)),
     ),
   );
-  await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
+  const { afterCreate } = store.strategy;
+  if (afterCreate !== undefined) {
+    await context.pause();
+    await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
+  }
   const reveal = store.definition.sealed?.reveal;
   return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));
 }
 
 async function write(
   store: StoreContext,
-  { signal }: RequestContext,
+  context: RequestContext,
   key: string,
   object: KubeObject,
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
+  await context.pause();
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.create(key, value);
-  return await committedObject(store, { key, value, revision }, signal);
+  return await committedObject(store, { key, value, revision }, context.signal);
 }
 
 const takenError = ({ definition }: StoreContext, name: string): ApiError =>

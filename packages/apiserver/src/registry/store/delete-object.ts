@@ -51,7 +51,10 @@ async function deleteCurrent(
 ): Promise<DeleteOutcome> {
   const { storage, cache, strategy, admission, definition } = store;
   const { signal } = context;
+  context.weigh(current.byteLength);
+  await context.pause();
   const object = current.decode();
+  await context.pause();
   checkPreconditions(store, object, options);
   const { dryRun } = options;
   const attributes = { context, resource: definition, subresource: "", namespace, name, operation: "delete" as const };
@@ -66,9 +69,11 @@ async function deleteCurrent(
     await runHook(store, () => strategy.afterDelete?.(object, context));
     return { removed: true, object: current };
   }
+  await context.pause();
   if (equalJson(held, object)) return { removed: false, object: current };
   if (dryRun)
     return { removed: false, object: CachedObject.fromObject(current.key, withRevision(held, current.revision)) };
+  await context.pause();
   const value = store.codec.encode(held, current.decodeSealed());
   const revision = await storage.update(current.key, value, current.revision);
   return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, signal) };

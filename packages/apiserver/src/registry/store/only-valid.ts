@@ -21,6 +21,7 @@ export async function passedNew(
   object: KubeObject,
 ): Promise<KubeObject> {
   const submitted = withoutStatus(object, store.definition);
+  await context.pause();
   if (store.validator.validate(submitted).length === 0) return submitted;
   await createObject(withoutHooks(store), context, namespace, submitted, { dryRun: true });
   throw new Error("an object that its schema refuses was taken");
@@ -35,6 +36,7 @@ export async function passedChange(
   subresource: string,
 ): Promise<KubeObject> {
   const merged = mergeSubresource(store.definition, subresource, submitted, old);
+  await context.pause();
   if (store.validator.validateUpdate(merged, old).length === 0) return withMeta(merged, submitted.metadata);
   checkedVersion(store, old.metadata.name ?? "", submitted, parseResourceVersion(old.metadata.resourceVersion ?? ""));
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));

@@ -27,7 +27,7 @@ import { validateChangedObject } from "./validate-object.ts";
 type Target = { readonly namespace: string; readonly name: string; readonly key: string };
 type Outcome = { readonly object: CachedObject; readonly created: boolean };
 /** Runs when others may change the object again: it may do so itself. */
-type Written = Outcome & { readonly hook?: () => void | Promise<void> | undefined };
+type Written = Outcome & { readonly hook?: (() => void | Promise<void>) | undefined };
 
 export async function updateObject(
   store: StoreContext,
@@ -129,22 +129,25 @@ async function replace(
   options: WriteOptions,
 ): Promise<Written> {
   const { name } = target;
+  context.weigh(current.byteLength);
+  await context.pause();
   const old = current.decode();
   const uid = old.metadata.uid ?? "";
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
     throw uidPreconditionError(store.definition, target, request.uid, uid);
   }
   const submitted = checkedVersion(store, name, await request.transform(old), current.revision);
-  const next = keepTimesOfNoop(
-    old,
-    await prepare(store, context, target, old, submitted, request.subresource, options),
-  );
+  const prepared = await prepare(store, context, target, old, submitted, request.subresource, options);
+  await context.pause();
+  const next = keepTimesOfNoop(old, prepared);
+  await context.pause();
 
   const previousSealed = current.decodeSealed();
   const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context, old) ?? {
     object: next,
     sealed: previousSealed,
   };
+  await context.pause();
   if (store.codec.isStored(object, old, current) && equalJson(sealed, previousSealed)) {
     return { object: current, created: false };
   }
@@ -159,21 +162,28 @@ async function replace(
       request.keepsManagedFields === true ? writeNext(object) : writeWithoutOwnersAtNeed(object, writeNext),
     ),
   );
-  const hook = () => store.strategy.afterUpdate?.(stored.decode(), old, context);
+  const hook =
+    store.strategy.afterUpdate === undefined
+      ? undefined
+      : async () => {
+          await context.pause();
+          await store.strategy.afterUpdate?.(stored.decode(), old, context);
+        };
   return { object: stored, created: false, hook };
 }
 
 async function write(
   store: StoreContext,
-  { signal }: RequestContext,
+  context: RequestContext,
   { key }: Target,
   current: CachedObject,
   object: KubeObject,
   sealed: JsonObject | undefined,
 ): Promise<CachedObject> {
+  await context.pause();
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.update(key, value, current.revision);
-  return await committedObject(store, { key, value, revision }, signal);
+  return await committedObject(store, { key, value, revision }, context.signal);
 }
 
 /** The last finalizer went: the object goes with it, and the client is shown what it looked like. */
@@ -215,7 +225,9 @@ async function prepare(
   const admitted = (await admission.admit({ ...attributes, object: submitted, oldObject: old })) ?? submitted;
   const merged = mergeSubresource(definition, subresource, admitted, old);
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
+  await context.pause();
   const prepared = (await strategy.prepareForUpdate?.(restored, old, context)) ?? restored;
+  await context.pause();
   const counted =
     definition.tracksGeneration === false
       ? withMeta(prepared, withGenerationOf(prepared.metadata, old.metadata))

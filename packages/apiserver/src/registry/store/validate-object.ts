@@ -4,6 +4,7 @@ import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
 import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import {
   FINALIZER_DELETE_DEPENDENTS,
@@ -22,15 +23,19 @@ export async function validateNewObject(
   object: KubeObject,
   context: RequestContext,
 ): Promise<void> {
-  const errors = [
-    ...validateObjectMeta(object.metadata, metaRules(store)),
-    ...validateBuiltinFinalizers(store, object),
-    ...store.validator.validate(object),
-    ...validateScale(store, object, ""),
-    ...validateEmbeddedResources(object, store.definition.schema, ""),
-    ...validateLists(store, object),
-    ...((await store.strategy.validate?.(object, context)) ?? []),
-  ];
+  const errors = await context.inParts(
+    checksOf(
+      () => validateObjectMeta(object.metadata, metaRules(store)),
+      () => validateBuiltinFinalizers(store, object),
+      () => store.validator.validate(object),
+      () => validateScale(store, object, ""),
+      () => validateEmbeddedResources(object, store.definition.schema, ""),
+      () => validateLists(store, object),
+    ),
+  );
+  await context.pause();
+  errors.push(...((await store.strategy.validate?.(object, context)) ?? []));
+  await context.pause();
   refuse(store, object, [...errors, ...brokenRules(store, object, undefined, errors, context)]);
 }
 
@@ -42,22 +47,36 @@ export async function validateChangedObject(
   context: RequestContext,
   subresource: string,
 ): Promise<void> {
+  await context.pause();
   const changes = [
     ...validateObjectMetaUpdate(object.metadata, old.metadata, "metadata"),
     ...validateBuiltinFinalizers(store, object),
   ];
-  const errors = [
-    ...validateObjectMeta(object.metadata, metaRules(store)),
-    // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
-    ...changes,
-    ...changes,
-    ...store.validator.validateUpdate(object, old),
-    ...validateScale(store, object, subresource),
-    ...validateEmbeddedResources(object, store.definition.schema, ""),
-    ...validateChangedLists(store, object, old),
-    ...((await store.strategy.validateUpdate?.(object, old, context)) ?? []),
-  ];
+  const errors = await context.inParts(
+    checksOf(
+      () => validateObjectMeta(object.metadata, metaRules(store)),
+      // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
+      () => changes,
+      () => changes,
+      () => store.validator.validateUpdate(object, old),
+      () => validateScale(store, object, subresource),
+      () => validateEmbeddedResources(object, store.definition.schema, ""),
+      () => validateChangedLists(store, object, old),
+    ),
+  );
+  await context.pause();
+  errors.push(...((await store.strategy.validateUpdate?.(object, old, context)) ?? []));
+  await context.pause();
   refuse(store, object, [...errors, ...brokenRules(store, object, old, errors, context)]);
+}
+
+function* checksOf(...checks: readonly (() => readonly FieldError[])[]): Steps<FieldError[]> {
+  const errors: FieldError[] = [];
+  for (const check of checks) {
+    errors.push(...check());
+    yield;
+  }
+  return errors;
 }
 
 const validateScale = (

@@ -1,0 +1,61 @@
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createLongWork, LONG_WORK_BYTES, WorkParts } from "./long-work.ts";
+
+let now = 0;
+const clock = { elapsed: () => now };
+
+/** In which turn of the event loop we are. */
+let turn = 0;
+let counting: NodeJS.Immediate;
+beforeEach(() => {
+  const count = (): void => {
+    turn++;
+    counting = setImmediate(count);
+  };
+  counting = setImmediate(count);
+});
+afterEach(() => clearImmediate(counting));
+
+type Done = { readonly name: string; readonly turn: number };
+
+function* steps(name: string, count: number, ms: number, log: Done[]): Steps<string> {
+  for (let step = 1; step <= count; step++) {
+    log.push({ name: `${name}${step}`, turn });
+    now += ms;
+    yield;
+  }
+  return name;
+}
+
+function largeParts(): WorkParts {
+  const parts = new WorkParts(work);
+  parts.weigh(LONG_WORK_BYTES);
+  return parts;
+}
+
+const work = createLongWork(clock);
+
+describe("long work", () => {
+  it("does one part in each turn of the event loop, those of each client in turn", async () => {
+    const log: Done[] = [];
+    const begin = (client: string, name: string, count: number) =>
+      largeParts().run(client, steps(name, count, 30, log));
+    expect(await Promise.all([begin("a", "x", 2), begin("a", "y", 1), begin("b", "z", 2)])).toEqual(["x", "y", "z"]);
+    expect(log.map(({ name }) => name)).toEqual(["x1", "z1", "y1", "z2", "x2"]);
+    expect(new Set(log.map((each) => each.turn)).size).toBe(log.length);
+  });
+
+  it("gives way only after a while: short steps go on at once", async () => {
+    const log: Done[] = [];
+    await largeParts().run("a", steps("x", 3, 1, log));
+    expect(new Set(log.map((each) => each.turn)).size).toBe(1);
+  });
+
+  it("is none where the object is small", () => {
+    const parts = new WorkParts(work);
+    parts.weigh(LONG_WORK_BYTES - 1);
+    expect(parts.run("a", steps("x", 3, 30, []))).toBe("x");
+    expect(parts.pause("a")).toBeUndefined();
+  });
+});
