@@ -11,6 +11,7 @@ import { teamSchema } from "../api/team.ts";
 import { userSchema } from "../api/user.ts";
 import { virtualClusterInstanceFields } from "../api/virtual-cluster-instance.ts";
 import { createPlatformNames } from "../platform-names.ts";
+import { selfSchema } from "./selves/self.ts";
 import original from "./testing/original-fields.json" with { type: "json" };
 
 const names = createPlatformNames({ domain: "loft.sh", name: "loft", projectNamespacePrefix: "p-" });
@@ -23,6 +24,7 @@ const SCHEMAS: { readonly [kind: string]: StructuralSchema } = {
   Cluster: kindSchema(clusterFields.schema),
   VirtualClusterInstance: kindSchema(virtualClusterInstanceFields.schema),
   SpaceInstance: kindSchema(spaceInstanceFields.schema),
+  Self: selfSchema("loft"),
 };
 
 type Fields = string | readonly Fields[] | { readonly [name: string]: Fields };

@@ -9,6 +9,16 @@ const named = {
   displayName: s.string().describe("Name for people."),
 };
 
+const WITHOUT_EFFECT = "Of the original interface. This server leaves it out of its answers.";
+/** Of somebody: users have values in some of them. */
+const entity = {
+  ...named,
+  icon: s.string().describe(WITHOUT_EFFECT),
+  username: s.string().describe("Name that the user logs in with."),
+  email: s.string().describe("E-mail address of the user."),
+  subject: s.string().describe("The user name of the user's requests."),
+};
+
 const fields = s
   .object({
     spec: s
@@ -22,14 +32,11 @@ const fields = s
       .object({
         user: s
           .object({
-            ...named,
-            username: s.string().describe("Name that the user logs in with."),
-            email: s.string().describe("E-mail address of the user."),
-            subject: s.string().describe("The user name of the user's requests."),
-            teams: s.list(s.object(named)).describe("The teams that the user is in."),
+            ...entity,
+            teams: s.list(s.object(entity)).describe("The teams that the user is in."),
           })
           .describe("The user, where it is one."),
-        team: s.object(named).describe("The team, where the key speaks for one."),
+        team: s.object(entity).describe("The team, where the key speaks for one."),
         accessKey: s.string().describe("Name of the access key."),
         accessKeyScope: s
           .anyObject()
@@ -43,6 +50,8 @@ const fields = s
         groups: s.list(s.string()).describe("The groups of requests."),
         platformHost: s.string().describe("Host name and port that the request came to."),
         projectNamespacePrefix: s.string().describe("What the namespace of a project begins with."),
+        instanceID: s.string().describe(WITHOUT_EFFECT),
+        chatAuthToken: s.string().describe(WITHOUT_EFFECT),
       })
       .describe("The answer. Filled in by the server."),
   })

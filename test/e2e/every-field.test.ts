@@ -1,0 +1,172 @@
+// Every field of every kind of ours, as the server publishes it, in manifests that real kubectls apply under strict validation: without a
+// warning, and read back as they were written.
+
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { filled, placesOf, type Schema, type Schemas } from "./testing/filled-manifests.ts";
+import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
+import { KUBERNETES_RELEASES, kubernetesTools } from "./testing/kubernetes-tools.ts";
+import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+
+const GROUPS = ["management.postern/v1", "storage.postern/v1"];
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: PosternProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  server = await startPostern(join(directory.path, "data"));
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  await directory?.[Symbol.asyncDispose]();
+});
+
+const keyOfIssuer = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).publicKey.export({ format: "jwk" });
+
+/** Names of what is there, and texts that have to be of a form. The first that fits counts; others get any value of their type. */
+const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
+  [/\bspec\.key$/, () => randomBytes(32).toString("base64url")],
+  [/\.(idToken|accessToken|refreshToken|connectorData)$/, () => randomBytes(24).toString("base64")],
+  [/\.(owner\.)?user$|\.users\[\]$|members\[\]\.name$|\.parent$/, () => "admin"],
+  [/\.(owner\.)?team$|\.teams\[\]$/, () => "everyone"],
+  [/members\[\]\.group$/, () => "storage.postern"],
+  [/members\[\]\.clusterRole$/, () => "postern:project-user"],
+  [/extraAccessRules\[\]\.clusterRole$/, () => "view"],
+  [/\.verbs\[\]$/, () => "get"],
+  [/\.subresources\[\]$/, () => "kubeconfig"],
+  [/rules\[\]\.resources\[\]\.group$/, () => "management.postern"],
+  [/rules\[\]\.resources\[\]\.resources\[\]$/, () => "projects"],
+  [/\.nonResourceURLs\[\]$/, () => "/version"],
+  [/\.roles\[\]\.role$/, () => "vcluster"],
+  [/allowedClusters\[\]\.name$|clusterRef\.cluster$|\.clusters\[\]\.cluster$|rules\[\]\.cluster$/, () => "embedded"],
+  [/\.projects?(\[\]|\[\]\.project)?$|\.project$/, () => "default"],
+  [/\.virtualClusters\[\](\.virtualCluster|\.name)?$/, () => "demo"],
+  [/\.spaces\[\]\.space$/, () => "previews"],
+  [/(\.virtualClusters\[\]|secretRef)\.namespace$/, () => "p-default"],
+  [/\.email$/, () => "full@example.com"],
+  [/spec\.groups\[\]$/, () => "postern:admins"],
+  [/quotas\.\w+\.\*name$/, () => "count/virtualclusterinstances"],
+  [/quotas\.\w+\.\*$/, () => "9"],
+  [/spec\.type$/, () => "User"],
+  [/secretRef\.name$/, () => "value-of-full"],
+  [/secretRef\.key$/, () => "token"],
+  [/issuer\.preset$/, () => "github"],
+  [/issuer\.(url|discoveryURL)$/, () => "https://issuer.example.com"],
+  [/issuer\.jwks$/, () => JSON.stringify({ keys: [{ ...keyOfIssuer, alg: "ES256", kid: "one" }] })],
+  [/issuer\.certificateAuthority$/, () => createTestCertificate().cert],
+  [/clusterRef\.(namespace|virtualCluster)$/, () => "full"],
+  [/claims\[\]\.values\[\]$/, () => "74"],
+  [/claims\[\]\.claim$/, () => "repository_id"],
+  [/conditions\[\]\.expression$/, () => "claims.ref == 'refs/heads/main'"],
+  [/spec\.ttl$/, () => 600],
+];
+const valueAt = (place: string): unknown => VALUES.find(([fits]) => fits.test(place))?.[1]();
+
+/** Of the places of one line, a manifest has the first, the next one the second: they exclude each other. */
+const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
+  OwnedAccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
+  AccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
+  Cluster: [[/^spec\.local$/, /^spec\.kubeConfigRef/]],
+  ClusterTrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
+  TrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
+};
+
+/** In the schema, and refused by what they mean. */
+const REFUSED: { readonly [kind: string]: RegExp } = {
+  // They would open what is outside of the project.
+  TrustRule: /^spec\.scope\.(roles|clusters)\b/,
+};
+
+/** What is deprecated says so, and what cannot work here at all. */
+const ALLOWED_WARNING =
+  /^Warning: spec(\.scope\.rules|\.scope\.allowPosternCli|\.rules|\.allowPlatformCli|\.identityRefresh|\.parent|\.oidcLogin): deprecated; .*$|^Warning: spec\.networkPeer: this release reaches clusters by a kube config alone$/;
+
+/** What is a credential is never shown again. */
+const shown = (kind: string, { key, ...spec }: any): unknown =>
+  JSON.parse(
+    JSON.stringify(kind.endsWith("AccessKey") || key === undefined ? spec : { key, ...spec }),
+    (name, value) => (/^(connectorData|idToken|accessToken|refreshToken)$/.test(name) ? undefined : value),
+  );
+
+/** What the values name beside what is there from the first start on. */
+const NAMED = `
+apiVersion: management.postern/v1
+kind: Team
+metadata: {name: everyone}
+---
+apiVersion: management.postern/v1
+kind: SpaceInstance
+metadata: {name: previews, namespace: p-default}
+`;
+
+type Kind = {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly namespaced: boolean;
+  readonly schema: Schema;
+};
+
+async function kindsOf({
+  run,
+}: KubectlSession): Promise<{ readonly kinds: readonly Kind[]; readonly schemas: Schemas }> {
+  const kinds: Kind[] = [];
+  const schemas: Record<string, Schema> = {};
+  for (const apiVersion of GROUPS) {
+    const document = JSON.parse(await run(`get --raw /openapi/v3/apis/${apiVersion}`));
+    Object.assign(schemas, document.components.schemas);
+    const { resources } = JSON.parse(await run(`get --raw /apis/${apiVersion}`));
+    for (const { name, kind, namespaced, verbs } of resources) {
+      if (name.includes("/") || !verbs.includes("patch")) continue;
+      const schema = Object.values<any>(document.components.schemas).find((each) =>
+        each["x-kubernetes-group-version-kind"]?.some((gvk: any) => gvk.kind === kind),
+      );
+      kinds.push({ kind, apiVersion, namespaced, schema });
+    }
+  }
+  return { kinds, schemas };
+}
+
+describe.each(KUBERNETES_RELEASES)("kubectl %s", (release) => {
+  it("applies every field of every kind without a warning, and reads it back", async () => {
+    const { kubectl: program } = await kubernetesTools(release);
+    const kubectl = kubectlSession(
+      () => server.adminKubeConfig,
+      () => join(directory.path, `cache-${release}`),
+      program,
+    );
+    const { kinds, schemas } = await kindsOf(kubectl);
+    await kubectl.run("apply -f -", NAMED);
+    for (const { kind, apiVersion, namespaced, schema } of kinds) {
+      const metadata = { name: `full-${release.replace(".", "-")}`, ...(namespaced ? { namespace: "p-default" } : {}) };
+      const isOurs = (place: string): boolean => !/^(metadata|kind$|apiVersion$)/.test(place);
+      const published = placesOf(schema, schemas).filter(isOurs);
+      const all = published.filter((place) => !REFUSED[kind]?.test(place));
+      expect(all.length < published.length).toBe(REFUSED[kind] !== undefined);
+      const choices = ONE_OF[kind] ?? [];
+      const count = Math.max(1, ...choices.map((choice) => choice.length));
+      const covered = new Set<string>();
+      for (let at = 0; at < count; at++) {
+        const isChosen = (place: string): boolean =>
+          choices.every(
+            (choice) => !choice.some((each) => each.test(place)) || choice[at % choice.length]?.test(place),
+          );
+        const places = all.filter(isChosen);
+        const value = filled(schema, schemas, new Set(places), valueAt) as any;
+        for (const place of places) covered.add(place);
+        const manifest = { ...value, apiVersion, kind, metadata };
+        const { code, stderr } = await kubectl(["apply", "--validate=strict", "-f", "-"], JSON.stringify(manifest));
+        const complaints = stderr.split("\n").filter((line) => line !== "" && !ALLOWED_WARNING.test(line));
+        expect([kind, code, complaints]).toEqual([kind, 0, []]);
+        const read = JSON.parse(
+          await kubectl.run(`get ${kind}.v1.${apiVersion.split("/")[0]} ${metadata.name} -n p-default -o json`),
+        );
+        expect([kind, read.spec]).toEqual([kind, shown(kind, value.spec)]);
+        await kubectl.run(`delete ${kind}.v1.${apiVersion.split("/")[0]} ${metadata.name} -n p-default`);
+      }
+      expect([...covered].toSorted()).toEqual(all.toSorted());
+    }
+    expect(kinds.length).toBeGreaterThan(10);
+  });
+});
