@@ -104,7 +104,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     }),
   );
   const written = { ...core, storage, scheduler, onError };
-  teardown.use(createLastActivityWriter({ ...written, ...core.keyRecords }));
+  teardown.use(createLastActivityWriter({ ...written, records: core.activityRecords }));
   teardown.use(createKeyUsageWriter({ ...written, records: core.usageRecords }));
   teardown.use(core.rotations);
   domainMetrics.followCensus(createKeyCensus({ ...core, clock: runtime.clock }));

@@ -173,7 +173,7 @@ export class SimulatedServer {
       onError: ignore,
     });
     createLastActivityWriter({
-      ...core.keyRecords,
+      records: core.activityRecords,
       storage,
       keys: core.keys,
       activity: core.activity,

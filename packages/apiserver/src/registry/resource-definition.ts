@@ -111,11 +111,6 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly deprecationWarning?: string;
   /** What each caller gets to see and touch. Absent: everything that authorization lets it ask for. */
   readonly visibility?: ObjectVisibility;
-  /**
-   * The version that a client's stands for, where the server alone has written since, and nothing that a client writes: `given` in all other
-   * cases.
-   */
-  settledVersion?(given: string, current: CachedObject): string;
   /** What is shown of an object: with what follows from other objects, and is stored nowhere. It keeps its key. */
   present?(object: CachedObject): CachedObject;
   /** What is shown of it besides in the answer to a get or a list, to this caller. */

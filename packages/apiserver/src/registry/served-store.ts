@@ -14,7 +14,6 @@ import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ClientWrite } from "./client-write.ts";
 import { groupResourceOf } from "./resource-definition.ts";
 import type { ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
-import { withMeta } from "./store/object-meta.ts";
 import { passedChange, passedNew } from "./store/only-valid.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { uidPreconditionError } from "./store/uid-precondition-error.ts";
@@ -31,13 +30,6 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
 
   const select = async <Q extends Selection>(context: RequestContext, query: Q): Promise<Q> =>
     visibility === undefined ? query : narrowed(query, await visibility.visibleTo(context));
-
-  /** The newest version, where the client's is as good; else the client's. */
-  const settled = async (context: RequestContext, namespace: string, name: string, given: string, newest = "") => {
-    if (definition.settledVersion === undefined || given === "" || given === "0" || given === newest) return given;
-    const current = await generic.get(context, namespace, name, { resourceVersion: newest });
-    return definition.settledVersion(given, current);
-  };
 
   const mayChange = (context: RequestContext, object: KubeObject): Awaitable<boolean> =>
     visibility?.mayChange?.(context, object) ?? true;
@@ -75,6 +67,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     async list(context, query) {
       const page = await generic.list(context, await select(context, query));
       if (present === undefined && extend === undefined) return page;
+      if (extend === undefined) return { ...page, items: page.items.map(presented) };
       return { ...page, items: await Promise.all(page.items.map((object) => shown(object, context))) };
     },
 
@@ -95,10 +88,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
         ...request,
         async transform(current) {
           if (!(await mayChange(context, current))) throw absent(name);
-          const wanted = await passedChange(store, context, await request.transform(current), current, subresource);
-          const { resourceVersion: given = "" } = wanted.metadata;
-          const version = await settled(context, namespace, name, given, current.metadata.resourceVersion);
-          submitted = version === given ? wanted : withMeta(wanted, { ...wanted.metadata, resourceVersion: version });
+          submitted = await passedChange(store, context, await request.transform(current), current, subresource);
           return submitted;
         },
         ...(createWhenAbsent === undefined
@@ -117,23 +107,15 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     },
 
     async delete(context, namespace, name, options) {
-      let { preconditions } = options;
-      if (visibility?.mayChange !== undefined) {
-        const object = (await generic.get(context, namespace, name, { resourceVersion: "" })).decode();
-        if (!(await mayChange(context, object))) throw absent(name);
-        // An object of somebody else's that takes the name meanwhile is not deleted in its place.
-        preconditions = { ...preconditions, uid: preconditions?.uid ?? object.metadata.uid ?? "" };
-      }
-      if (preconditions?.resourceVersion !== undefined) {
-        const resourceVersion = await settled(context, namespace, name, preconditions.resourceVersion);
-        preconditions = { ...preconditions, resourceVersion };
-      }
-      return await generic.delete(
-        context,
-        namespace,
-        name,
-        preconditions === undefined ? options : { ...options, preconditions },
-      );
+      if (visibility?.mayChange === undefined) return await generic.delete(context, namespace, name, options);
+      const object = (await generic.get(context, namespace, name, { resourceVersion: "" })).decode();
+      if (!(await mayChange(context, object))) throw absent(name);
+      // An object of somebody else's that takes the name meanwhile is not deleted in its place.
+      const uid = options.preconditions?.uid ?? object.metadata.uid ?? "";
+      return await generic.delete(context, namespace, name, {
+        ...options,
+        preconditions: { ...options.preconditions, uid },
+      });
     },
 
     deleteCollection: async (context, query, options) =>

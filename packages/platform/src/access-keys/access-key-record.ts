@@ -48,7 +48,7 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly parentUids: readonly string[];
   readonly grant: KeyGrant | undefined;
   readonly defaultTTL: number | undefined;
-  /** That of the last change of anything but the activity. */
+  /** That of the last change of what it opens, and for how long. */
   readonly revision: number;
   /** That of the last write. */
   readonly writtenRevision: number;

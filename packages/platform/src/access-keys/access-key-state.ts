@@ -38,6 +38,6 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly isInert?: boolean;
   /** The keyed hash of the value, where it may have to be made anew. */
   readonly kept?: KeptAccessKey;
-  /** The revision of the record: changes with every change of it but that of its last activity. */
+  /** The revision of the record: changes with every change of what it opens and for how long. */
   readonly revision: number;
 };

@@ -106,7 +106,7 @@ export function createAccessKeyIndex(options: AccessKeyIndexOptions): LiveAccess
       const removed = keys.remove(key.slice(prefix.length));
       if (removed === undefined) return;
       const { uid } = removed.record;
-      activity.forget(uid);
+      activity.forget(removed.record);
       rotationMarks.forget(uid);
       recheck(uid, [removed.record, ...removed.retired]);
     },

@@ -7,13 +7,14 @@ import type { LastActivity } from "./last-activity.ts";
 
 /** What tells when a record ends; times are milliseconds since the epoch, undefined: never. */
 export type EndingKey = {
+  readonly name: string;
   readonly uid: string;
   readonly parentUids: readonly string[];
   readonly createdAt: number;
   /** Seconds; 0: no end by itself. */
   readonly ttl: number;
   readonly countsFromActivity: boolean;
-  /** As last written. */
+  /** As a record of an earlier release has it: since then it is recorded beside the key. */
   readonly lastActivity: number | undefined;
   /** For a value that a rotation replaced. */
   readonly acceptedUntil: number | undefined;
@@ -25,7 +26,7 @@ export type EndingKey = {
 
 export type KeyEndsOptions = {
   readonly byUid: (uid: string) => EndingKey | undefined;
-  readonly activity: Pick<LastActivity, "of" | "epochOf">;
+  readonly activity: Pick<LastActivity, "of" | "epochOf" | "written">;
   readonly epochs: Pick<ClockEpochs, "latest">;
   /** The setting accessKeys.maxTTLSeconds. */
   readonly maxTTLSeconds: number;
@@ -49,9 +50,12 @@ export function createKeyEnds({ byUid, activity, epochs, maxTTLSeconds }: KeyEnd
     return endOfLife({ createdAt, lastActivity, ttl, countsFromActivity }, maxTTLSeconds);
   };
 
+  const writtenActivity = (record: EndingKey): number =>
+    record.countsFromActivity ? Math.max(record.lastActivity ?? 0, activity.written(record) ?? 0) : 0;
+
   const ownEnd = (record: EndingKey): number | undefined =>
     earlier(
-      endFrom(record.createdAt, Math.max(record.lastActivity ?? 0, activity.of(record.uid) ?? 0), record),
+      endFrom(record.createdAt, Math.max(writtenActivity(record), activity.of(record.uid) ?? 0), record),
       record.grant?.until,
     );
 
@@ -73,7 +77,7 @@ export function createKeyEnds({ byUid, activity, epochs, maxTTLSeconds }: KeyEnd
     hasEnded(record, graceMs = 0) {
       const latest = epochs.latest(record.epoch);
       if (record.grant !== undefined && record.grant.until + graceMs <= latest) return true;
-      const written = endFrom(record.createdAt, record.lastActivity, record);
+      const written = endFrom(record.createdAt, writtenActivity(record), record);
       if (written === undefined || written + graceMs > latest) return false;
       const usedAt = record.countsFromActivity ? activity.of(record.uid) : undefined;
       // Without its creation, which was told by another clock where that has been set since.

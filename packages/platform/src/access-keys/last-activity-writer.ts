@@ -1,26 +1,20 @@
-// Writes when keys were used last into their records: each at most once a minute, many at a time, in nobody's way.
+// Writes when keys were used last into the store: each at most once a minute, many at a time, in nobody's way.
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { CacheView } from "@postern/apiserver/cache/watch-cache";
+import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import { KeyExistsError, RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { AccessKeyIndex } from "./access-key-index.ts";
-import { digestWithoutActivity, type LastActivity } from "./last-activity.ts";
-import { readSealedAccessKey, writeSealedAccessKey } from "./sealed-access-key.ts";
+import { encodeActivity, type LastActivity, readActivity, type UsedKey } from "./last-activity.ts";
 
 export type LastActivityWriterOptions = {
-  readonly view: CacheView;
-  readonly prefix: string;
-  /** Written to directly: what follows from a use is no update that admission, managers of fields or events have a part in. */
+  readonly records: ViewPrefix;
   readonly storage: Storage;
-  readonly keys: Pick<AccessKeyIndex, "byUid">;
+  readonly keys: Pick<AccessKeyIndex, "byUid" | "byName">;
   readonly activity: LastActivity;
   readonly scheduler: Scheduler;
-  /** A use that could not be written is written with the next batch. */
+  /** What could not be written is written with the next batch. */
   readonly onError: (error: unknown) => void;
 };
 
@@ -28,65 +22,58 @@ const ATTEMPTS = 3;
 
 export function createLastActivityWriter(options: LastActivityWriterOptions): PeriodicWriter {
   const { activity, scheduler, onError } = options;
-  return createPeriodicWriter(scheduler, () =>
-    inBatches(activity.takeUnwritten(), {
-      write: (uid) => writeActivity(uid, options),
+  return createPeriodicWriter(scheduler, async () => {
+    const gone = new Map(activity.takeForgotten().map((key) => [key.uid, key]));
+    await inBatches([...gone.keys()], {
+      write: (uid) => remove(gone.get(uid), options),
+      putBack: (uid) => activity.forget(gone.get(uid) ?? { name: "", uid }),
+      onError,
+    });
+    await inBatches(activity.takeUnwritten(), {
+      write: (uid) => write(uid, options),
       putBack: (uid) => activity.returnUnwritten(uid),
       onError,
-    }),
-  );
+    });
+  });
 }
 
-async function writeActivity(uid: string, options: LastActivityWriterOptions): Promise<void> {
-  const { view, prefix, storage, keys } = options;
-  const record = keys.byUid(uid);
-  let current = record === undefined ? undefined : view.get(prefix + record.name);
-  for (let attempt = 1; current !== undefined; attempt++) {
-    const value = withActivity(current, uid, options);
-    if (value === undefined) return;
+async function write(uid: string, { records, storage, keys, activity }: LastActivityWriterOptions): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const key = keys.byUid(uid);
+    const at = activity.of(uid);
+    if (key === undefined || at === undefined) return;
+    const place = records.prefix + key.name;
+    const current = records.view.get(place);
     try {
-      await storage.update(current.key, value, current.revision);
+      if (current === undefined) {
+        await storage.create(place, encodeActivity(key, at));
+        return;
+      }
+      const known = readActivity(current);
+      // Another server may have seen a later use. Clients are shown seconds.
+      if (known.uid === uid && seconds(known.at) >= seconds(at)) return;
+      await storage.update(place, encodeActivity(key, at), current.revision);
       return;
     } catch (error) {
-      if (!(error instanceof RevisionConflictError) || attempt === ATTEMPTS) throw error;
-      current = error.current === undefined ? undefined : CachedObject.fromEntry(error.current);
+      // Another server was faster.
+      const isRace = error instanceof KeyExistsError || error instanceof RevisionConflictError;
+      if (!isRace || attempt === ATTEMPTS) throw error;
     }
   }
 }
 
-/** The stored value with the time of the last use; undefined where there is nothing to write. */
-function withActivity(
-  current: CachedObject,
-  uid: string,
-  { activity, keys }: LastActivityWriterOptions,
-): Uint8Array | undefined {
-  const object = current.decode();
-  const at = activity.of(uid);
-  // Another key has taken the name meanwhile.
-  if (object.metadata.uid !== uid || at === undefined) return undefined;
-  const status = isJsonObject(object["status"]) ? object["status"] : {};
-  const lastActivity = formatTimestamp(at);
-  const known = status["lastActivity"];
-  // Another replica may have seen a later use; both are of one form, which sorts by time.
-  if (typeof known === "string" && known >= lastActivity) return undefined;
-  const end = keys.byUid(uid)?.expiresAt;
-  const next = {
-    ...object,
-    status: {
-      ...status,
-      lastActivity,
-      ...(end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) }),
-    },
-  };
-  return encodeStoredValue(next, sealedOf(current, object));
-}
+const seconds = (at: number): number => Math.floor(at / 1000);
 
-/** Remembers since which revision a client's copy is as good as the newest. */
-function sealedOf(current: CachedObject, object: KubeObject) {
-  const sealed = readSealedAccessKey(current.decodeSealed());
-  const digest = digestWithoutActivity(object);
-  const unchanged = sealed.unchanged?.digest === digest ? sealed.unchanged : { since: current.revision, digest };
-  return writeSealedAccessKey({ ...sealed, unchanged });
+async function remove(gone: UsedKey | undefined, { records, storage }: LastActivityWriterOptions): Promise<void> {
+  const entry = gone === undefined ? undefined : await storage.get(records.prefix + gone.name);
+  // Another key may have taken the name, and been used.
+  if (entry === undefined || readActivity(CachedObject.fromEntry(entry)).uid !== gone?.uid) return;
+  try {
+    await storage.delete(entry.key, entry.revision);
+  } catch (error) {
+    // Another server has removed it, or a new key of that name was used.
+    if (!(error instanceof RevisionConflictError)) throw error;
+  }
 }
 
 // Writes what has gathered in memory into the store: once a minute, many at a time, in nobody's way.

@@ -18,10 +18,8 @@ beforeEach(async () => {
   const spec = { user: "jane", ttl: 600, ttlAfterLastActivity: true };
   const body = { metadata: { name: "k" }, spec };
   key = (await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body })).body.spec.key;
-  const { view, keys: resourceKeys } = server.ownedAccessKeyResource;
   writer = createLastActivityWriter({
-    view,
-    prefix: resourceKeys.prefix,
+    records: server.activityRecords,
     storage: server.storage,
     keys: server.keys,
     activity: server.activity,
@@ -61,6 +59,7 @@ describe("createLastActivityWriter", () => {
 
   it("writes once a minute however often the key is used, and nothing while it is not", async () => {
     const before = server.cache.revision;
+    const { resourceVersion } = (await get()).metadata;
     for (let second = 0; second < 120; second++) {
       await server.login(key);
       server.time.advance(1_000);
@@ -70,6 +69,7 @@ describe("createLastActivityWriter", () => {
     server.time.advance(600_000);
     await writer.flush();
     expect(server.cache.revision).toBe(before + 2);
+    expect((await get()).metadata.resourceVersion).toBe(resourceVersion);
   });
 
   it("changes neither generation nor managers, nor what the key is known as", async () => {
@@ -80,8 +80,7 @@ describe("createLastActivityWriter", () => {
     const { revision } = server.keys.byName("k") ?? {};
     await use();
     const { metadata } = await get();
-    expect(metadata).toEqual({ ...before.metadata, resourceVersion: metadata.resourceVersion });
-    expect(metadata.resourceVersion).not.toBe(before.metadata.resourceVersion);
+    expect(metadata).toEqual(before.metadata);
     expect(server.keys.byName("k")?.revision).toBe(revision);
     expect((await server.login(key)).user).toEqual(user);
     expect(cut).toBe(0);
@@ -116,9 +115,48 @@ describe("createLastActivityWriter", () => {
     expect((await get()).spec.displayName).toBe("theirs");
   });
 
-  it("keeps the hidden part", async () => {
+  it("is shown in lists, to watches that begin, and to administrators, and never written into the record of the key", async () => {
     await use();
-    await server.login(key);
+    const seen = { lastActivity: "2026-01-01T00:00:00Z", expirationTimestamp: "2026-01-01T00:10:00Z" };
+    const list = await server.send({ url: "ownedaccesskeys", user: admin });
+    const administrators = await server.send({ url: "/apis/storage.postern/v1/accesskeys/k", user: admin });
+    expect([list.body.items[0].status, administrators.body.status]).toMatchObject([seen, seen]);
+    const written = await put({ ...(await get()), spec: { ...(await get()).spec, displayName: "new" } });
+    expect(written.body.status).toMatchObject(seen);
+    const record = (await server.dump()).split("\n").find((line) => line.includes("/ownedaccesskeys/k "));
+    expect(record).not.toContain("lastActivity");
+  });
+
+  it("lets a key live on that another server saw, and that this one has never seen used", async () => {
+    await using other = await createAccessKeyServer({ storage: server.storage });
+    await other.cache.refresh();
+    server.time.advance(500_000);
+    other.time.advance(500_000);
+    await use();
+    await other.cache.refresh();
+    other.time.advance(400_000);
+    expect(await other.login(key)).toBeDefined();
+    const { expiresAt } = other.keys.byName("k") ?? {};
+    expect(expiresAt).toBe(Date.parse("2026-01-01T00:25:00Z"));
+  });
+
+  it("removes what it recorded of a key that is gone, and keeps that of the next one of its name", async () => {
+    const records = async () =>
+      (await server.storage.list(server.activityRecords.prefix)).entries.map(({ value }) =>
+        Buffer.from(value).toString(),
+      );
+    await use();
+    expect(await records()).toHaveLength(1);
+    await server.send({ method: "DELETE", url: "ownedaccesskeys/k", user: admin });
+    const body = { metadata: { name: "k" }, spec: { user: "jane" } };
+    const made = (await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body })).body;
+    expect((await get()).status).not.toHaveProperty("lastActivity");
+    await server.login(made.spec.key);
+    await writer.flush();
+    expect(await records()).toEqual([expect.stringContaining(made.metadata.uid)]);
+    await server.send({ method: "DELETE", url: "ownedaccesskeys/k", user: admin });
+    await writer.flush();
+    expect(await records()).toEqual([]);
   });
 
   it("forgets a deleted key, also when another takes its name", async () => {

@@ -1,42 +1,81 @@
-// When keys were used last, exact and in memory; what is written of it lags behind by a minute at most.
+// When keys were used last: exact in memory for what this server saw, and at most a minute behind in the store for what all have seen. The
+// records stand beside those of the keys, by name, so that a use is no change of a key.
 
-import { createHash } from "node:crypto";
-import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { ClockEpoch, ClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
+
+/** The record of a key, as far as it matters whose use it is. */
+export type UsedKey = { readonly name: string; readonly uid: string };
 
 export type LastActivity = {
   /** `uid` of the key's record; `at` in milliseconds since the epoch. Costs one map entry. */
   record(uid: string, at: number): void;
-  /** Undefined while the key has not been used since the server started. */
+  /** What this server saw; undefined while the key has not been used since it started. */
   of(uid: string): number | undefined;
   /** That in which it was used last; meaningful where `of` is. */
   epochOf(uid: string): ClockEpoch;
+  /** What is written of the key's use, by whichever server; undefined where nothing is. Costs a look-up where there is nothing. */
+  written(key: UsedKey): number | undefined;
+  /** As `written`, of the key that is shown as `object`, whose name ends its key. */
+  writtenOf(object: CachedObject): number | undefined;
   /** uids used since they were last taken. */
   takeUnwritten(): readonly string[];
   /** Puts one back that could not be written. */
   returnUnwritten(uid: string): void;
-  forget(uid: string): void;
+  /** The key is gone. */
+  forget(key: UsedKey): void;
+  /** Keys that have gone since they were last taken. */
+  takeForgotten(): readonly UsedKey[];
 };
 
-export function createLastActivity(epochs: ClockEpochs): LastActivity {
+type Written = { readonly uid: string; readonly at: number };
+
+const readUid = createMemberReader({ metadata: { uid: true } });
+
+/** `records` of what is written, by the names of keys; absent: nothing is. */
+export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): LastActivity {
   const times = new Map<string, number>();
   /** Only of those that are not in the first one: nearly no process sees another. */
   const epochOfUse = new Map<string, ClockEpoch>();
   const epochOf = (uid: string): ClockEpoch => epochOfUse.get(uid) ?? 0;
   let unwritten = new Set<string>();
+  let forgotten = new Map<string, UsedKey>();
+  /** By the record: of a key that is in use it is read with every look at the key. */
+  const known = new WeakMap<CachedObject, Written>();
+
+  const writtenUnder = (name: string): Written | undefined => {
+    const record = records?.view.get(records.prefix + name);
+    if (record === undefined) return undefined;
+    const read = known.get(record) ?? readActivity(record);
+    known.set(record, read);
+    return read;
+  };
+
   return {
     record(uid, at) {
-      const known = times.get(uid);
+      const before = times.get(uid);
       const epoch = epochs.current();
       // After the clock was set back a later use has an earlier time.
-      if (known !== undefined && known >= at && epoch === epochOf(uid)) return;
+      if (before !== undefined && before >= at && epoch === epochOf(uid)) return;
       times.set(uid, at);
       if (epoch !== 0) epochOfUse.set(uid, epoch);
       unwritten.add(uid);
     },
     of: (uid) => times.get(uid),
     epochOf,
+    written({ name, uid }) {
+      const read = writtenUnder(name);
+      return read?.uid === uid ? read.at : undefined;
+    },
+    writtenOf(object) {
+      const read = writtenUnder(object.key.slice(object.key.lastIndexOf("/") + 1));
+      if (read === undefined) return undefined;
+      // The name may have been another key's.
+      const { metadata } = object.read(readUid) as { readonly metadata?: { readonly uid?: string } };
+      return read.uid === metadata?.uid ? read.at : undefined;
+    },
     takeUnwritten() {
       const taken = [...unwritten];
       unwritten = new Set();
@@ -45,20 +84,25 @@ export function createLastActivity(epochs: ClockEpochs): LastActivity {
     returnUnwritten(uid) {
       if (times.has(uid)) unwritten.add(uid);
     },
-    forget(uid) {
+    forget(key) {
+      const { uid } = key;
       times.delete(uid);
       epochOfUse.delete(uid);
       unwritten.delete(uid);
+      if (records?.view.get(records.prefix + key.name) !== undefined) forgotten.set(key.name, key);
+    },
+    takeForgotten() {
+      const taken = [...forgotten.values()];
+      forgotten = new Map();
+      return taken;
     },
   };
 }
 
-// Tells whether anything of a key but its activity has changed.
+export const encodeActivity = ({ name, uid }: UsedKey, at: number): Uint8Array =>
+  encodeStoredValue({ apiVersion: "v1", kind: "AccessKeyActivity", metadata: { name, uid }, lastActivity: at });
 
-/** Of everything but what changes with use alone. The kind is left out, since the records are served under two. */
-export function digestWithoutActivity({ apiVersion: _v, kind: _k, status: _s, metadata, ...rest }: KubeObject): string {
-  const { resourceVersion: _, ...meta } = metadata;
-  return createHash("sha256")
-    .update(stringifyJson({ metadata: meta, ...rest }))
-    .digest("base64url");
+export function readActivity(record: CachedObject): Written {
+  const { metadata, lastActivity } = record.decode();
+  return { uid: metadata.uid ?? "", at: typeof lastActivity === "number" ? lastActivity : 0 };
 }

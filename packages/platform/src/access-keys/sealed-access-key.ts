@@ -55,8 +55,6 @@ export type SealedAccessKey = {
   readonly defaultTTL: number | undefined;
   /** Envelopes of secret fields by their path, such as `identity.connectorData`. */
   readonly secrets: { readonly [path: string]: string };
-  /** Since when nothing but the activity changed: the revision, and the digest of everything else as it was then. */
-  readonly unchanged: { readonly since: number; readonly digest: string } | undefined;
 };
 
 /** As it is from now on. */
@@ -70,7 +68,7 @@ export const endedValue = (value: RetiredValue, now: number): RetiredValue => ({
 export const acceptedUntil = ({ until, isOver }: RetiredValue): number => (isOver === true ? 0 : until);
 
 export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAccessKey {
-  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged, leak } = sealed ?? {};
+  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, leak } = sealed ?? {};
   const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins, grant } = sealed ?? {};
   return {
     key: isJsonObject(key) ? readKept(key) : undefined,
@@ -90,15 +88,12 @@ export function readSealedAccessKey(sealed: JsonObject | undefined): SealedAcces
     secrets: isJsonObject(secrets)
       ? Object.fromEntries(Object.entries(secrets).map(([path, value]) => [path, text(value)]))
       : {},
-    unchanged: isJsonObject(unchanged)
-      ? { since: Number(unchanged["since"] ?? 0), digest: text(unchanged["digest"]) }
-      : undefined,
   };
 }
 
 /** Members that say nothing are left out. */
 export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
-  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, unchanged, leak } = sealed;
+  const { key, retired, lockedAt, owner, parents, defaultTTL, secrets, leak } = sealed;
   const { serial, inertBelow, childrenFrom, childrenRevokedAt, origins, valueOrigins, grant } = sealed;
   return {
     ...(key === undefined ? {} : { key: { ...key } }),
@@ -118,7 +113,6 @@ export function writeSealedAccessKey(sealed: SealedAccessKey): JsonObject {
     ...(parents.length === 0 ? {} : { parents }),
     ...(defaultTTL === undefined ? {} : { defaultTTL }),
     ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
-    ...(unchanged === undefined ? {} : { unchanged: { ...unchanged } }),
   };
 }
 

@@ -51,7 +51,6 @@ const sealed = optional<unknown>({
   parents: texts,
   defaultTTL: fc.nat(),
   secrets: fc.dictionary(text, text, { maxKeys: 2, noNullPrototype: true }),
-  unchanged: fc.record({ since: fc.nat(), digest: text }),
 });
 const key = fc.record({ name: text, uid: text, metadata, spec, status, sealed: fc.option(sealed) });
 

@@ -58,7 +58,6 @@ const EMPTY = {
   parents: [],
   defaultTTL: undefined,
   secrets: {},
-  unchanged: undefined,
   grant: undefined,
 };
 

@@ -161,7 +161,7 @@ class GuestProjects {
   }
 }
 
-/** A key's record also changes when it is used, which changes nothing that it opens. */
+/** A key's record also changes with its conditions and values, which changes nothing that it opens. */
 const opensTheSame = (now: AccessKeyState | undefined, then: AccessKeyState | undefined): boolean =>
   now?.uid === then?.uid &&
   equalJson(asJson(now?.restrictions), asJson(then?.restrictions)) &&

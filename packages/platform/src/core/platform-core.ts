@@ -53,6 +53,8 @@ export const MANAGEMENT = "management";
 /** Where the certificates that were issued are kept: no resource serves them. */
 const CERTIFICATES = `/registry/${MANAGEMENT}/internal/certificates/`;
 /** Where it is kept what access keys were used for. */
+/** When keys were used last, by the names of keys. */
+const KEY_ACTIVITY = `/registry/${MANAGEMENT}/internal/key-activity/`;
 const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
 /** Where it is kept which tokens were taken, for rules that take each once. */
 const TAKEN_TOKENS = `/registry/${MANAGEMENT}/internal/taken-tokens/`;
@@ -84,6 +86,7 @@ export type PlatformCore = Disposable & {
   readonly certificates: CertificateLedger;
   readonly usage: KeyUsage;
   readonly usageRecords: ViewPrefix;
+  readonly activityRecords: ViewPrefix;
   readonly noticeRecords: ViewPrefix;
   /** Writes what is kept hidden of access keys. */
   readonly sealedRecords: SealedRecordWriter;
@@ -127,7 +130,8 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
   const directory = createDirectory({ users: view("users", false), teams: view("teams", false), scheduler });
   const secrets = createAccessKeySecrets({ platformName: names.name, keyRing, random });
   const epochs = createClockEpochs(clock);
-  const activity = createLastActivity(epochs);
+  const activityRecords = { view: cache.view(KEY_ACTIVITY), prefix: KEY_ACTIVITY };
+  const activity = createLastActivity(epochs, activityRecords);
   const keyRecords = view("ownedaccesskeys", false);
   const sealedRecords = createSealedRecordWriter({ ...keyRecords, storage, cache });
   const rotationMarks = createRotationMarks();
@@ -148,9 +152,9 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     restrictionNames: restrictionNames(names.name),
     activity: {
       ...activity,
-      forget(uid) {
-        activity.forget(uid);
-        usage.forget(uid);
+      forget(key) {
+        activity.forget(key);
+        usage.forget(key.uid);
       },
     },
     epochs,
@@ -232,6 +236,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     certificates,
     usage,
     usageRecords,
+    activityRecords,
     noticeRecords: { view: cache.view(KEY_NOTICES), prefix: KEY_NOTICES },
     sealedRecords,
     valueRecords: { view: cache.view(KEY_VALUES), prefix: KEY_VALUES },

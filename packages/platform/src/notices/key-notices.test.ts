@@ -76,6 +76,7 @@ function start({ leadSeconds = LEADS, withWebhook = true } = {}): Controller {
     names,
     keys,
     keyRecords: { view: cache.view(prefix), prefix },
+    activity: server.activity,
     noticeRecords: { view: cache.view(records), prefix: records },
     storage: notingDecisions(storage),
     directory,

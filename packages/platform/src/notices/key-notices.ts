@@ -16,6 +16,7 @@ import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
 import { eventOfKey, type KeyEvent } from "../access-keys/key-events.ts";
+import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { OwnedAccessKey } from "../api/owned-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
@@ -37,6 +38,7 @@ export type KeyNoticesOptions = {
   /** Where the records of access keys are. */
   readonly keyRecords: ViewPrefix;
   /** Where it is kept what was noticed. */
+  readonly activity: Pick<LastActivity, "written">;
   readonly noticeRecords: ViewPrefix;
   readonly storage: Storage;
   /** Writes an Event under a name. Rejects with ApiErrors, AlreadyExists where there is one of this name. */
@@ -64,6 +66,7 @@ export function createKeyNotices(options: KeyNoticesOptions): Controller {
     names,
     keys,
     keyRecords,
+    activity,
     noticeRecords,
     storage,
     writeEvent,
@@ -189,7 +192,8 @@ export function createKeyNotices(options: KeyNoticesOptions): Controller {
     // The store holds no other kind under this prefix.
     const object = keyRecords.view.get(keyRecords.prefix + key.name)?.decode() as OwnedAccessKey | undefined;
     const { displayName } = object?.spec ?? {};
-    const { lastActivity } = object?.status ?? {};
+    const usedAt = activity.written(key);
+    const lastActivity = usedAt === undefined ? object?.status?.lastActivity : formatTimestamp(usedAt);
     return {
       type: "accesskey.expiring",
       timestamp: new Date(clock.now()).toISOString(),

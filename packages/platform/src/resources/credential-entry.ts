@@ -5,6 +5,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { AccessKeyScope } from "../api/access-key-restrictions.ts";
 import type { CertificateLedger } from "../certificates/certificate-ledger.ts";
 import { type IssuedCertificate, parentUidsOf } from "../certificates/issued-certificate.ts";
@@ -16,6 +17,7 @@ export type EntrySources = {
   readonly certificates: CertificateLedger;
   /** The records of `ownedaccesskeys`. */
   readonly accessKeys: Pick<ControlledResource, "keys" | "view">;
+  readonly activity: Pick<LastActivity, "written">;
 };
 
 /** True where nothing but entries of `virtualClusters` is in the scope. */
@@ -29,7 +31,10 @@ export function keyEntry(key: AccessKeyState, sources: EntrySources): JsonObject
   const record = accessKeys.view.get(accessKeys.keys.of("", key.name))?.decode();
   const creationTimestamp = record?.metadata.creationTimestamp ?? undefined;
   const status = record?.["status"];
-  const { lastActivity, issuedBy } = isJsonObject(status) ? status : {};
+  const { lastActivity: before, issuedBy } = isJsonObject(status) ? status : {};
+  const usedAt = sources.activity.written(key);
+  // A record of an earlier release has it itself.
+  const lastActivity = usedAt === undefined ? before : formatTimestamp(usedAt);
   return {
     id: key.id,
     kind: "AccessKey",

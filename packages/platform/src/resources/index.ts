@@ -27,6 +27,7 @@ import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { ComparisonLimits } from "../access-keys/comparison-limits.ts";
 import type { RecordKeyEvent } from "../access-keys/key-events.ts";
+import type { LastActivity } from "../access-keys/last-activity.ts";
 import type { MintAccessKey } from "../access-keys/mint-access-key.ts";
 import type { FilteredResource } from "../authorization/filtered-resources.ts";
 import { createMembershipCheck } from "../authorization/membership-check.ts";
@@ -90,6 +91,7 @@ export type PlatformResourceDependencies = PlatformContext & {
   /** Whether a cluster may be told whose a token is. */
   readonly acceptsReview: ReviewGuard;
   readonly usage: OwnedAccessKeysDependencies["usage"];
+  readonly activity: LastActivity;
   readonly visibilityOf: (resource: FilteredResource) => ObjectVisibility;
 };
 

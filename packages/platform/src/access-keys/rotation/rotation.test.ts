@@ -270,11 +270,14 @@ describe("ownedaccesskeys/rotate", () => {
     expect(JSON.stringify(server.events)).not.toContain(body.status.key);
   });
 
-  it("does not stand in the way of a client that edits the key", async () => {
+  it("is a change of the key: an edit that began before it is a conflict, and is made again", async () => {
     const { body: read } = await send("GET", "ownedaccesskeys/k");
     await rotate({ nonce: "a" });
     const { status } = await send("PUT", "ownedaccesskeys/k", { ...read, spec: { ...read.spec, displayName: "x" } });
-    expect(status).toBe(200);
+    expect(status).toBe(409);
+    const newest = (await send("GET", "ownedaccesskeys/k")).body;
+    const again = { ...newest, spec: { ...newest.spec, displayName: "new" } };
+    expect((await send("PUT", "ownedaccesskeys/k", again)).status).toBe(200);
   });
 
   it("a value that is set ends all that rotations left", async () => {

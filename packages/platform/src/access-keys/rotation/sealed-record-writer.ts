@@ -5,7 +5,6 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { CacheView, WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
-import { digestWithoutActivity } from "../last-activity.ts";
 import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
 
 export type SealedRecordWriterOptions = {
@@ -44,10 +43,7 @@ export function createSealedRecordWriter({
         const sealed = change(readSealedAccessKey(current.decodeSealed()), object);
         if (sealed === undefined) return true;
         try {
-          const value = encodeStoredValue(
-            object,
-            writeSealedAccessKey(unchangedSince(sealed, object, current.revision)),
-          );
+          const value = encodeStoredValue(object, writeSealedAccessKey(sealed));
           await cache.waitFor(await storage.update(current.key, value, current.revision));
           return true;
         } catch (error) {
@@ -58,10 +54,4 @@ export function createSealedRecordWriter({
       return false;
     },
   };
-}
-
-/** Clients see no difference: what they have read before is as good as the newest. */
-function unchangedSince(sealed: SealedAccessKey, object: KubeObject, revision: number): SealedAccessKey {
-  const digest = digestWithoutActivity(object);
-  return sealed.unchanged?.digest === digest ? sealed : { ...sealed, unchanged: { since: revision, digest } };
 }

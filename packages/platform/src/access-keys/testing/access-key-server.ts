@@ -88,7 +88,11 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     random: systemRuntime.random,
   });
   const epochs = createClockEpochs(time.clock);
-  const activity = createLastActivity(epochs);
+  const activityRecords = {
+    view: cache.view("/registry/test/internal/key-activity/"),
+    prefix: "/registry/test/internal/key-activity/",
+  };
+  const activity = createLastActivity(epochs, activityRecords);
   const rotationMarks = createRotationMarks();
   const keyRecords = viewOf("ownedaccesskeys");
   const keys = createAccessKeyIndex({
@@ -154,6 +158,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     configuration: settings,
     runtime,
     keys,
+    activity,
     directory,
     authorizer,
     secrets,
@@ -249,6 +254,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     directory,
     secrets,
     activity,
+    activityRecords,
     rotationMarks,
     keys,
     certificates,

@@ -6,13 +6,13 @@ import { accessKeySchema } from "../../api/owned-access-key.ts";
 import { accessKeyColumns } from "../owned-access-keys/columns.ts";
 import { secretDelivery } from "../owned-access-keys/deliver-secret.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
+import { type PresentActivityDependencies, presentActivity } from "../owned-access-keys/present-activity.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
-import { versionBesideServer } from "../owned-access-keys/version-beside-server.ts";
 import { type ScopeWarningDependencies, warnOfScope } from "../owned-access-keys/warn-of-scope.ts";
 
 export const accessKeys = (
-  dependencies: AccessKeyStrategyDependencies & ScopeWarningDependencies,
+  dependencies: AccessKeyStrategyDependencies & ScopeWarningDependencies & PresentActivityDependencies,
 ): ResourceDefinition =>
   defineResource({
     group: dependencies.names.storageGroup,
@@ -33,7 +33,7 @@ export const accessKeys = (
       kind: { group: dependencies.names.storageGroup, kind: "AccessKey" },
     }) as Strategy,
     sealed: neverRevealed(accessKeySealedFields(dependencies)),
-    settledVersion: versionBesideServer,
+    present: presentActivity(dependencies),
     deliver: secretDelivery(dependencies),
     warnOfWrite: warnOfScope(dependencies),
   });

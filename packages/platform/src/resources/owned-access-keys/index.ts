@@ -8,13 +8,12 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { accessKeyColumns } from "./columns.ts";
 import { secretDelivery } from "./deliver-secret.ts";
-
+import { type PresentActivityDependencies, presentActivity } from "./present-activity.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
-import { versionBesideServer } from "./version-beside-server.ts";
 import { ownKeysOnly } from "./visibility.ts";
 import { type ScopeWarningDependencies, warnOfScope } from "./warn-of-scope.ts";
 
@@ -22,7 +21,8 @@ export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &
   RotateDependencies &
   ExplainDependencies &
   CredentialsDependencies &
-  ScopeWarningDependencies;
+  ScopeWarningDependencies &
+  PresentActivityDependencies;
 
 export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): ResourceDefinition =>
   defineResource({
@@ -46,7 +46,7 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
       credentialsSubresource((context) => credentialsOfKey(context, dependencies), dependencies),
     ],
     visibility: ownKeysOnly(dependencies),
-    settledVersion: versionBesideServer,
+    present: presentActivity(dependencies),
     deliver: secretDelivery(dependencies),
     warnOfWrite: warnOfScope(dependencies),
   });

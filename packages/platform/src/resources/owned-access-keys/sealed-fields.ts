@@ -84,7 +84,6 @@ function sealAccessKey(
     parents,
     defaultTTL: previous.defaultTTL ?? (defaultTTL > 0 ? defaultTTL : undefined),
     secrets: sealSecrets(object, previous, secrets),
-    unchanged: previous.unchanged,
   };
 }
 
