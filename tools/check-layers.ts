@@ -44,6 +44,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "controllers",
     "custom-resources",
     "server",
+    "index.ts",
   ],
   platform: [
     "platform-names.ts",

@@ -2,8 +2,11 @@
 
 const IMPORT = /(?:import|export)\s[^"';]*?from\s*"([^"]+)"|import\s*\(\s*"([^"]+)"\s*\)|import\s+"([^"]+)"/g;
 
+/** Those in docstrings are examples. */
 export const importsOf = (source: string): readonly string[] =>
-  [...source.matchAll(IMPORT)].map(([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? "");
+  [...source.replaceAll(/^ *\*.*$/gm, "").matchAll(IMPORT)].map(
+    ([, from, dynamic, bare]) => from ?? dynamic ?? bare ?? "",
+  );
 
 /** Tests and what they share may import anything. */
 export const isTest = (path: string): boolean => /\.test\.ts$|\/testing\//.test(path);

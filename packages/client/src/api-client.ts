@@ -24,7 +24,7 @@ export type Query = { readonly [name: string]: string | number | boolean | undef
 export type ApiClientOptions = {
   readonly transport: Transport;
   /** The bearer token, or where to ask for it before each request. */
-  readonly token?: string | (() => string | Promise<string>);
+  readonly token?: string | (() => string | Promise<string>) | undefined;
   readonly userAgent?: string;
   /** Texts of `Warning` headers, which servers use for deprecated fields and suspicious values. */
   readonly onWarning?: (text: string) => void;

@@ -6,6 +6,7 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
 import { eventOfKey } from "./access-keys/key-events.ts";
@@ -32,7 +33,6 @@ import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { SETTLE_MS } from "./store/open-sealed-store.ts";
 import type { ServerStore } from "./store/open-server-store.ts";
-import type { Teardown } from "./store/teardown.ts";
 import { CONTROLLERS, whileLeading } from "./store/while-leading.ts";
 
 /** A server that answers requests, until it is closed. */

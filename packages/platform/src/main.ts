@@ -4,6 +4,7 @@ import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import { createLogger } from "@postern/apiserver/logging/create-logger";
 import { createServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import type { RunningServer } from "./compose-server.ts";
 import type { Configuration } from "./config/configuration.ts";
@@ -12,7 +13,6 @@ import { lockDataDirectory } from "./server/lock-data-directory.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
 import { openServerStore } from "./store/open-server-store.ts";
 import { readServerSecrets } from "./store/server-keys.ts";
-import { createTeardown, type Teardown } from "./store/teardown.ts";
 import { openTracing } from "./tracing/open-tracing.ts";
 
 export type { RunningServer } from "./compose-server.ts";

@@ -3,6 +3,7 @@
 import { createWatchCache } from "@postern/apiserver/cache/create-watch-cache";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { createTeardown } from "@postern/apiserver/runtime/teardown";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
@@ -22,7 +23,6 @@ import {
   type ServerKeys,
   serverKeyPath,
 } from "../store/server-keys.ts";
-import { createTeardown } from "../store/teardown.ts";
 
 export type StoppedServer = AsyncDisposable & {
   /** The store as it is on disk. */

@@ -4,6 +4,7 @@ import type { Logger } from "@postern/apiserver/logging/logger";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
@@ -16,7 +17,6 @@ import { measuredStorage } from "./measured-storage.ts";
 import { openSealedStore } from "./open-sealed-store.ts";
 import { type OpenedStore, openStore, type StoreCheckListener } from "./open-store.ts";
 import { createServerSecret, deriveServerKeys, type ServerKeys, type ServerSecrets } from "./server-keys.ts";
-import type { Teardown } from "./teardown.ts";
 
 /** How often files with credentials of the store are looked at. */
 const RELOAD_MS = 60_000;

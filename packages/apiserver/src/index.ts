@@ -1,0 +1,31 @@
+// The stable surface of the library. Everything else in this package may change with any release.
+
+export { ApiError } from "@postern/apimachinery/meta/api-error";
+export type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+export { type Infer, s } from "@postern/apimachinery/schema/builder";
+export { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+export { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+export type { Authentication, Authenticator, Credential } from "./authentication/authenticator.ts";
+export { createBearerTokenAuthenticator } from "./authentication/bearer-token-authenticator.ts";
+export { type TokenAuthenticator, unionTokenAuthenticator } from "./authentication/token-authenticator.ts";
+export { createTokenFileAuthenticator } from "./authentication/token-file-authenticator.ts";
+export type { UserInfo } from "./authentication/user-info.ts";
+export type { Authorizer } from "./authorization/authorizer.ts";
+export type { RequestContext } from "./context/request-context.ts";
+export { createLogger } from "./logging/create-logger.ts";
+export type { Logger } from "./logging/logger.ts";
+export type { AdmissionPlugin } from "./registry/admission-plugin.ts";
+export {
+  defineResource,
+  type PrinterColumn,
+  type ResourceDefinition,
+  type ResourceVerb,
+  type Subresource,
+} from "./registry/resource-definition.ts";
+export type { ResourceRegistry } from "./registry/resource-registry.ts";
+export type { SealedFields, Strategy } from "./registry/strategy.ts";
+export type { Clock, Random, Runtime, Scheduler } from "./runtime/clock.ts";
+export { systemRuntime } from "./runtime/system-runtime.ts";
+export { type ApiServer, type ApiServerOptions, createApiServer } from "./server/create-api-server.ts";
+export { createMemoryStorage } from "./storage/memory/memory-storage.ts";
+export type { Revision, Storage } from "./storage/storage.ts";
