@@ -134,6 +134,32 @@ describe("a key with spec.secretRef", () => {
     expect(await works(await valueIn("busy-value"))).toBe(true);
   });
 
+  it("rotates itself, if its rules open that and its own Secret", async () => {
+    const itself = {
+      verbs: ["create"],
+      resources: [{ group: "management.postern", resources: ["ownedaccesskeys/rotate"], resourceNames: ["itself"] }],
+    };
+    const own = { verbs: ["update"], resources: [{ resources: ["secrets"], resourceNames: ["itself-value"] }] };
+    const spec = { ttl: 3600, secretRef: refTo("itself-value"), rules: [itself, own] };
+    const { body } = await createKey("itself", spec);
+    const rotated = await rotate("itself", body.spec.key);
+    expect([rotated.status, rotated.warnings], rotated.text).toEqual([201, []]);
+    const value = await valueIn("itself-value");
+    expect([value, await works(value)]).toEqual([rotated.body.status.key, true]);
+    // Making the Secret anew is another right, and so is another Secret.
+    await platform.send({ method: "DELETE", path: `${SECRETS}/itself-value` });
+    const refused = await rotate("itself", value);
+    expect([refused.status, refused.body.message]).toEqual([
+      403,
+      expect.stringContaining("you may not create secrets"),
+    ]);
+    await platform.create(SECRETS, { metadata: { name: "itself-value" }, data: { key: "AA==" } });
+    expect((await rotate("itself", value)).status).toBe(403);
+    expect((await secret("itself-value")).body.data).toEqual({ key: "AA==" });
+    const elsewhere = await createKey("itself-too", { ...spec, rules: [itself] });
+    expect(elsewhere.status).toBe(422);
+  });
+
   it("leaves nothing behind after a dry run", async () => {
     const dry = {
       path: "ownedaccesskeys?dryRun=All",

@@ -64,7 +64,7 @@ export function validateSecretRef({ secretRef }: AccessKeySpec): readonly FieldE
 
 /**
  * Before a key gets a value: the requester has to be allowed to write the Secret itself, and a Secret of that name was made for this key
- * or does not exist. Throws ApiError 403 or 422.
+ * or does not exist. A Secret that was made for it takes `update` alone: a narrow key can rotate itself. Throws ApiError 403 or 422.
  */
 export async function checkDelivery(
   context: RequestContext,
@@ -76,19 +76,20 @@ export async function checkDelivery(
   const { names, namespaceResource, secretResource } = dependencies;
   const kind = { group: names.managementGroup, kind: "OwnedAccessKey" };
   const { name = "", uid = "" } = metadata;
-  for (const verb of ["create", "update"] as const) {
+  const read = async (resource: ControlledResource, of: KubeObject["metadata"]): Promise<KubeObject | undefined> =>
+    await readControlled(dependencies, resource, { metadata: of }, context.signal);
+  const secret = await read(secretResource(), { namespace: target.namespace, name: target.name });
+  const isThere = secret !== undefined && isMadeFor(secret, uid, names);
+  for (const verb of isThere ? (["update"] as const) : (["create", "update"] as const)) {
     if (await mayWrite(verb, target, context, dependencies)) continue;
     const why = `spec.secretRef: you may not ${verb} secrets in the namespace ${JSON.stringify(target.namespace)}`;
     throw forbiddenRequestError({ group: kind.group, resource: "ownedaccesskeys" }, name, why);
   }
-  const read = async (resource: ControlledResource, of: KubeObject["metadata"]): Promise<KubeObject | undefined> =>
-    await readControlled(dependencies, resource, { metadata: of }, context.signal);
   const namespace = await read(namespaceResource(), { name: target.namespace });
   if (namespace === undefined || isBeingDeleted(namespace)) {
     throw invalidObjectError(kind, name, [notFoundFieldError("spec.secretRef.namespace", target.namespace)]);
   }
-  const secret = await read(secretResource(), { namespace: target.namespace, name: target.name });
-  if (secret !== undefined && !isMadeFor(secret, uid, names)) {
+  if (secret !== undefined && !isThere) {
     throw invalidObjectError(kind, name, [forbiddenError("spec.secretRef", notOurs(target))]);
   }
 }
