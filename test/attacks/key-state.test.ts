@@ -73,17 +73,20 @@ describe("a key that is refused", () => {
     expect((await attack.get(child)).status.conditions[0].reason).toBe("Revoked");
   });
 
-  it("changes its condition without a conflict for whoever edits it", async () => {
+  it("is edited while it is used without a conflict, and with one where it was rotated meanwhile", async () => {
     const name = attack.unique();
-    await attack.newKey(name);
+    const key = await attack.newKey(name);
     const before = await attack.get(name);
+    const edit = async (object: Awaited<ReturnType<typeof attack.get>>): Promise<number> => {
+      const body = { ...object, spec: { ...object.spec, displayName: attack.unique() } };
+      const path = `/apis/management.postern/v1/ownedaccesskeys/${name}`;
+      return (await attack.http(path, { key: attack.admin, method: "PUT", body })).status;
+    };
+    await attack.http("/apis/management.postern/v1/selves", { key, body: {} });
+    expect(await edit(before)).toBe(200);
+    const read = await attack.get(name);
     await attack.rotate(name);
-    await attack.report(await attack.newKey(attack.unique()));
-    const { status } = await attack.http(`/apis/management.postern/v1/ownedaccesskeys/${name}`, {
-      key: attack.admin,
-      method: "PUT",
-      body: { ...before, spec: { ...before.spec, displayName: "edited" } },
-    });
-    expect(status).toBe(200);
+    expect(await edit(read)).toBe(409);
+    expect(await edit(await attack.get(name))).toBe(200);
   });
 });

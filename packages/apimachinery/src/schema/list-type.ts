@@ -28,8 +28,11 @@ function check(value: JsonValue | undefined, schema: StructuralSchema, path: str
     const valueSchema = valueSchemaOf(schema);
     for (const name of Object.keys(value)) {
       const property = propertyOf(schema, name);
-      if (property !== undefined) check(value[name], property, childPath(path, name), errors);
-      else if (valueSchema !== undefined) check(value[name], valueSchema, keyPath(path, name), errors);
+      if (property !== undefined) {
+        if (hasUniqueList(property)) check(value[name], property, childPath(path, name), errors);
+      } else if (valueSchema !== undefined && hasUniqueList(valueSchema)) {
+        check(value[name], valueSchema, keyPath(path, name), errors);
+      }
     }
   }
 }
@@ -50,8 +53,9 @@ function validateSet(array: JsonArray, path: string): readonly FieldError[] {
 }
 
 function validateMapList(array: JsonArray, keys: readonly string[], path: string): readonly FieldError[] {
-  const misfits = [...array.entries()].filter(([, item]) => item !== null && !isJsonObject(item));
-  if (misfits.length > 0) {
+  const isMisfit = (item: JsonValue): boolean => item !== null && !isJsonObject(item);
+  if (array.some(isMisfit)) {
+    const misfits = [...array.entries()].filter(([, item]) => isMisfit(item));
     return misfits.map(([index, item]) =>
       invalidError(
         indexPath(path, index),
@@ -61,6 +65,7 @@ function validateMapList(array: JsonArray, keys: readonly string[], path: string
       ),
     );
   }
+  if (array.length < 2) return [];
   const itemKeys = array.map((item) => keyOf(item, keys));
   return duplicateIndexes(itemKeys).map((index) => {
     const key = itemKeys[index] ?? null;
@@ -77,6 +82,7 @@ function keyOf(item: JsonValue, keys: readonly string[]): JsonObject {
 
 /** Where a value occurs for the second time; further occurrences are not reported. */
 function duplicateIndexes(values: readonly JsonValue[]): readonly number[] {
+  if (values.length < 2) return [];
   const counts = new Map<JsonValue, number>();
   const duplicates: number[] = [];
   for (const [index, value] of values.entries()) {

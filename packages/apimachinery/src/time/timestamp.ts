@@ -12,8 +12,18 @@ const [YEARS_OF_CYCLE, MS_OF_CYCLE] = [400, 146_097 * 24 * 3600_000];
 
 /** `2026-01-02T15:04:05Z`; parts of a second are cut off. `milliseconds` since the epoch, years 0 to 9999. */
 export function formatTimestamp(milliseconds: number): Timestamp {
-  return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(milliseconds / 1000);
+  const slot = second & (SLOTS - 1);
+  const known = lastFormatted[slot];
+  if (known?.second === second) return known.text;
+  const text = `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
+  lastFormatted[slot] = { second, text };
+  return text;
 }
+
+const SLOTS = 16;
+/** What is formatted is mostly the present, and when what is made now ends. */
+const lastFormatted: { readonly second: number; readonly text: Timestamp }[] = [];
 
 /** `2026-01-02T15:04:05.678000Z`, the form of MicroTime. A fraction of a millisecond is kept. */
 export function formatMicroTime(milliseconds: number): string {

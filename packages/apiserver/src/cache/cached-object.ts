@@ -56,6 +56,8 @@ export class CachedObject {
   /** How long what is before the first member of `metadata` is, once somebody has looked. */
   #head: number | undefined;
   #labels: Labels | undefined;
+  /** What `decode` gives, where whoever made this had it at hand: of answers, never of what memory keeps. */
+  readonly #object: KubeObject | undefined;
 
   private constructor(
     key: string,
@@ -65,6 +67,7 @@ export class CachedObject {
     end: number,
     storedEnd = end,
     stored?: CachedObject,
+    object?: KubeObject,
   ) {
     this.key = key;
     this.revision = revision;
@@ -72,6 +75,7 @@ export class CachedObject {
     this.#start = start;
     this.#end = end;
     this.#stored = stored ?? this;
+    this.#object = object;
     this.#storedEnd = storedEnd;
   }
 
@@ -104,7 +108,11 @@ export class CachedObject {
   /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */
   static fromObject(key: string, object: KubeObject): CachedObject {
     const memory = asBuffer(encodeStoredValue(object));
-    return new CachedObject(key, Number(object.metadata.resourceVersion ?? 0), memory, 0, memory.length);
+    const { resourceVersion } = object.metadata;
+    const revision = Number(resourceVersion ?? 0);
+    // A version that is none is not shown.
+    const shown = revision > 0 || resourceVersion === undefined ? object : undefined;
+    return new CachedObject(key, revision, memory, 0, memory.length, memory.length, undefined, shown);
   }
 
   /** The object's JSON with its resourceVersion in it, without a trailing newline: made anew on every call. */
@@ -156,8 +164,15 @@ export class CachedObject {
     return new CachedObject(this.key, revision, memory, start, end, end, this.#stored);
   }
 
-  /** Parsed anew on every call: keep the result where it is needed twice. */
+  /** The same object for an answer, to those who look inside it: `object` is what `decode` would give. */
+  decodedAs(object: KubeObject): CachedObject {
+    const [start, end] = [this.#start, this.#end];
+    return new CachedObject(this.key, this.revision, this.#memory, start, end, this.#storedEnd, this.#stored, object);
+  }
+
+  /** Parsed anew on every call, but for answers: keep the result where it is needed twice. */
   decode(): KubeObject {
+    if (this.#object !== undefined) return this.#object;
     // Only encodeStoredValue writes values, so the bytes are a KubeObject, and no deeper than what clients may send.
     return parseJson(this.bytes, TRUSTED) as KubeObject;
   }

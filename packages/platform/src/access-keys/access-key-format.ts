@@ -63,8 +63,11 @@ export function accessKeyPrefix(platformName: string): string {
 }
 
 /** A public handle. It is no secret and opens nothing. */
-export const newAccessKeyId = (random: Random): string =>
-  Array.from(random.bytes(ACCESS_KEY_ID_LENGTH), (byte) => BASE32.charAt(byte & 31)).join("");
+export function newAccessKeyId(random: Random): string {
+  let id = "";
+  for (const byte of random.bytes(ACCESS_KEY_ID_LENGTH)) id += BASE32.charAt(byte & 31);
+  return id;
+}
 
 /** Computed for every request: 32 bits need no BigInt. */
 function checksumOf(text: string): string {
@@ -77,12 +80,28 @@ function checksumOf(text: string): string {
   return digits;
 }
 
+/** So many digits at a time, so that a remainder and two bytes more are an exact number. */
+const DIGITS_AT_ONCE = 5;
+const DIVISOR = 62 ** DIGITS_AT_ONCE;
+
+/** The last `length` digits of an even number of bytes, by long division: a BigInt would be a new one for each digit. */
 function base62(bytes: Uint8Array, length: number): string {
-  let rest = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  const rest = Array.from(
+    { length: bytes.length / 2 },
+    (_, at) => (bytes[at * 2] ?? 0) * 256 + (bytes[at * 2 + 1] ?? 0),
+  );
   let digits = "";
-  for (let at = 0; at < length; at++) {
-    digits = BASE62.charAt(Number(rest % 62n)) + digits;
-    rest /= 62n;
+  while (digits.length < length) {
+    let remainder = 0;
+    for (let at = 0; at < rest.length; at++) {
+      const part = remainder * 65_536 + (rest[at] ?? 0);
+      rest[at] = Math.floor(part / DIVISOR);
+      remainder = part % DIVISOR;
+    }
+    for (let at = 0; at < DIGITS_AT_ONCE && digits.length < length; at++) {
+      digits = BASE62.charAt(remainder % 62) + digits;
+      remainder = Math.floor(remainder / 62);
+    }
   }
   return digits;
 }

@@ -91,7 +91,7 @@ function withoutLastApplied(manifest: JsonObject): JsonObject {
 
 /** Where a key stands in what is served of an object, as field paths. */
 export function keyPlaces(object: KubeObject, key: string): readonly string[] {
-  return placesOf(servedPart(object), "", (text) => text.includes(key));
+  return placesOf(servedPart(object), (text) => text.includes(key));
 }
 
 export type WantedKeys = {
@@ -99,8 +99,8 @@ export type WantedKeys = {
   readonly key: string;
   /** Whether something in a text has the form of a key of this server's. */
   readonly hasForm: AccessKeyFormat["find"];
-  /** Whether a text opens this server now: also what a client chose, which has no form of its own. */
-  readonly isLive: (text: string) => boolean;
+  /** Whether a text that a client chose opens this server now: it has no form of its own. Undefined: no text does. */
+  readonly isLive: ((text: string) => boolean) | undefined;
 };
 
 /** Where a key stands in what is served of an object: its own, one by its form, or a live one that was not written in `old` already. */
@@ -115,13 +115,14 @@ export function anyKeyPlaces(
     known ??= new Set(old === undefined ? [] : textsOf(servedPart(old)));
     return !known.has(text);
   };
-  const hasLive = createKeyFinder(isLive);
+  const hasLive = isLive && createKeyFinder(isLive);
   const hasOwn = (text: string): boolean => key.length >= MIN_KEY_LENGTH && text.includes(key);
   // No key is shorter, and nearly all texts are.
   return placesOf(
     servedPart(object),
-    "",
-    (text) => text.length >= MIN_KEY_LENGTH && (hasOwn(text) || hasForm(text) || (isNew(text) && hasLive(text))),
+    (text) =>
+      text.length >= MIN_KEY_LENGTH &&
+      (hasOwn(text) || hasForm(text) || (hasLive !== undefined && isNew(text) && hasLive(text))),
   );
 }
 
@@ -130,13 +131,38 @@ function servedPart(object: KubeObject): JsonObject {
   return { ...withoutSecrets(object), metadata };
 }
 
-function placesOf(value: JsonValue | undefined, path: string, found: (text: string) => boolean): readonly string[] {
-  if (typeof value === "string") return found(value) ? [path] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) =>
-    // The name would repeat the secret.
-    found(name) ? [path] : placesOf(member, path === "" ? name : `${path}.${name}`, found),
-  );
+function placesOf(value: JsonValue, found: (text: string) => boolean): readonly string[] {
+  const places: string[] = [];
+  collectPlaces(value, [], found, places);
+  return places;
+}
+
+/** One path and one list for all levels: nearly nothing is found. */
+function collectPlaces(
+  value: JsonValue | undefined,
+  path: string[],
+  found: (text: string) => boolean,
+  places: string[],
+): void {
+  if (typeof value === "string") {
+    if (found(value)) places.push(path.join("."));
+  } else if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) {
+      path.push(String(at));
+      collectPlaces(value[at], path, found, places);
+      path.pop();
+    }
+  } else if (isJsonObject(value)) {
+    for (const name of Object.keys(value)) {
+      // The name would repeat the secret.
+      if (found(name)) places.push(path.join("."));
+      else {
+        path.push(name);
+        collectPlaces(value[name], path, found, places);
+        path.pop();
+      }
+    }
+  }
 }
 
 /** For the answer to a create: the object with the key that was made. */

@@ -11,18 +11,21 @@ import {
   StorageFullError,
   ValueTooLargeError,
 } from "../../storage/storage-errors.ts";
+import { withRevision } from "./object-meta.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** The object of an entry that was just written, once memory shows it, so that whoever wrote it reads it from then on. */
+/** The object of an entry that was just written as `object`, once memory shows it, so that whoever wrote it reads it from then on. */
 export async function committedObject(
   { cache, view, codec }: StoreContext,
   entry: StoredEntry,
+  object: KubeObject,
   signal: AbortSignal,
 ): Promise<CachedObject> {
   await cache.waitFor(entry.revision, { signal });
   // The one that watchers were told of, with what they have made of it already, unless it is replaced by now.
   const cached = view.get(entry.key);
-  return cached?.revision === entry.revision ? cached : codec.decode(entry);
+  const stored = cached?.revision === entry.revision ? cached : codec.decode(entry);
+  return codec.isLossless ? stored.decodedAs(withRevision(object, entry.revision)) : stored;
 }
 
 /** What tells owners may be what makes an object too large: it is given up before the write is. */

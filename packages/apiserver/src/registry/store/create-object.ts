@@ -152,7 +152,7 @@ async function write(
   await context.pause();
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.create(key, value);
-  return await committedObject(store, { key, value, revision }, context.signal);
+  return await committedObject(store, { key, value, revision }, object, context.signal);
 }
 
 const takenError = ({ definition }: StoreContext, name: string): ApiError =>

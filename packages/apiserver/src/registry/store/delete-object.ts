@@ -76,7 +76,7 @@ async function deleteCurrent(
   await context.pause();
   const value = store.codec.encode(held, current.decodeSealed());
   const revision = await storage.update(current.key, value, current.revision);
-  return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, signal) };
+  return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, signal) };
 }
 
 /** The object as it is while finalizers hold it; undefined when nothing does. */

@@ -16,6 +16,8 @@ import type { KindConversion, ResourceDefinition } from "../resource-definition.
 export type ObjectCodec = {
   encode(object: KubeObject, sealed: JsonObject | undefined): Uint8Array;
   decode(entry: StoredEntry): CachedObject;
+  /** True where what is decoded of a value is what was encoded, but for the version. */
+  readonly isLossless: boolean;
   /** Undefined where records are shown as they are. */
   readonly show?: (record: CachedObject) => CachedObject;
   /** Whether the store has `object` already: `current`, which decodes to `old`, is what clients see of what it has. */
@@ -31,6 +33,7 @@ export function codecOf(definition: ResourceDefinition): ObjectCodec {
 
 /** Objects are stored as they are served. */
 const plainCodec: ObjectCodec = {
+  isLossless: true,
   encode: encodeStoredValue,
   decode: (entry) => CachedObject.fromEntry(entry),
   isStored: equalButForVersion,
@@ -46,6 +49,7 @@ function shapingCodec({ toServed, toStored }: KindConversion): ObjectCodec {
     return result;
   }
   return {
+    isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
     decode: (entry) => show(CachedObject.fromEntry(entry)),
     show,
@@ -59,6 +63,7 @@ function viewCodec(served: GroupVersionKind, stored: GroupVersionKind): ObjectCo
   const storedHead = headOf(stored).length;
   const show = (record: CachedObject): CachedObject => record.withHead(head, storedHead);
   return {
+    isLossless: true,
     encode: (object, sealed) => encodeStoredValue(asKind(object, stored), sealed),
     decode: (entry) => show(CachedObject.fromEntry(entry)),
     show,
@@ -102,6 +107,7 @@ function convertingCodec(
   }
 
   return {
+    isLossless: false,
     encode: (object, sealed) => encodeStoredValue(toStored(object), sealed),
     decode: (entry) => show(CachedObject.fromEntry(entry)),
     show,

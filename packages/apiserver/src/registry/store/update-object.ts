@@ -183,7 +183,7 @@ async function write(
   await context.pause();
   const value = store.codec.encode(object, sealed);
   const revision = await store.storage.update(key, value, current.revision);
-  return await committedObject(store, { key, value, revision }, context.signal);
+  return await committedObject(store, { key, value, revision }, object, context.signal);
 }
 
 /** The last finalizer went: the object goes with it, and the client is shown what it looked like. */

@@ -78,7 +78,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     names,
     directory,
     secrets,
-    isOwnValue: ownValuesOf(context, options),
+    // All of the caller's keys would be gone through for nothing.
+    isOwnValue: keys.mayHaveChosenValues() ? ownValuesOf(context, options) : undefined,
     isTaken: chosen.get(context)?.isTaken === true,
     isChosen: chosen.has(context),
   });
@@ -197,8 +198,6 @@ function ownValuesOf(context: RequestContext, options: AccessKeyStrategyDependen
   const { names, directory, keys, secrets, comparisons } = options;
   let own: ReadonlySet<string> | undefined;
   return (text) => {
-    // All of the caller's keys would be gone through for nothing.
-    if (!keys.mayHaveChosenValues()) return false;
     if (own === undefined) {
       const presented = context.credential === undefined ? undefined : keys.byId(context.credential.id);
       const owned = keys.ownedBy(ownerOfCaller(context.user, directory, names));

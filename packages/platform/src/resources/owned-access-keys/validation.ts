@@ -46,8 +46,8 @@ export type ValidationDependencies = {
   readonly names: PlatformNames;
   readonly directory: Directory;
   readonly secrets: Pick<AccessKeySecrets, "format">;
-  /** Whether a text is the value of a key of the caller's: of other people's keys nothing is told, so that no text can be tried for being one. */
-  readonly isOwnValue: (text: string) => boolean;
+  /** Whether a text is a value that somebody chose for a key of the caller's; undefined where nobody has chosen one. Of other people's keys nothing is told, so that no text can be tried for being one. */
+  readonly isOwnValue: ((text: string) => boolean) | undefined;
   /** Whether another key has the value that is set, or had it. */
   readonly isTaken: boolean;
   /** Whether somebody set it, and not the server itself. */
@@ -70,7 +70,7 @@ export function validateAccessKey(
     ...validateGroups(spec.groups ?? [], "spec.groups"),
     // A new key has a value by now.
     ...(old === undefined && (spec.key ?? "") === "" ? [requiredError("spec.key", KEY_REQUIRED)] : []),
-    ...validateKey(spec, isTaken, isChosen ? secrets.format : undefined),
+    ...validateKey(spec, isTaken, isChosen, secrets.format),
     ...(spec.ttl !== undefined && spec.ttl > MAX_TTL_SECONDS
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
       : []),
@@ -130,7 +130,7 @@ function validateNoKeyElsewhere(
   const wanted = {
     key,
     hasForm: (text: string) => format.find(text),
-    isLive: (text: string) => text === key || isOwnValue(text),
+    isLive: isOwnValue,
   };
   return anyKeyPlaces(object, old, wanted).map((path) => forbiddenError(path, NO_KEY_HERE));
 }
@@ -167,13 +167,16 @@ function validateSubject(subject: string, names: PlatformNames, directory: Direc
   return known === undefined ? [] : [invalidError(path, subject, `is the user ${known.name}: use spec.user instead`)];
 }
 
-/** `reserved`: the form of the values that the server makes. */
+/** `format`: of the values that the server makes. */
 function validateKey(
   { key }: AccessKeySpec,
   isTaken: boolean,
-  reserved: AccessKeySecrets["format"] | undefined,
+  isChosen: boolean,
+  format: AccessKeySecrets["format"],
 ): readonly FieldError[] {
   if (key === undefined || key === "") return [];
+  const isOfServer = format.idOf(key) !== undefined;
+  if (isOfServer && !isChosen && !isTaken) return [];
   if (key.length < MIN_KEY_LENGTH) {
     return [invalidError("spec.key", HIDDEN, `must have at least ${MIN_KEY_LENGTH} characters`)];
   }
@@ -184,7 +187,7 @@ function validateKey(
     return [invalidError("spec.key", HIDDEN, "must consist of visible ASCII characters, as it is sent in a header")];
   }
   // So a value that the server once made comes back for nobody, although those of keys that are gone are not remembered.
-  if (reserved?.idOf(key) !== undefined) return [invalidError("spec.key", HIDDEN, MADE_BY_SERVER)];
+  if (isOfServer && isChosen) return [invalidError("spec.key", HIDDEN, MADE_BY_SERVER)];
   // One text for both: it does not tell a value that somebody has from one that anybody could have.
   return isTaken || estimateEntropy(key) < MIN_ENTROPY_BITS ? [unfitKeyError()] : [];
 }
