@@ -51,11 +51,16 @@ export async function checkCertificates(configuration: Configuration, now: numbe
         },
   ];
   if (store.kind === "etcd" && etcd.certFile !== "") {
-    const remedy = "renew it: files of --etcd-certfile are taken up without a restart";
+    const remedy =
+      "correct or renew the files of --etcd-certfile and --etcd-keyfile; running servers load them within a minute";
     shown.push({ check: "etcd certificate", path: etcd.certFile, keyPath: etcd.keyFile, remedy });
   }
   if (store.kind === "etcd" && etcd.caFile !== "") {
-    shown.push({ check: "etcd authority", path: etcd.caFile, remedy: "correct --etcd-cafile" });
+    shown.push({
+      check: "etcd authority",
+      path: etcd.caFile,
+      remedy: "correct or renew the file of --etcd-cafile; running servers load it within a minute",
+    });
   }
   return (await Promise.all(shown.map((each) => checkOne(each, now)))).flat();
 }

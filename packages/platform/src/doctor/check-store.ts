@@ -1,6 +1,7 @@
 // The store: whether it is there, whole, healthy, and of a version that this release knows.
 
 import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
+import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";
 import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
@@ -83,7 +84,7 @@ async function checkEtcd(endpoints: readonly string[], configuration: Configurat
   const { members, alarms, neighbour, isInstalled, versionFault } = examination;
   const answering = members.filter((member) => member.fault === undefined);
   const findings = [
-    ...members.flatMap((member) => checkMember(member, answering.length, members.length)),
+    ...members.flatMap((member) => checkMember(member, { answering: answering.length, all: members.length, alarms })),
     ...alarms.map(alarmFinding),
     ...members.flatMap(({ address, clockOffsetMs }) => clockFinding(`etcd at ${address}`, clockOffsetMs)),
   ];
@@ -99,11 +100,51 @@ async function checkEtcd(endpoints: readonly string[], configuration: Configurat
   return { findings, isReadable: isInstalled && versionFault === undefined };
 }
 
-function checkMember(member: EtcdMember, answering: number, all: number): readonly Finding[] {
+const CLIENT_FILES = "--etcd-certfile and --etcd-keyfile";
+
+const CA_REMEDY = "set --etcd-cafile to the CA that signed the certificate of etcd";
+
+const UNREACHABLE: { readonly [reason in UnreachableReason]: readonly [message: string, remedy: string] } = {
+  "nothing listens": ["nothing listens there", "start etcd, or correct its address in --store"],
+  "unknown host": ["its name cannot be resolved", "correct its name in --store, or the DNS of this machine"],
+  "no answer in time": ["it does not answer in time", "check that etcd runs, and the network and firewalls in between"],
+  "untrusted certificate": ["its certificate is not signed by the CA in --etcd-cafile", CA_REMEDY],
+  "expired certificate": [
+    "its certificate, or the CA that signed it, has expired",
+    "renew the certificate of etcd (its --cert-file), and the CA if that has expired",
+  ],
+  "certificate of the future": [
+    "its certificate is not valid yet",
+    "set the clock of this machine, or renew the certificate of etcd",
+  ],
+  "certificate for another name": [
+    "its certificate is for other names",
+    "add the name to the certificate of etcd (subjectAltName), or use one of its names in --store",
+  ],
+  "no TLS": ["it speaks no TLS", "turn on TLS in etcd (--cert-file, --key-file), or remove --etcd-cafile"],
+  "TLS only": ["it closes connections without TLS", CA_REMEDY],
+  "client certificate missing": [
+    "it requires a client certificate",
+    `set ${CLIENT_FILES} to a client certificate that etcd trusts (its --trusted-ca-file)`,
+  ],
+  "client certificate refused": [
+    "it refuses the client certificate",
+    `set ${CLIENT_FILES} to a certificate that has not expired and that etcd trusts (its --trusted-ca-file)`,
+  ],
+  "unusable files": [
+    `the files of --etcd-cafile, ${CLIENT_FILES} cannot be used`,
+    "each has to be a PEM file, and the key that of the certificate",
+  ],
+};
+const UNKNOWN_REMEDY = `check that it runs, its address in --store, and --etcd-cafile, ${CLIENT_FILES}`;
+
+type Cluster = { readonly answering: number; readonly all: number; readonly alarms: readonly string[] };
+
+function checkMember(member: EtcdMember, { answering, all, alarms }: Cluster): readonly Finding[] {
   const { address, version = "", bytes = 0, quotaBytes = DEFAULT_QUOTA, hasLeader, errors = [] } = member;
   if (member.fault !== undefined) {
-    const message = `${address} does not answer: ${member.fault}`;
-    const remedy = "check that it runs, its address in --store, and --etcd-cafile, --etcd-certfile and --etcd-keyfile";
+    const [reason, remedy] = member.reason === undefined ? [member.fault, UNKNOWN_REMEDY] : UNREACHABLE[member.reason];
+    const message = `${address} does not answer: ${reason}`;
     const isMajority = answering > all / 2;
     return [isMajority ? warning("etcd", message, remedy) : fault("etcd", message, remedy)];
   }
@@ -113,7 +154,8 @@ function checkMember(member: EtcdMember, answering: number, all: number): readon
       fault("etcd", `${address} has no leader: nothing can be written`, "bring back a majority of the members"),
     );
   }
-  for (const error of errors)
+  // What an alarm is about has a finding of its own.
+  for (const error of errors.filter((text) => !alarms.some((alarm) => text.includes(alarm))))
     findings.push(fault("etcd", `${address} says: ${error}`, "see the documentation of etcd"));
   if (isOlder(version)) {
     findings.push(fault("etcd", `${address} runs etcd ${version}, older than ${OLDEST_ETCD}`, "update etcd"));

@@ -10,12 +10,15 @@ import type { StatusResponse } from "./etcd-messages.ts";
 import { findNeighbour, type Neighbour } from "./etcd-neighbours.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { systemScheduler } from "./etcd-timers.ts";
+import { type UnreachableReason, whyUnreachable } from "./why-unreachable.ts";
 
 export type EtcdMember = {
   /** `host:port`, as it was given. */
   readonly address: string;
   /** Why it does not answer; then nothing else is known. */
   readonly fault?: string;
+  /** What it comes from, where that can be found out. */
+  readonly reason?: UnreachableReason;
   readonly version?: string;
   readonly bytes?: number;
   /** Undefined before etcd 3.6, which does not say. */
@@ -93,6 +96,9 @@ async function versionFaultOf(place: Parameters<typeof readEtcdSchema>[0]): Prom
 }
 
 async function examineMember(address: string, tls: EtcdTls | undefined, timeoutMs: number): Promise<EtcdMember> {
+  // First, since it knows at once what a connection for gRPC tries again and again.
+  const reason = await whyUnreachable(address, tls, timeoutMs);
+  if (reason !== undefined) return { address, fault: reason, reason };
   using connection = connect([address], tls, timeoutMs);
   let status: StatusResponse;
   try {
