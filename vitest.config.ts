@@ -9,7 +9,7 @@ const shared = {
 };
 
 // Only a test that hangs reaches these: a sound one takes a third at most. How fast something is decides no test.
-const patience = { testTimeout: 60_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
+const patience = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 60_000 } } };
 const longPatience = { ...patience, testTimeout: 600_000, hookTimeout: 600_000 };
 
 /** Every secret of the run is looked for in all that the run leaves behind. */
