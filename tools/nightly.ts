@@ -200,6 +200,17 @@ const RUNS: readonly Run[] = [
   },
 ];
 
+/** On what this build has left, and then this build on what that one has. */
+const GOING_BACK: Command = {
+  name: "going back to the release before",
+  command: [
+    "sh",
+    "-euc",
+    'folder=$(mktemp -d); trap \'rm -rf "$folder"\' EXIT; PREVIOUS_POSTERN=$(npx --no-install tsx tools/build-previous.ts "$folder/previous"); ' +
+      "export PREVIOUS_POSTERN; npx --no-install vitest run --project system test/upgrade",
+  ],
+};
+
 /** Multiples of the bare server's processor time, beside the committed ones: times themselves depend on the machine. */
 const GATE: Command = {
   name: "processor time beside the bare server",
@@ -209,7 +220,7 @@ const GATE: Command = {
 const words = process.argv.slice(2);
 const isWanted = ({ name }: { readonly name: string }): boolean =>
   words.length === 0 || words.some((word) => name.includes(word));
-const wanted = [...RUNS.map(commandOf), GATE].filter(isWanted);
+const wanted = [...RUNS.map(commandOf), GOING_BACK, GATE].filter(isWanted);
 console.log(`TEST_SEED=${seed}`);
 
 const failed: string[] = [];

@@ -1,8 +1,9 @@
-// `npm run package`: writes what a release consists of to dist/: the npm package, single executables, bills of materials, checksums.
+// `npm run package`: writes what a release consists of to dist/: the npm package, single executables, the Helm chart, bills of materials, checksums.
 // `npm run package -- npm` writes the npm package alone, and `-- single-file` the executable for this machine.
 
-import { basename, join } from "node:path";
+import { join, relative } from "node:path";
 import { REPOSITORY } from "./release/bundle-command.ts";
+import { writeHelmChart } from "./release/helm-chart.ts";
 import { packFolder, writeNpmPackage } from "./release/npm-package.ts";
 import { type Architecture, writeChecksums, writeSingleFiles } from "./release/single-file.ts";
 
@@ -19,8 +20,9 @@ if (forThese === undefined) throw new Error(`npm run package -- ${Object.keys(ar
 const files: string[] = [];
 if (wanted !== "single-file") files.push(packFolder(await writeNpmPackage(), DIST));
 if (forThese.length > 0) files.push(...(await writeSingleFiles(forThese, DIST)));
+if (wanted === "all") files.push(await writeHelmChart(join(DIST, "chart")));
 writeChecksums(
   DIST,
-  files.map((path) => basename(path)),
+  files.map((path) => relative(DIST, path)),
 );
 console.log(files.join("\n"));

@@ -5,7 +5,8 @@ import { readFileSync } from "node:fs";
 import type { BuildInfo } from "@postern/apimachinery/build-info";
 
 /**
- * The tag `v1.2.3` of the commit makes the version 1.2.3; a commit without a tag is a prerelease of the version in package.json. The date is
+ * The tag `v1.2.3` of the commit makes the version 1.2.3; a commit without a tag is a prerelease of the version in package.json, or of the patch that
+ * follows where that is tagged already. The date is
  * the commit's, so that the same sources give the same bytes; `SOURCE_DATE_EPOCH` outweighs it (reproducible-builds.org), as
  * `POSTERN_VERSION` and `POSTERN_COMMIT` do where the sources come without their history, such as in a container build. With neither,
  * `commit` is empty and `date` the epoch.
@@ -18,10 +19,15 @@ export function readBuildInfo(): BuildInfo {
   const tag = process.env["POSTERN_VERSION"] ?? git("describe", "--tags", "--exact-match", "--match", "v[0-9]*");
   const epoch = process.env["SOURCE_DATE_EPOCH"] ?? git("show", "-s", "--format=%ct", "HEAD");
   return {
-    version: tag === "" ? `${manifest.version}-dev` : tag.replace(/^v/, ""),
+    version: tag === "" ? `${nextVersion(manifest.version)}-dev` : tag.replace(/^v/, ""),
     commit,
     date: new Date(Number(epoch) * 1000).toISOString().replace(".000Z", "Z"),
   };
+}
+
+function nextVersion(version: string): string {
+  if (git("tag", "--list", `v${version}`) === "") return version;
+  return version.replace(/\d+$/, (patch) => String(Number(patch) + 1));
 }
 
 /** Empty where git or the checkout is missing. */

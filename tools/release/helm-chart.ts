@@ -1,0 +1,18 @@
+// Packs the Helm chart with the version of the build.
+
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { kubernetesTools } from "../../test/e2e/testing/kubernetes-tools.ts";
+import { readBuildInfo } from "./build-info.ts";
+import { REPOSITORY } from "./bundle-command.ts";
+
+/** Returns the path of the archive. */
+export async function writeHelmChart(folder: string): Promise<string> {
+  const { helm } = await kubernetesTools("1.35");
+  const { version } = readBuildInfo();
+  const chart = join(REPOSITORY, "deploy/charts/postern");
+  execFileSync(helm, ["package", chart, "--version", version, "--app-version", version, "--destination", folder], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  return join(folder, `postern-${version}.tgz`);
+}
