@@ -14,7 +14,7 @@ describe("the built-in kinds", () => {
   });
 
   it("do not include others", () => {
-    expect(isProtobufKind("v1", "Pod")).toBe(false);
+    expect(isProtobufKind("v1", "Node")).toBe(false);
     expect(isProtobufKind("v1", "constructor")).toBe(false);
   });
 });

@@ -90,7 +90,7 @@ describe("decodeProtobufObject", () => {
   it.each([
     ["JSON", new TextEncoder().encode("{}"), "does not appear to be a protobuf message"],
     ["nothing", new Uint8Array(), "does not appear to be a protobuf message"],
-    ["an unknown kind", envelope("v1", "Pod", new Uint8Array()), 'no kind "Pod" is registered for v1'],
+    ["an unknown kind", envelope("v1", "Node", new Uint8Array()), 'no kind "Node" is registered for v1'],
     ["a kind of the prototype", envelope("", "constructor", new Uint8Array()), "no kind"],
     ["a length past the end", Uint8Array.from([0x6b, 0x38, 0x73, 0, 0x12, 0xff, 0xff, 0xff, 0x7f]), "unexpected EOF"],
     ["an endless varint", Uint8Array.from([0x6b, 0x38, 0x73, 0, ...Array(20).fill(0xff)]), "integer overflow"],
@@ -130,6 +130,6 @@ describe("isProtobufKind", () => {
   it("knows what go clients send as protobuf", () => {
     expect(isProtobufKind("authorization.k8s.io/v1", "SelfSubjectRulesReview")).toBe(true);
     expect(isProtobufKind("v1", "DeleteOptions")).toBe(true);
-    expect(isProtobufKind("v1", "Pod")).toBe(false);
+    expect(isProtobufKind("v1", "Node")).toBe(false);
   });
 });

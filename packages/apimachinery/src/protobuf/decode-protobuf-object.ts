@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../json/json-value.ts";
 import { builtinMessages } from "./builtin-messages.ts";
+import { clusterMessage } from "./cluster-messages.ts";
 import { decodeMessage, type MessageType, string, textOf } from "./message-type.ts";
 import { deleteOptions } from "./meta-messages.ts";
 import { reviewMessages } from "./review-messages.ts";
@@ -35,7 +36,7 @@ function messageTypeOf(apiVersion: string, kind: string): MessageType | undefine
   // DeleteOptions comes in the version of the group that is being deleted from.
   if (kind === "DeleteOptions") return deleteOptions;
   const name = `${apiVersion}/${kind}`;
-  return MESSAGES.get(name);
+  return MESSAGES.get(name) ?? clusterMessage(name);
 }
 
 // The envelope that every Kubernetes protobuf body comes in: four magic bytes and a runtime.Unknown message.

@@ -33,7 +33,10 @@ export function decodeMessage(type: MessageType, bytes: Uint8Array): JsonObject 
     const field = type[number];
     if (field === undefined) continue;
     const decoded = field.read(value, object[field.name]);
-    if (decoded !== undefined) setMember(object, field.name, decoded);
+    if (decoded === undefined) continue;
+    // A message without a name of its own gives its members to the one around it.
+    if (field.name === "") Object.assign(object, decoded);
+    else setMember(object, field.name, decoded);
   }
   return object;
 }

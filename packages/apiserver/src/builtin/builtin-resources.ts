@@ -38,6 +38,8 @@ export type BuiltinOptions = {
   readonly serviceAccountTokens?: TokenRequestOptions | undefined;
   /** CustomResourceDefinitions where they can be created. Default: an empty list. */
   readonly customResourceDefinitions?: ResourceDefinition | undefined;
+  /** The kinds of a whole cluster. Default: Services alone, as an empty list. */
+  readonly clusterKinds?: readonly ResourceDefinition[] | undefined;
 };
 
 /** Group by group. A server that serves fewer kinds leaves some out, or makes them by their own factories. */
@@ -49,6 +51,7 @@ export function builtinResources({
   audiences,
   serviceAccountTokens,
   customResourceDefinitions = noCustomResourceDefinitions,
+  clusterKinds = [services],
 }: BuiltinOptions): readonly ResourceDefinition[] {
   const escalation = createEscalationCheck({ authorizer, ruleResolver, source: rbacSource });
   return [
@@ -56,7 +59,7 @@ export function builtinResources({
     configMaps,
     secrets,
     serviceAccounts(serviceAccountTokens),
-    services,
+    ...clusterKinds,
     events,
     newEvents,
     leases,

@@ -13,7 +13,15 @@ import { RBAC_GROUP } from "../authorization/rbac/policy-rule.ts";
 import { createRbacAuthorizer } from "../authorization/rbac/rbac-authorizer.ts";
 import type { TokenRequestOptions } from "../builtin/authentication/token-requests.ts";
 import { builtinResources } from "../builtin/builtin-resources.ts";
-import { BOOTSTRAP_CLUSTER_ROLE_BINDINGS, BOOTSTRAP_CLUSTER_ROLES } from "../builtin/rbac/bootstrap-policy.ts";
+import { clusterKinds } from "../builtin/cluster-kinds.ts";
+import { createQuotaAdmission } from "../builtin/quotas/quota-admission.ts";
+import {
+  BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
+  BOOTSTRAP_CLUSTER_ROLES,
+  CLUSTER_KIND_ROLES,
+} from "../builtin/rbac/bootstrap-policy.ts";
+import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
+import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import { createSystemContext } from "../context/system-context.ts";
 import { createControlled } from "../controllers/controlled-objects.ts";
@@ -29,6 +37,7 @@ import {
   DEFAULT_SERVICE_ACCOUNT,
   rootCertificateAuthority,
 } from "../controllers/namespace-objects/standard-namespace-objects.ts";
+import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
 import type { CompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
@@ -36,6 +45,7 @@ import { createCustomResourceController } from "../custom-resources/custom-resou
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
+import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
@@ -59,11 +69,18 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
   readonly resources?: readonly ResourceDefinition[];
   /** Serves CustomResourceDefinitions and what they define; shared by all surfaces of a process. Absent: none can be created. */
   readonly customResources?: CompiledDefinitions | undefined;
+  /** Serves the kinds that charts and controllers expect of a cluster. Absent: those of every surface alone. */
+  readonly cluster?: ClusterOptions | undefined;
   /** Namespaces that are there from the start. */
   readonly namespaces?: readonly string[];
   readonly onControllerError: (error: unknown, subject: string) => void;
   /** Where the work queues of the controllers are counted. Absent: nowhere. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
+};
+
+export type ClusterOptions = {
+  /** Whether workloads are kept as objects; otherwise they are refused, since there are no nodes. */
+  readonly keepsWorkloads: () => boolean;
 };
 
 export type StandardSurface = ApiSurface &
@@ -99,6 +116,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
     ...(options.customResources === undefined
       ? {}
       : { customResourceDefinitions: customResourceDefinitions(options.customResources) }),
+    ...(options.cluster === undefined ? {} : { clusterKinds: clusterKinds(addressesOfServices(options)) }),
   });
   const surface = createApiSurface({
     ...options,
@@ -110,6 +128,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
+      ...(options.cluster === undefined ? [] : clusterAdmission(registry, options.cluster, options)),
     ],
   });
   const controllers = startControllers(surface.registry, options, serviceAccountTokens?.tokens);
@@ -128,6 +147,30 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
       source[Symbol.dispose]();
     },
   };
+}
+
+const clusterAdmission = (
+  registry: ResourceRegistry,
+  { keepsWorkloads }: ClusterOptions,
+  { runtime: { clock } }: Pick<StandardSurfaceOptions, "runtime">,
+): readonly AdmissionPlugin[] => [
+  createNoNodesAdmission(keepsWorkloads),
+  createQuotaAdmission({
+    quotas: () => requiredResource(registry, "", "ResourceQuota"),
+    registry,
+    elapsed: () => clock.elapsed(),
+  }),
+];
+
+/** Read by the strategy of Services, which is made before they are installed. */
+function addressesOfServices({ composition, cache, runtime }: StandardSurfaceOptions): ServiceAddresses {
+  const { prefix } = createResourceKeys(composition, { group: "", resource: "services", namespaced: true });
+  return createServiceAddresses({
+    view: cache.view(prefix),
+    prefix,
+    elapsed: () => runtime.clock.elapsed(),
+    random: () => new DataView(runtime.random.bytes(4).slice().buffer).getUint32(0) / 2 ** 32,
+  });
 }
 
 /** Where RBAC reads its roles and bindings, known before the resources themselves are made. */
@@ -230,6 +273,9 @@ function startControllers(
     ...(pem === undefined ? [] : [inNamespaces("root_ca_cert_publisher", rootCertificateAuthority(pem))]),
     createNamespaceController(port, namespaces),
     createGarbageCollector(port),
+    ...(options.cluster === undefined
+      ? []
+      : [createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), registry)]),
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];
@@ -237,12 +283,13 @@ function startControllers(
 
 async function bootstrap(
   registry: ResourceRegistry,
-  { runtime, namespaces = FIRST_NAMESPACES }: StandardSurfaceOptions,
+  { runtime, namespaces = FIRST_NAMESPACES, cluster }: StandardSurfaceOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const objects = [
     ...namespaces.map((name): KubeObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
     ...BOOTSTRAP_CLUSTER_ROLES,
+    ...(cluster === undefined ? [] : CLUSTER_KIND_ROLES),
     ...BOOTSTRAP_CLUSTER_ROLE_BINDINGS,
   ];
   await Promise.all(

@@ -73,5 +73,10 @@ export const templateFields = s.object({
   instanceTemplate: keptMetadata("For the instance."),
   spaceTemplate: keptObject("For the namespace that the virtual cluster lives in."),
   workloadVirtualClusterTemplateSpec: keptObject("For a virtual cluster beside it that runs the workloads."),
+  workloads: s
+    .string({ enum: ["", "stored"] })
+    .describe(
+      "stored: a built-in virtual cluster keeps Pods, Deployments, Jobs and the like as objects; nothing runs them. Absent: it refuses them.",
+    ),
   objects: s.string().describe("Manifests for the virtual cluster, as YAML text. Kept as they are."),
 });

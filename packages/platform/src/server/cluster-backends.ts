@@ -2,6 +2,7 @@
 
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
+import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import type { ContinueTokens } from "@postern/apiserver/registry/store/continue-token";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
@@ -15,12 +16,13 @@ import { createCertificateHolders } from "../clusters/embedded/certificate-holde
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "../clusters/embedded/embedded-backend.ts";
 import { createEmbeddedClusters, type EmbeddedClusters } from "../clusters/embedded/embedded-clusters.ts";
 import { createEmbeddedSpace } from "../clusters/embedded/embedded-space.ts";
+import { createInstanceSettings } from "../clusters/embedded/instance-settings.ts";
 import type { KubernetesBackends } from "../clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
 import { type ReachClustersOptions, reachClusters } from "../clusters/reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "../clusters/space-registry.ts";
 import type { Configuration } from "../config/configuration.ts";
-import type { PlatformCore } from "../core/platform-core.ts";
+import { MANAGEMENT, type PlatformCore } from "../core/platform-core.ts";
 import { createInternalRecords, createInternalValues } from "../encryption/internal-records.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import type { ObjectLookup } from "../lookup/object-lookup.ts";
@@ -58,7 +60,11 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
   const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = options;
   const { names, keys } = core;
   const sealedValues = createInternalValues(options.keyRing, runtime.random);
+  const location = { group: names.managementGroup, resource: "virtualclusterinstances", namespaced: true };
+  const { prefix } = createResourceKeys(MANAGEMENT, location);
+  const settings = createInstanceSettings({ view: cache.view(prefix), prefix }, runtime.scheduler);
   const embeddedClusters = createEmbeddedClusters({
+    settingsOf: (uid) => settings.of(uid),
     storage,
     cache,
     runtime,
@@ -107,6 +113,7 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
       recordsOf: (composition) => createInternalRecords({ storage, sealedValues }, composition),
     }),
     [Symbol.dispose]() {
+      settings[Symbol.dispose]();
       embeddedClusters[Symbol.dispose]();
       reached[Symbol.dispose]();
     },

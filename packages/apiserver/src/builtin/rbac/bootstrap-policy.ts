@@ -134,3 +134,70 @@ export const BOOTSTRAP_CLUSTER_ROLE_BINDINGS: readonly KubeObject[] = [
   clusterRoleBinding("system:basic-user", ["system:authenticated"]),
   clusterRoleBinding("system:public-info-viewer", ["system:authenticated", "system:unauthenticated"]),
 ];
+
+/** Of clusters, by group: what those who edit write, and those who view read. Services are changed by both together with their endpoints. */
+const CLUSTER_CONTENT: readonly (readonly [group: string, written: readonly string[], read: readonly string[]])[] = [
+  [
+    "",
+    ["pods", "persistentvolumeclaims", "services", "podtemplates", "replicationcontrollers"],
+    [
+      "pods",
+      "pods/status",
+      "pods/log",
+      "persistentvolumeclaims",
+      "services",
+      "services/status",
+      "endpoints",
+      "resourcequotas",
+      "resourcequotas/status",
+      "limitranges",
+    ],
+  ],
+  ["discovery.k8s.io", [], ["endpointslices"]],
+  [
+    "apps",
+    [
+      "daemonsets",
+      "deployments",
+      "deployments/scale",
+      "replicasets",
+      "replicasets/scale",
+      "statefulsets",
+      "statefulsets/scale",
+    ],
+    [
+      "controllerrevisions",
+      "daemonsets",
+      "daemonsets/status",
+      "deployments",
+      "deployments/scale",
+      "deployments/status",
+      "replicasets",
+      "replicasets/scale",
+      "replicasets/status",
+      "statefulsets",
+      "statefulsets/scale",
+      "statefulsets/status",
+    ],
+  ],
+  ["batch", ["cronjobs", "jobs"], ["cronjobs", "cronjobs/status", "jobs", "jobs/status"]],
+  ["autoscaling", ["horizontalpodautoscalers"], ["horizontalpodautoscalers", "horizontalpodautoscalers/status"]],
+  ["policy", ["poddisruptionbudgets"], ["poddisruptionbudgets", "poddisruptionbudgets/status"]],
+  ["networking.k8s.io", ["ingresses", "networkpolicies"], ["ingresses", "ingresses/status", "networkpolicies"]],
+];
+
+/** Roles of their own, so that clusters that were made before they had these kinds get them as well. */
+export const CLUSTER_KIND_ROLES: readonly KubeObject[] = [
+  clusterRole(
+    "system:aggregate-to-edit:cluster-kinds",
+    CLUSTER_CONTENT.flatMap(([group, written]) =>
+      written.length === 0 ? [] : [{ apiGroups: [group], resources: written, verbs: WRITE }],
+    ),
+    aggregates("edit"),
+  ),
+  clusterRole(
+    "system:aggregate-to-view:cluster-kinds",
+    CLUSTER_CONTENT.map(([group, , read]) => ({ apiGroups: [group], resources: read, verbs: READ })),
+    aggregates("view"),
+  ),
+];

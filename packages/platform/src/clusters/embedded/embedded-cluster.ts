@@ -72,10 +72,17 @@ export type EmbeddedClusterOptions = {
   readonly version: VersionInfo;
   /** What CustomResourceDefinitions compile to, shared with every other cluster. */
   readonly customResources: CompiledDefinitions;
+  /** What its instance says of it, asked anew each time. Absent: nothing beyond what every cluster is. */
+  readonly settings?: (() => ClusterSettings) | undefined;
   /** Faults of work that no request waits for. */
   readonly onError: (error: unknown, subject: string) => void;
   /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */
   readonly queueMetrics?: WorkQueueMetrics | undefined;
+};
+
+export type ClusterSettings = {
+  /** Workloads are kept as objects: `spec.template.workloads: stored`. */
+  readonly keepsWorkloads: boolean;
 };
 
 export type EmbeddedCluster = Disposable & {
@@ -105,6 +112,7 @@ export async function startEmbeddedCluster(
   const surface = createStandardSurface({
     ...options,
     storage: stoppableStorage(options.storage, stop.signal),
+    cluster: { keepsWorkloads: () => options.settings?.().keepsWorkloads === true },
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     rootCertificateAuthority: options.servingAuthority,

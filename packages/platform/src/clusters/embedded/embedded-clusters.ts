@@ -25,7 +25,12 @@ import {
   type CertificateAuthority,
   createCertificateAuthority,
 } from "../../pki/certificate-authority.ts";
-import { type EmbeddedCluster, type EmbeddedClusterOptions, startEmbeddedCluster } from "./embedded-cluster.ts";
+import {
+  type ClusterSettings,
+  type EmbeddedCluster,
+  type EmbeddedClusterOptions,
+  startEmbeddedCluster,
+} from "./embedded-cluster.ts";
 import { createRunningClusters } from "./running-clusters.ts";
 
 export type EmbeddedClusters = Disposable & {
@@ -49,8 +54,10 @@ export type EmbeddedClusters = Disposable & {
 
 export type EmbeddedClustersOptions = Omit<
   EmbeddedClusterOptions,
-  "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned"
+  "composition" | "customResources" | "authority" | "serviceAccountKey" | "onCertificateSigned" | "settings"
 > & {
+  /** What the instance of this uid says of its cluster. Absent: nothing. */
+  readonly settingsOf?: ((uid: string) => ClusterSettings) | undefined;
   /** Seals the private keys of the authorities. */
   readonly sealedValues: InternalValues;
   /** Called with each client certificate of a cluster, by its uid, before anybody gets it. */
@@ -60,6 +67,8 @@ export type EmbeddedClustersOptions = Omit<
     lineage: CredentialLineage | undefined,
   ) => Promise<void>;
 };
+
+const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false };
 
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = options;
@@ -83,6 +92,7 @@ export function createEmbeddedClusters(options: EmbeddedClustersOptions): Embedd
         ...options,
         customResources,
         composition: virtualClusterComposition(uid),
+        settings: options.settingsOf === undefined ? undefined : () => options.settingsOf?.(uid) ?? NO_SETTINGS,
         authority,
         serviceAccountKey,
         onCertificateSigned: async (certificatePem, lineage) =>

@@ -1,0 +1,166 @@
+// Makes message types of the tables of `cluster-message-tables.ts`, each when a body of its kind first comes.
+
+import type { JsonValue } from "../json/json-value.ts";
+import { parseJson } from "../json/parse-json.ts";
+import { CLUSTER_MESSAGES } from "./cluster-message-tables.ts";
+import {
+  base64,
+  bool,
+  converted,
+  decodeMessage,
+  type FieldType,
+  integer,
+  type MessageType,
+  map,
+  message,
+  messages,
+  optionalBool,
+  optionalInteger,
+  optionalString,
+  string,
+  strings,
+  textOf,
+} from "./message-type.ts";
+import { labelSelector, microTime, objectMeta, time } from "./meta-messages.ts";
+import { ProtobufError, readFields } from "./wire-reader.ts";
+
+/** The message of a kind, by `apiVersion/kind`. */
+const CLUSTER_KINDS: { readonly [apiVersionAndKind: string]: string } = {
+  "v1/Service": "Service",
+  "v1/Endpoints": "Endpoints",
+  "v1/ResourceQuota": "ResourceQuota",
+  "v1/LimitRange": "LimitRange",
+  "v1/Pod": "Pod",
+  "v1/PodTemplate": "PodTemplate",
+  "v1/PersistentVolumeClaim": "PersistentVolumeClaim",
+  "v1/PersistentVolume": "PersistentVolume",
+  "apps/v1/Deployment": "Deployment",
+  "apps/v1/ReplicaSet": "ReplicaSet",
+  "apps/v1/StatefulSet": "StatefulSet",
+  "apps/v1/DaemonSet": "DaemonSet",
+  "apps/v1/ControllerRevision": "ControllerRevision",
+  "batch/v1/Job": "Job",
+  "batch/v1/CronJob": "CronJob",
+  "networking.k8s.io/v1/Ingress": "Ingress",
+  "networking.k8s.io/v1/IngressClass": "IngressClass",
+  "networking.k8s.io/v1/NetworkPolicy": "NetworkPolicy",
+  "policy/v1/PodDisruptionBudget": "PodDisruptionBudget",
+  "scheduling.k8s.io/v1/PriorityClass": "PriorityClass",
+  "storage.k8s.io/v1/StorageClass": "StorageClass",
+  "discovery.k8s.io/v1/EndpointSlice": "EndpointSlice",
+  "autoscaling/v2/HorizontalPodAutoscaler": "HorizontalPodAutoscaler",
+  "coordination.k8s.io/v1/Lease": "Lease",
+  "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy": "ValidatingAdmissionPolicy",
+  "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding": "ValidatingAdmissionPolicyBinding",
+  "admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration": "ValidatingWebhookConfiguration",
+  "admissionregistration.k8s.io/v1/MutatingWebhookConfiguration": "MutatingWebhookConfiguration",
+};
+
+const types = new Map<string, MessageType>();
+
+/** Undefined for other kinds. */
+export function clusterMessage(apiVersionAndKind: string): MessageType | undefined {
+  const name = Object.hasOwn(CLUSTER_KINDS, apiVersionAndKind) ? CLUSTER_KINDS[apiVersionAndKind] : undefined;
+  return name === undefined ? undefined : typeNamed(name);
+}
+
+function typeNamed(name: string): MessageType {
+  const known = types.get(name);
+  if (known !== undefined) return known;
+  const made: { [fieldNumber: number]: FieldType } = {};
+  // Known before it is filled: some messages hold others of their own type.
+  types.set(name, made);
+  for (const field of (CLUSTER_MESSAGES[name] ?? "").split(" ")) {
+    const [number = "", member = "", type = ""] = field.split(":");
+    if (number === "") continue;
+    made[Number(number)] = member === "" ? inline(typeNamed(type)) : fieldOf(member, type);
+  }
+  return made;
+}
+
+/** Its members are those of the message around it: `decodeMessage` spreads what has this name. */
+const inline = (type: MessageType): FieldType => ({ ...message(INLINE, type) });
+const INLINE = "";
+
+const CONDITION: MessageType = {
+  1: string("type"),
+  2: string("status"),
+  3: integer("observedGeneration"),
+  4: time("lastTransitionTime"),
+  5: string("reason"),
+  6: string("message"),
+};
+
+const SCALARS: { readonly [type: string]: (name: string) => FieldType } = {
+  s: string,
+  "s?": optionalString,
+  i: integer,
+  "i?": optionalInteger,
+  b: bool,
+  "b?": optionalBool,
+  bytes: base64,
+  meta: (name) => message(name, objectMeta),
+  selector: (name) => message(name, labelSelector),
+  time,
+  microtime: microTime,
+  condition: (name) => message(name, CONDITION),
+  quantity: (name) => converted(name, quantityOf),
+  intOrString: (name) => converted(name, intOrStringOf),
+  raw: (name) => converted(name, rawOf),
+};
+
+function fieldOf(name: string, type: string): FieldType {
+  if (type === "[]s") return strings(name);
+  if (type === "[]i") return list(name, integer(name));
+  if (type === "[]bytes") return list(name, base64(name));
+  if (type.startsWith("[]")) {
+    const scalar = SCALARS[type.slice(2)];
+    return scalar === undefined ? messages(name, typeNamed(type.slice(2))) : list(name, scalar(name));
+  }
+  if (type === "{}s") return map(name, textOf, "");
+  if (type === "{}bytes") return map(name, (value) => base64("").read(value, undefined) ?? "", "");
+  if (type.startsWith("{}")) {
+    const of = SCALARS[type.slice(2)]?.("") ?? message("", typeNamed(type.slice(2)));
+    return map(name, (value) => of.read(value, undefined) ?? null, null);
+  }
+  return SCALARS[type]?.(name) ?? message(name, typeNamed(type));
+}
+
+/** What would be left out as a member is still an item of a list. */
+function list(name: string, item: FieldType): FieldType {
+  return {
+    name,
+    read(value, previous) {
+      const items = Array.isArray(previous) ? (previous as JsonValue[]) : [];
+      items.push(item.read(value, undefined) ?? (typeof value === "bigint" ? Number(value) : {}));
+      return items;
+    },
+  };
+}
+
+function quantityOf(bytes: Uint8Array): JsonValue {
+  const { text = "0" } = decodeMessage({ 1: string("text") }, bytes);
+  return text;
+}
+
+function intOrStringOf(bytes: Uint8Array): JsonValue {
+  const {
+    type = 0,
+    number = 0,
+    text = "",
+  } = decodeMessage({ 1: integer("type"), 2: integer("number"), 3: string("text") }, bytes);
+  return type === 1 ? text : number;
+}
+
+/** The JSON of an object of any kind. */
+function rawOf(bytes: Uint8Array): JsonValue | undefined {
+  for (const { number, value } of readFields(bytes)) {
+    if (number !== 1 || typeof value === "bigint" || value.length === 0) continue;
+    try {
+      return parseJson(value);
+    } catch (cause) {
+      throw new ProtobufError("proto: a raw object is not JSON", { cause });
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,55 @@
+// The kinds that a cluster has beside those of every API surface: what charts and controllers need in order to install (ADR 69).
+
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { ingressClasses, ingresses } from "./networking/ingresses.ts";
+import { networkPolicies } from "./networking/network-policies.ts";
+import { podDisruptionBudgets } from "./policy/pod-disruption-budgets.ts";
+import { limitRanges } from "./quotas/limit-ranges.ts";
+import { resourceQuotas } from "./quotas/resource-quotas.ts";
+import { endpointSlices } from "./services/endpoint-slices.ts";
+import { endpoints } from "./services/endpoints.ts";
+import type { ServiceAddresses } from "./services/service-addresses.ts";
+import { storedServices } from "./services/services.ts";
+import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
+import { controllerRevisions, daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
+import { cronJobs, jobs } from "./workloads/batch.ts";
+import { pods, podTemplates } from "./workloads/pods.ts";
+import {
+  horizontalPodAutoscalers,
+  persistentVolumeClaims,
+  persistentVolumes,
+} from "./workloads/volumes-and-scaling.ts";
+
+/** What needs nodes to mean anything. */
+const WORKLOADS: readonly ResourceDefinition[] = [
+  pods,
+  podTemplates,
+  persistentVolumeClaims,
+  persistentVolumes,
+  deployments,
+  replicaSets,
+  statefulSets,
+  daemonSets,
+  controllerRevisions,
+  jobs,
+  cronJobs,
+  horizontalPodAutoscalers,
+];
+
+export const isWorkload = ({ group, plural }: Pick<ResourceDefinition, "group" | "plural">): boolean =>
+  WORKLOADS.some((workload) => workload.group === group && workload.plural === plural);
+
+export const clusterKinds = (addresses: ServiceAddresses): readonly ResourceDefinition[] => [
+  storedServices(addresses),
+  endpoints,
+  endpointSlices,
+  resourceQuotas,
+  limitRanges,
+  ingresses,
+  ingressClasses,
+  networkPolicies,
+  podDisruptionBudgets,
+  priorityClasses,
+  storageClasses,
+  ...WORKLOADS,
+];

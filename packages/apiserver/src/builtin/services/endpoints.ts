@@ -1,0 +1,131 @@
+// Endpoints: where the traffic of a Service goes, as one object. Controllers still write them beside EndpointSlices.
+// Source: k8s.io/kubernetes/pkg/registry/core/endpoint/strategy.go, pkg/apis/core/validation/validation.go (ValidateEndpoints)
+
+import { s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import {
+  childPath,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { objectReference } from "../core/object-reference.ts";
+import { addressFaults } from "./validate-service.ts";
+
+const addressFields = s.object(
+  {
+    ip: s.string().required().describe("The address."),
+    hostname: s.string().describe("Its name, a DNS label."),
+    nodeName: s.string().describe("The node it is on."),
+    targetRef: objectReference.describe("The object that has the address."),
+  },
+  { atomic: true },
+);
+
+const portFields = s.object(
+  {
+    name: s.string().describe("Name of the port; the one that the service gives it."),
+    port: s.int32().required().describe("The port."),
+    protocol: s.string().default("TCP").describe("TCP, UDP or SCTP. Absent: TCP."),
+    appProtocol: s.string().describe("The protocol spoken on top of it."),
+  },
+  { atomic: true },
+);
+
+const endpointsFields = s
+  .object({
+    subsets: s
+      .list(
+        s.object({
+          addresses: s.list(addressFields).describe("Addresses that are ready."),
+          notReadyAddresses: s.list(addressFields).describe("Addresses that are not ready."),
+          ports: s.list(portFields).describe("The ports of all of these addresses."),
+        }),
+      )
+      .describe("Every address with every port of its subset."),
+  })
+  .describe("The addresses that a service of the same name leads to.");
+
+export type Endpoints = KindOf<typeof endpointsFields>;
+
+function validateEndpoints({ subsets }: Endpoints): readonly FieldError[] {
+  return (subsets ?? []).flatMap((subset, index) => {
+    const path = indexPath("subsets", index);
+    const { addresses = [], notReadyAddresses = [], ports = [] } = subset;
+    return [
+      ...(addresses.length + notReadyAddresses.length === 0
+        ? [requiredError(path, "must specify `addresses` or `notReadyAddresses`")]
+        : []),
+      ...validateAddresses(addresses, childPath(path, "addresses")),
+      ...validateAddresses(notReadyAddresses, childPath(path, "notReadyAddresses")),
+      ...ports.flatMap(({ name = "", port }, at) => [
+        ...(name === "" && ports.length > 1 ? [requiredError(`${path}.ports[${at}].name`)] : []),
+        ...(name === ""
+          ? []
+          : isDNS1123Label(name).map((fault) => invalidError(`${path}.ports[${at}].name`, name, fault))),
+        ...(port >= 1 && port <= 65_535
+          ? []
+          : [invalidError(`${path}.ports[${at}].port`, port, "must be between 1 and 65535, inclusive")]),
+      ]),
+    ];
+  });
+}
+
+const validateAddresses = (addresses: readonly { readonly ip: string }[], path: string): readonly FieldError[] =>
+  addresses.flatMap(({ ip }, index) =>
+    addressFaults(ip).map((fault) => invalidError(`${indexPath(path, index)}.ip`, ip, fault)),
+  );
+
+const strategy: Strategy<Endpoints> = {
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: true,
+  validate: validateEndpoints,
+  validateUpdate: validateEndpoints,
+};
+
+const MAX_SHOWN = 3;
+
+/** Three of them, and how many more there are. */
+export function shownSome(all: readonly string[]): string {
+  if (all.length === 0) return "<none>";
+  const shown = all.slice(0, MAX_SHOWN).join(",");
+  return all.length > MAX_SHOWN ? `${shown} + ${all.length - MAX_SHOWN} more...` : shown;
+}
+
+function endpointTexts({ subsets = [] }: Endpoints): readonly string[] {
+  return subsets.flatMap(({ addresses = [], ports = [] }) =>
+    ports.length === 0
+      ? addresses.map(({ ip }) => ip)
+      : ports.flatMap(({ port }) =>
+          addresses.map(({ ip }) => (ip.includes(":") ? `[${ip}]:${port}` : `${ip}:${port}`)),
+        ),
+  );
+}
+
+export const endpoints: ResourceDefinition = defineBuiltin({
+  group: "",
+  version: "v1",
+  kind: "Endpoints",
+  plural: "endpoints",
+  singular: "endpoints",
+  listKind: "EndpointsList",
+  shortNames: ["ep"],
+  namespaced: true,
+  schema: kindSchema(endpointsFields.schema),
+  columns: [
+    {
+      name: "Endpoints",
+      type: "string",
+      description: "Addresses and ports.",
+      // What the store holds has gone through the schema of the kind.
+      value: (object) => shownSome(endpointTexts(object as Endpoints)),
+    },
+    ageColumn,
+  ],
+  strategy,
+});

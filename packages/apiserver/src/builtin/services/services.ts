@@ -1,0 +1,152 @@
+// Services, kept and given their addresses, for clients and controllers that need them: no traffic goes through this server.
+// Source: k8s.io/kubernetes/pkg/registry/core/service/{strategy.go,storage}, pkg/printers/internalversion/printers.go
+
+import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
+import { isDNS1035Label } from "@postern/apimachinery/validation/string-validators";
+import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { Strategy } from "../../registry/strategy.ts";
+import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
+import { clusterIPOf, hasNodePorts, isHeadless, type Service, serviceFields, typeOf } from "./service.ts";
+import type { ServiceAddresses } from "./service-addresses.ts";
+import {
+  needsAddress,
+  withAllocatedValues,
+  withBothAddresses,
+  withFamilies,
+  withoutUnused,
+  withServiceDefaults,
+} from "./service-defaults.ts";
+import { validateService, validateServiceUpdate } from "./validate-service.ts";
+
+const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
+  validateName: (name, isPrefix) => isDNS1035Label(isPrefix ? name.replace(/-$/, "") : name),
+  allowUnconditionalUpdate: true,
+
+  prepareForCreate: (service) =>
+    allocated({ ...withFamilies(withBothAddresses(service)), status: { loadBalancer: {} } }, undefined, addresses),
+  validate: validateService,
+
+  prepareForUpdate(service, old, { info }) {
+    if (info.subresource === "status") return { ...service, ...(old.spec === undefined ? {} : { spec: old.spec }) };
+    const kept = withAllocatedValues(withBothAddresses(service, old), old);
+    const next = withFamilies(withoutUnused(kept, old));
+    return allocated({ ...next, ...(old.status === undefined ? {} : { status: old.status }) }, old, addresses);
+  },
+  validateUpdate: (service, old, { info }) =>
+    info.subresource === "status" ? [] : validateServiceUpdate(service, old),
+});
+
+/** With an address and ports, where the service needs them; whatever is wrong with it is said by its validation. */
+function allocated(service: Service, old: Service | undefined, addresses: ServiceAddresses): Service {
+  const faults: FieldError[] = [];
+  let { spec = {} } = service;
+  const address = clusterIPOf(service);
+  const before = old === undefined ? "" : clusterIPOf(old);
+  if (needsAddress(service) && address === "" && (spec.ports ?? []).length > 0) {
+    const chosen = addresses.chooseAddress();
+    spec = { ...spec, clusterIP: chosen, clusterIPs: [chosen] };
+  } else if (
+    needsAddress(service) &&
+    !isHeadless(service) &&
+    address !== "" &&
+    address !== before &&
+    isPlain(address)
+  ) {
+    const why = before === "" ? addresses.refuseAddress(address, service) : undefined;
+    if (why !== undefined) faults.push(invalidError("spec.clusterIPs", [address], why));
+  }
+  if (hasNodePorts(service) && !isHeadless(service)) {
+    const known = new Set((old?.spec?.ports ?? []).map(({ nodePort = 0 }) => nodePort));
+    const ports = (spec.ports ?? []).map((port, index) => {
+      const { nodePort = 0 } = port;
+      if (nodePort === 0) return { ...port, nodePort: addresses.choosePort() };
+      const why = known.has(nodePort) ? undefined : addresses.refusePort(nodePort, service);
+      if (why !== undefined) faults.push(invalidError(`${indexPath("spec.ports", index)}.nodePort`, nodePort, why));
+      return port;
+    });
+    spec = { ...spec, ports };
+  }
+  if (faults.length > 0) throw invalidObjectError({ group: "", kind: "Service" }, service.metadata.name ?? "", faults);
+  return { ...service, spec };
+}
+
+/** What is no address at all is said by the validation. */
+const isPlain = (address: string): boolean => /^[0-9a-fA-F.:]+$/.test(address);
+
+function externalAddress(service: Service): string {
+  const { externalIPs = [], externalName } = service.spec ?? {};
+  const ingress = (service.status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip ?? hostname ?? "");
+  switch (typeOf(service)) {
+    case "ExternalName":
+      return externalName ?? "";
+    case "LoadBalancer": {
+      const all = [...ingress, ...externalIPs].filter((address) => address !== "");
+      return all.length === 0 ? "<pending>" : all.join(",");
+    }
+    default:
+      return externalIPs.length === 0 ? "<none>" : externalIPs.join(",");
+  }
+}
+
+function portsText({ spec }: Service): string {
+  const texts = (spec?.ports ?? []).map(({ port, nodePort = 0, protocol = "TCP" }) =>
+    nodePort > 0 ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`,
+  );
+  return texts.length === 0 ? "<none>" : texts.join(",");
+}
+
+export const selectorText = (selector: { readonly [label: string]: string } | undefined): string => {
+  const parts = Object.entries(selector ?? {}).map(([label, value]) => `${label}=${value}`);
+  return parts.length === 0 ? "<none>" : parts.toSorted().join(",");
+};
+
+// What the store holds has gone through the schema of the kind, in all columns.
+const columns: readonly PrinterColumn[] = [
+  {
+    name: "Type",
+    type: "string",
+    description: "How the service is reached.",
+    value: (object) => typeOf(object as Service),
+  },
+  {
+    name: "Cluster-IP",
+    type: "string",
+    description: "The address of the service.",
+    value: (object) => clusterIPOf(object as Service) || "<none>",
+  },
+  {
+    name: "External-IP",
+    type: "string",
+    description: "Its addresses outside the cluster.",
+    value: (object) => externalAddress(object as Service),
+  },
+  { name: "Port(s)", type: "string", description: "Its ports.", value: (object) => portsText(object as Service) },
+  ageColumn,
+  {
+    name: "Selector",
+    type: "string",
+    priority: 1,
+    description: "The labels of the pods behind it.",
+    value: (object) => selectorText((object as Service).spec?.selector),
+  },
+];
+
+export const storedServices = (addresses: ServiceAddresses): ResourceDefinition =>
+  defineBuiltin({
+    group: "",
+    version: "v1",
+    kind: "Service",
+    plural: "services",
+    singular: "service",
+    shortNames: ["svc"],
+    categories: ["all"],
+    namespaced: true,
+    schema: kindSchema(serviceFields.schema),
+    hasStatus: true,
+    selectableFields: [".spec.clusterIP", ".spec.type"],
+    columns,
+    setDefaults: withServiceDefaults,
+    strategy: strategyFor(addresses),
+  });

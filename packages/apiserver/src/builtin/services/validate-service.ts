@@ -1,0 +1,198 @@
+// What a Service must be like beyond its schema.
+// Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidateService, ValidateServiceUpdate)
+
+import { isIP } from "node:net";
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import {
+  childPath,
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { validateLabels } from "@postern/apimachinery/validation/labels";
+import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { clusterIPOf, hasNodePorts, isHeadless, type Service, type ServicePort, typeOf } from "./service.ts";
+
+const TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+const PROTOCOLS = ["SCTP", "TCP", "UDP"];
+const AFFINITIES = ["ClientIP", "None"];
+const POLICIES = ["Cluster", "Local"];
+const FAMILIES = ["IPv4", "IPv6"];
+const FAMILY_POLICIES = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+const MAX_AFFINITY_SECONDS = 86_400;
+
+export function validateService(service: Service): readonly FieldError[] {
+  const { spec = {} } = service;
+  const type = typeOf(service);
+  const ports = spec.ports ?? [];
+  return [
+    ...(ports.length === 0 && !isHeadless(service) && type !== "ExternalName" ? [requiredError("spec.ports")] : []),
+    ...validateType(service, type),
+    ...ports.flatMap((port, index) => validatePort(port, indexPath("spec.ports", index), ports.length > 1)),
+    ...validateLabels(spec.selector ?? {}, "spec.selector"),
+    ...oneOf("spec.sessionAffinity", spec.sessionAffinity, AFFINITIES),
+    ...validateAffinity(service),
+    ...oneOf("spec.type", type, TYPES),
+    ...validateAddresses(service),
+    ...duplicatePorts(ports),
+    ...nodePortsWithoutNodes(service),
+    ...(spec.externalTrafficPolicy === undefined
+      ? []
+      : oneOf("spec.externalTrafficPolicy", spec.externalTrafficPolicy, POLICIES)),
+    ...(spec.internalTrafficPolicy === undefined
+      ? []
+      : oneOf("spec.internalTrafficPolicy", spec.internalTrafficPolicy, POLICIES)),
+    ...(spec.ipFamilyPolicy === undefined ? [] : oneOf("spec.ipFamilyPolicy", spec.ipFamilyPolicy, FAMILY_POLICIES)),
+    ...(spec.ipFamilies ?? []).flatMap((family, index) => oneOf(indexPath("spec.ipFamilies", index), family, FAMILIES)),
+    ...validateClass(service, type),
+  ];
+}
+
+const oneOf = (path: string, value: string | undefined, known: readonly string[]): readonly FieldError[] => {
+  if (value === undefined || value === "") return [requiredError(path)];
+  return known.includes(value) ? [] : [notSupportedError(path, value, known)];
+};
+
+function validateType(service: Service, type: string): readonly FieldError[] {
+  const { spec = {} } = service;
+  if ((type === "LoadBalancer" || type === "NodePort") && isHeadless(service)) {
+    return [invalidError("spec.clusterIPs[0]", "None", `may not be set to 'None' for ${type} services`)];
+  }
+  if (type !== "ExternalName") return [];
+  const name = (spec.externalName ?? "").replace(/\.$/, "");
+  return [
+    ...((spec.clusterIPs ?? []).length > 0
+      ? [invalidError("spec.clusterIPs", [...(spec.clusterIPs ?? [])], "may not be set for ExternalName services")]
+      : []),
+    ...(name === ""
+      ? [requiredError("spec.externalName")]
+      : isDNS1123Subdomain(name).map((fault) => invalidError("spec.externalName", name, fault))),
+  ];
+}
+
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65_535;
+const PORT_RANGE = "must be between 1 and 65535, inclusive";
+
+function validatePort(port: ServicePort, path: string, needsName: boolean): readonly FieldError[] {
+  const { name = "", protocol, targetPort = 0 } = port;
+  const names =
+    name === ""
+      ? needsName
+        ? [requiredError(childPath(path, "name"))]
+        : []
+      : isDNS1123Label(name).map((fault) => invalidError(childPath(path, "name"), name, fault));
+  const target = childPath(path, "targetPort");
+  return [
+    ...names,
+    ...(isPort(port.port) ? [] : [invalidError(childPath(path, "port"), port.port, PORT_RANGE)]),
+    ...oneOf(childPath(path, "protocol"), protocol, PROTOCOLS),
+    ...(typeof targetPort === "number"
+      ? isPort(targetPort)
+        ? []
+        : [invalidError(target, targetPort, PORT_RANGE)]
+      : portNameFaults(targetPort).map((fault) => invalidError(target, targetPort, fault))),
+  ];
+}
+
+/** Source: k8s.io/apimachinery/pkg/util/validation/validation.go (IsValidPortName) */
+export function portNameFaults(name: string): readonly string[] {
+  return [
+    ...(name.length > 15 ? ["must be no more than 15 characters"] : []),
+    ...(/^[-a-z0-9]*$/.test(name) ? [] : ["must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"]),
+    ...(/[a-z]/.test(name) ? [] : ["must contain at least one letter (a-z)"]),
+    ...(name.includes("--") ? ["must not contain consecutive hyphens"] : []),
+    ...(/^-|-$/.test(name) ? ["must not begin or end with a hyphen"] : []),
+  ];
+}
+
+function validateAffinity({ spec = {} }: Service): readonly FieldError[] {
+  const { sessionAffinity, sessionAffinityConfig } = spec;
+  if (sessionAffinity === "None" && sessionAffinityConfig !== undefined) {
+    return [forbiddenError("spec.sessionAffinityConfig", "must not be set when session affinity is None")];
+  }
+  const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds;
+  if (seconds === undefined || (seconds > 0 && seconds <= MAX_AFFINITY_SECONDS)) return [];
+  const path = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+  return [invalidError(path, seconds, `must be greater than 0 and less than ${MAX_AFFINITY_SECONDS}`)];
+}
+
+function validateAddresses(service: Service): readonly FieldError[] {
+  const { clusterIP = "", clusterIPs = [], externalIPs = [] } = service.spec ?? {};
+  const first = clusterIPs[0] ?? "";
+  return [
+    ...(clusterIP === first
+      ? []
+      : clusterIPs.length === 0
+        ? [requiredError("spec.clusterIPs")]
+        : [invalidError("spec.clusterIPs", [...clusterIPs], "first value must match `clusterIP`")]),
+    ...(clusterIPs.length > 2
+      ? [invalidError("spec.clusterIPs", [...clusterIPs], "may only hold up to 2 values")]
+      : []),
+    ...clusterIPs.flatMap((address, index) =>
+      address === "None" && clusterIPs.length === 1
+        ? []
+        : addressFaults(address).map((fault) => invalidError(indexPath("spec.clusterIPs", index), address, fault)),
+    ),
+    ...externalIPs.flatMap((address, index) =>
+      addressFaults(address).map((fault) => invalidError(indexPath("spec.externalIPs", index), address, fault)),
+    ),
+  ];
+}
+
+export const addressFaults = (address: string): readonly string[] =>
+  isIP(address) === 0 ? ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"] : [];
+
+function duplicatePorts(ports: readonly ServicePort[]): readonly FieldError[] {
+  const names = new Set<string>();
+  const pairs = new Set<string>();
+  return ports.flatMap((port, index) => {
+    const path = indexPath("spec.ports", index);
+    const { name = "", protocol = "TCP", nodePort = 0 } = port;
+    const faults: FieldError[] = [];
+    if (name !== "" && names.has(name)) faults.push(duplicateError(childPath(path, "name"), name));
+    names.add(name);
+    const pair = `${protocol}/${port.port}`;
+    if (pairs.has(pair)) faults.push(duplicateError(path, { port: port.port, protocol }));
+    pairs.add(pair);
+    const onNodes = `${protocol} on nodes/${nodePort}`;
+    if (nodePort !== 0 && pairs.has(onNodes)) faults.push(duplicateError(childPath(path, "nodePort"), nodePort));
+    pairs.add(onNodes);
+    return faults;
+  });
+}
+
+const nodePortsWithoutNodes = (service: Service): readonly FieldError[] =>
+  hasNodePorts(service) || typeOf(service) === "LoadBalancer"
+    ? []
+    : (service.spec?.ports ?? []).flatMap(({ nodePort = 0 }, index) =>
+        nodePort === 0
+          ? []
+          : [
+              forbiddenError(
+                `${indexPath("spec.ports", index)}.nodePort`,
+                "may not be used when `type` is 'ClusterIP'",
+              ),
+            ],
+      );
+
+const validateClass = ({ spec = {} }: Service, type: string): readonly FieldError[] =>
+  spec.loadBalancerClass !== undefined && type !== "LoadBalancer"
+    ? [forbiddenError("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'")]
+    : [];
+
+/** The address is for life, while the service has one. */
+export function validateServiceUpdate(service: Service, old: Service): readonly FieldError[] {
+  const before = old.spec?.clusterIPs ?? [];
+  const isKept = typeOf(service) !== "ExternalName" && typeOf(old) !== "ExternalName" && clusterIPOf(old) !== "";
+  const address = service.spec?.clusterIPs?.[0] ?? "";
+  return [
+    ...(isKept && !equalJson(address, before[0] ?? "")
+      ? [invalidError("spec.clusterIPs[0]", [...(service.spec?.clusterIPs ?? [])], "may not change once set")]
+      : []),
+    ...validateService(service),
+  ];
+}

@@ -1,0 +1,286 @@
+// The kinds of the group apps as objects: nothing makes pods of them.
+// Source: k8s.io/kubernetes/pkg/registry/apps/*/strategy.go, pkg/apis/apps/v1/defaults.go, pkg/printers/internalversion/printers.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
+import type { PrinterColumn, ResourceDefinition } from "../../registry/resource-definition.ts";
+import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.ts";
+import { conditionFields } from "../condition-fields.ts";
+import { labelSelector } from "../rbac/rbac-fields.ts";
+import { keepingStatus } from "./keeping-status.ts";
+import { withTemplateDefaults } from "./pod-defaults.ts";
+import { podTemplateFields } from "./pod-fields.ts";
+import { podColumns } from "./pods.ts";
+import { labelSelectorText } from "./selector-text.ts";
+import { validateSameSelector, validateTemplate } from "./validate-pod.ts";
+
+const count = (text: string) => s.int32().describe(text);
+
+/** All of them together: each kind takes those that it has. */
+const ALL_SPEC = {
+  replicas: count("How many pods there should be. Absent: 1."),
+  selector: labelSelector.describe("The pods that belong to it. Cannot be changed."),
+  template: podTemplateFields.describe("The pods that it makes."),
+  minReadySeconds: count("Seconds for which a new pod has to be ready before it counts."),
+  revisionHistoryLimit: count("How many old versions are kept. Absent: 10."),
+  paused: s.boolean().describe("True: changes of the template wait."),
+  progressDeadlineSeconds: count("Seconds after which a change counts as failed. Absent: 600."),
+  strategy: s
+    .object({
+      type: s.string().describe("RollingUpdate or Recreate."),
+      rollingUpdate: s
+        .object({
+          maxUnavailable: s.intOrString().describe("So many pods may be missing."),
+          maxSurge: s.intOrString().describe("So many pods there may be above."),
+        })
+        .describe("For RollingUpdate."),
+    })
+    .describe("How pods are replaced."),
+  updateStrategy: s
+    .object({
+      type: s.string().describe("RollingUpdate or OnDelete."),
+      rollingUpdate: s
+        .object({
+          partition: count("Pods below this number stay as they are."),
+          maxUnavailable: s.intOrString().describe("So many pods may be missing."),
+          maxSurge: s.intOrString().describe("So many pods there may be above."),
+        })
+        .describe("For RollingUpdate."),
+    })
+    .describe("How pods are replaced."),
+  serviceName: s.string().describe("The service that gives the pods their names."),
+  volumeClaimTemplates: s.list(s.anyObject()).describe("The claims that each pod gets."),
+  podManagementPolicy: s.string().describe("OrderedReady or Parallel."),
+  persistentVolumeClaimRetentionPolicy: s.anyObject().describe("What becomes of the claims."),
+  ordinals: s.object({ start: count("The number of the first pod.") }).describe("How pods are numbered."),
+} as const;
+
+const numbers = (names: string) =>
+  Object.fromEntries(names.split(" ").map((name) => [name, s.int32().describe(`As its controller says: ${name}.`)]));
+
+const statusFields = s.object({
+  observedGeneration: s.int64().describe("The generation that was last looked at."),
+  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe("The state in words."),
+  currentRevision: s.string().describe("The version that pods have."),
+  updateRevision: s.string().describe("The version that pods should have."),
+  ...numbers(
+    "replicas readyReplicas availableReplicas unavailableReplicas updatedReplicas fullyLabeledReplicas terminatingReplicas currentReplicas collisionCount currentNumberScheduled desiredNumberScheduled numberMisscheduled numberReady numberAvailable numberUnavailable updatedNumberScheduled",
+  ),
+});
+
+type Status = { readonly [name: string]: unknown };
+type Spec = Infer<ReturnType<typeof s.object<typeof ALL_SPEC>>>;
+type Workload = KubeObject & { readonly spec?: Spec; readonly status?: Infer<typeof statusFields> };
+
+const statusNumber = (name: string) => (object: KubeObject) =>
+  Number(((object as Workload).status as Status | undefined)?.[name] ?? 0);
+const selectorOf = (object: KubeObject): string => labelSelectorText((object as Workload).spec?.selector);
+const podsOf = (object: KubeObject) => (object as Workload).spec?.template?.spec;
+const wide = podColumns(selectorOf, podsOf);
+const column = (name: string, description: string, value: PrinterColumn["value"]): PrinterColumn => ({
+  name,
+  type: "integer",
+  description,
+  value,
+});
+const replicasOf = (object: KubeObject): number => (object as Workload).spec?.replicas ?? 0;
+
+type Kind = {
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  readonly fields: readonly (keyof typeof ALL_SPEC)[];
+  readonly columns: readonly PrinterColumn[];
+  readonly defaults: (spec: Spec) => Spec;
+  readonly isScaled: boolean;
+  readonly text: string;
+};
+
+function defineWorkload({
+  kind,
+  plural,
+  shortNames,
+  fields,
+  columns,
+  defaults,
+  isScaled,
+  text,
+}: Kind): ResourceDefinition {
+  const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
+  const schema = s
+    .object({
+      spec: s.object(members).describe("The workload as it should be."),
+      status: statusFields.describe("The workload as it is. Its controller says so."),
+    })
+    .describe(`${text} Here it is kept as an object, and no pods are made.`);
+  const validate = ({ spec }: Workload): readonly FieldError[] => [
+    ...((spec?.replicas ?? 0) < 0
+      ? [invalidError("spec.replicas", spec?.replicas ?? 0, "must be greater than or equal to 0")]
+      : []),
+    ...validateTemplate({ spec }, ["Always"]),
+  ];
+  return defineBuiltin({
+    group: "apps",
+    version: "v1",
+    kind,
+    plural,
+    singular: kind.toLowerCase(),
+    shortNames,
+    categories: ["all"],
+    namespaced: true,
+    hasStatus: true,
+    tracksGeneration: true,
+    schema: kindSchema(schema.schema),
+    ...(isScaled ? { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } } : {}),
+    columns: [...columns, ageColumn, ...wide],
+    // Bodies of built-in kinds have passed their types by now.
+    setDefaults: (object) => {
+      const { spec = {} } = object as Workload;
+      const template = spec.template === undefined ? {} : { template: withTemplateDefaults(spec.template) };
+      return { ...object, spec: { ...defaults(spec), ...template } } as KubeObject;
+    },
+    strategy: keepingStatus<Workload>(validate, validateSameSelector) as never,
+  });
+}
+
+const BASE = ["selector", "template", "minReadySeconds"] as const;
+
+export const deployments = defineWorkload({
+  kind: "Deployment",
+  plural: "deployments",
+  shortNames: ["deploy"],
+  text: "Keeps a number of equal pods, and replaces them when their template changes.",
+  fields: [...BASE, "replicas", "strategy", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"],
+  isScaled: true,
+  columns: [
+    {
+      name: "Ready",
+      type: "string",
+      description: "Pods that are ready.",
+      value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
+    },
+    column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedReplicas")),
+    column("Available", "Pods that are available.", statusNumber("availableReplicas")),
+  ],
+  defaults: (spec) => {
+    const type = spec.strategy?.type ?? "RollingUpdate";
+    const rollingUpdate = { maxUnavailable: "25%", maxSurge: "25%", ...spec.strategy?.rollingUpdate };
+    return {
+      ...spec,
+      replicas: spec.replicas ?? 1,
+      strategy: type === "RollingUpdate" ? { type, rollingUpdate } : { ...spec.strategy, type },
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      progressDeadlineSeconds: spec.progressDeadlineSeconds ?? 600,
+    };
+  },
+});
+
+export const replicaSets = defineWorkload({
+  kind: "ReplicaSet",
+  plural: "replicasets",
+  shortNames: ["rs"],
+  text: "Keeps a number of equal pods.",
+  fields: [...BASE, "replicas"],
+  isScaled: true,
+  columns: [
+    column("Desired", "How many pods there should be.", replicasOf),
+    column("Current", "How many there are.", statusNumber("replicas")),
+    column("Ready", "How many are ready.", statusNumber("readyReplicas")),
+  ],
+  defaults: (spec) => ({ ...spec, replicas: spec.replicas ?? 1 }),
+});
+
+export const statefulSets = defineWorkload({
+  kind: "StatefulSet",
+  plural: "statefulsets",
+  shortNames: ["sts"],
+  text: "Keeps pods with names and volumes of their own.",
+  fields: [
+    ...BASE,
+    "replicas",
+    "serviceName",
+    "volumeClaimTemplates",
+    "podManagementPolicy",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "ordinals",
+  ],
+  isScaled: true,
+  columns: [
+    {
+      name: "Ready",
+      type: "string",
+      description: "Pods that are ready.",
+      value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
+    },
+  ],
+  defaults: (spec) => {
+    const type = spec.updateStrategy?.type ?? "RollingUpdate";
+    const rollingUpdate = { partition: 0, ...spec.updateStrategy?.rollingUpdate };
+    return {
+      ...spec,
+      replicas: spec.replicas ?? 1,
+      podManagementPolicy: spec.podManagementPolicy ?? "OrderedReady",
+      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { type },
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      persistentVolumeClaimRetentionPolicy: {
+        whenDeleted: "Retain",
+        whenScaled: "Retain",
+        ...spec.persistentVolumeClaimRetentionPolicy,
+      },
+    };
+  },
+});
+
+export const daemonSets = defineWorkload({
+  kind: "DaemonSet",
+  plural: "daemonsets",
+  shortNames: ["ds"],
+  text: "Keeps one pod on every node.",
+  fields: [...BASE, "updateStrategy", "revisionHistoryLimit"],
+  isScaled: false,
+  columns: [
+    column("Desired", "How many pods there should be.", statusNumber("desiredNumberScheduled")),
+    column("Current", "How many there are.", statusNumber("currentNumberScheduled")),
+    column("Ready", "How many are ready.", statusNumber("numberReady")),
+    column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedNumberScheduled")),
+    column("Available", "Pods that are available.", statusNumber("numberAvailable")),
+    {
+      name: "Node Selector",
+      type: "string",
+      description: "The nodes that get one.",
+      value: (o) => labelSelectorText({ matchLabels: podsOf(o)?.nodeSelector ?? {} }),
+    },
+  ],
+  defaults: (spec) => {
+    const type = spec.updateStrategy?.type ?? "RollingUpdate";
+    const rollingUpdate = { maxUnavailable: 1, maxSurge: 0, ...spec.updateStrategy?.rollingUpdate };
+    return {
+      ...spec,
+      updateStrategy: type === "RollingUpdate" ? { type, rollingUpdate } : { type },
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+    };
+  },
+});
+
+const revisionFields = s
+  .object({
+    data: s.any().describe("The state at that time."),
+    revision: s.int64().describe("Its number."),
+  })
+  .describe("A former state of a workload.");
+
+export const controllerRevisions: ResourceDefinition = defineBuiltin({
+  group: "apps",
+  version: "v1",
+  kind: "ControllerRevision",
+  plural: "controllerrevisions",
+  singular: "controllerrevision",
+  namespaced: true,
+  schema: kindSchema(revisionFields.schema),
+  columns: [{ name: "Revision", type: "integer", description: "Its number.", value: ".revision" }, ageColumn],
+  strategy: { allowUnconditionalUpdate: true },
+});

@@ -1,0 +1,104 @@
+// What a pod, and a workload that makes pods, must be like beyond its schema: what every client relies on, not what a kubelet would refuse.
+// Source: k8s.io/kubernetes/pkg/apis/core/validation/validation.go (ValidatePodSpec), pkg/apis/apps/validation/validation.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { SelectorError } from "@postern/apimachinery/selectors/label-requirement";
+import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  notFoundFieldError,
+  notSupportedError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
+import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
+import type { LabelSelector } from "./selector-text.ts";
+
+export function validatePodSpec(
+  spec: PodSpec | undefined,
+  path: string,
+  restarts: readonly string[] = RESTARTS,
+): readonly FieldError[] {
+  const { containers = [], initContainers = [], volumes = [], restartPolicy = "" } = spec ?? {};
+  const names = new Set<string>();
+  const volumeNames = new Set(volumes.map(({ name }) => name));
+  return [
+    ...volumes.flatMap(({ name }, index) => labelFaults(name, `${indexPath(`${path}.volumes`, index)}.name`)),
+    ...(containers.length === 0 ? [requiredError(`${path}.containers`)] : []),
+    ...containers.flatMap((each, index) =>
+      validateContainer(each, indexPath(`${path}.containers`, index), names, volumeNames),
+    ),
+    ...initContainers.flatMap((each, index) =>
+      validateContainer(each, indexPath(`${path}.initContainers`, index), names, volumeNames),
+    ),
+    ...(restarts.includes(restartPolicy) ? [] : [notSupportedError(`${path}.restartPolicy`, restartPolicy, restarts)]),
+  ];
+}
+
+const RESTARTS = ["Always", "Never", "OnFailure"];
+
+const labelFaults = (name: string, path: string): readonly FieldError[] =>
+  name === "" ? [requiredError(path)] : isDNS1123Label(name).map((fault) => invalidError(path, name, fault));
+
+function validateContainer(
+  { name, image = "", volumeMounts = [] }: Container,
+  path: string,
+  names: Set<string>,
+  volumes: ReadonlySet<string>,
+): readonly FieldError[] {
+  const isTwice = names.has(name);
+  names.add(name);
+  return [
+    ...labelFaults(name, `${path}.name`),
+    ...(isTwice ? [duplicateError(`${path}.name`, name)] : []),
+    ...(image === "" ? [requiredError(`${path}.image`)] : []),
+    ...volumeMounts.flatMap((mount, index) =>
+      volumes.has(mount.name)
+        ? []
+        : [notFoundFieldError(`${indexPath(`${path}.volumeMounts`, index)}.name`, mount.name)],
+    ),
+  ];
+}
+
+type Workload = {
+  readonly spec?:
+    | { readonly selector?: LabelSelector | undefined; readonly template?: PodTemplate | undefined }
+    | undefined;
+};
+
+/** A workload has to find the pods that it makes. */
+export function validateTemplate({ spec }: Workload, restarts?: readonly string[]): readonly FieldError[] {
+  const { selector, template } = spec ?? {};
+  const labels = template?.metadata?.labels ?? {};
+  const isEmpty =
+    selector === undefined ||
+    (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
+  const faults: FieldError[] = [];
+  if (selector === undefined) faults.push(requiredError("spec.selector"));
+  else if (isEmpty) faults.push(invalidError("spec.selector", {}, "empty selector is invalid for deployment"));
+  else faults.push(...validateSelected(selector, labels));
+  return [...faults, ...validatePodSpec(template?.spec, "spec.template.spec", restarts)];
+}
+
+function validateSelected(
+  selector: LabelSelector,
+  labels: { readonly [label: string]: string },
+): readonly FieldError[] {
+  try {
+    // Its type says less than the schema that it has passed.
+    if (selectorFromLabelSelector(selector as never).matches(labels)) return [];
+    return [invalidError("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")];
+  } catch (error) {
+    if (!(error instanceof SelectorError)) throw error;
+    return [invalidError("spec.selector", {}, error.message)];
+  }
+}
+
+export const validateSameSelector = (next: Workload, old: Workload): readonly FieldError[] =>
+  equalJson((next.spec?.selector ?? null) as JsonValue, (old.spec?.selector ?? null) as JsonValue)
+    ? []
+    : [invalidError("spec.selector", (next.spec?.selector ?? null) as JsonValue, "field is immutable")];
