@@ -65,6 +65,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "clusters",
     "audit",
     "trust",
+    "sign-in",
     "core",
     "operations",
     "resources",

@@ -30,6 +30,7 @@ import { transportLimitsOf } from "./server/rate-limits.ts";
 import { renewCertificate } from "./server/renew-certificate.ts";
 import { createBootstrapHandler, createRequestHandler } from "./server/request-handler.ts";
 import { publicUrl, type ServingIdentity } from "./server/serving-identity.ts";
+import { createSignInParts } from "./server/sign-in.ts";
 import { startControllers } from "./server/start-controllers.ts";
 import { SETTLE_MS } from "./store/open-sealed-store.ts";
 import type { ServerStore } from "./store/open-server-store.ts";
@@ -137,6 +138,14 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       signal,
     }),
   );
+  const signIn = createSignInParts({
+    core,
+    surface,
+    configuration,
+    runtime,
+    publicUrl: () => listening.url,
+    signal,
+  });
   const webhook = await openNoticeWebhook(configuration, runtime);
   if (webhook !== undefined) teardown.use(webhook);
   teardown.use(
@@ -146,7 +155,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       identity,
       runtime,
       start: (led) => [
-        ...startControllers(core, surface, led, storage, configuration, { webhook, metrics: domainMetrics }),
+        ...startControllers(core, surface, led, storage, configuration, { webhook, metrics: domainMetrics }, signIn),
         startReencryption({
           ...core,
           storage: store.disk,
@@ -176,6 +185,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       configuration,
       core,
       surface,
+      signIn,
       freshness,
       replicas,
       audit,

@@ -19,6 +19,7 @@ import { createPlatformCore } from "@postern/platform/core/platform-core";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
 import { createDomainMetrics } from "@postern/platform/server/domain-metrics";
 import { createManagementSurface } from "@postern/platform/server/management-surface";
+import { createSignInParts } from "@postern/platform/server/sign-in";
 import { startControllers } from "@postern/platform/server/start-controllers";
 import { deriveServerKeys } from "@postern/platform/store/server-keys";
 import { whileLeading } from "@postern/platform/store/while-leading";
@@ -222,10 +223,17 @@ export class SimulatedServer {
               task();
             }),
         };
-        return startControllers(core, surface, { ...led, scheduler }, storage, configuration, {
-          webhook: undefined,
-          metrics: domainMetrics,
+        const noticed = { webhook: undefined, metrics: domainMetrics };
+        const { signal } = lifetime;
+        const signIn = createSignInParts({
+          core,
+          surface,
+          configuration,
+          runtime,
+          publicUrl: () => "https://x",
+          signal,
         });
+        return startControllers(core, surface, { ...led, scheduler }, storage, configuration, noticed, signIn);
       },
     });
     const root = {

@@ -1,4 +1,4 @@
-// What a trust rule issued a key by. The server records it with the key, and asks at every use whether the rule still gives that much.
+// What a trust rule, or a sign-in, issued a key by. The server records it with the key, and asks at every use whether that still gives as much.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
@@ -13,6 +13,17 @@ export type KeyGrant = {
   readonly terms: string;
   /** Milliseconds since the epoch at which the key ends, whatever is written of its TTL later. */
   readonly until: number;
+  /** Of a person's session: whom the identity provider knows it by. */
+  readonly login?: LoginGrant;
+};
+
+export type LoginGrant = {
+  /** As the user's `spec.identities` name it. */
+  readonly subject: string;
+  /** The `sub` of the provider's tokens. */
+  readonly sub: string;
+  /** The `sid` of the session at the provider; "" where it told none. */
+  readonly sid: string;
 };
 
 /** What a key that was issued must not reach beyond. */
@@ -38,11 +49,26 @@ export const NO_GRANTS: KeyGrants = {
 
 export function readKeyGrant(value: JsonValue | undefined): KeyGrant | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { rule, ruleUid, terms, until } = value;
-  // What does not say until when is over.
-  return { rule: text(rule), ruleUid: text(ruleUid), terms: text(terms), until: typeof until === "number" ? until : 0 };
+  const { rule, ruleUid, terms, until, login } = value;
+  return {
+    rule: text(rule),
+    ruleUid: text(ruleUid),
+    terms: text(terms),
+    // What does not say until when is over.
+    until: typeof until === "number" ? until : 0,
+    ...(isJsonObject(login) ? { login: readLogin(login) } : {}),
+  };
 }
 
-export const writeKeyGrant = (grant: KeyGrant): JsonObject => ({ ...grant });
+const readLogin = ({ subject, sub, sid }: JsonObject): LoginGrant => ({
+  subject: text(subject),
+  sub: text(sub),
+  sid: text(sid),
+});
+
+export const writeKeyGrant = ({ login, ...grant }: KeyGrant): JsonObject => ({
+  ...grant,
+  ...(login === undefined ? {} : { login: { ...login } }),
+});
 
 const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -26,13 +26,29 @@ const fields = s
             "The user name of the user's requests, which permissions are granted to. Absent: the name of the object.",
           ),
         groups: s.list(s.string()).describe("Groups that the user is in, which permissions are granted to."),
+        identities: s
+          .list(
+            s.object({
+              provider: s.string().required().describe("Name of the identity provider."),
+              subject: s
+                .string()
+                .required()
+                .describe("The user's subject there (sub, or what the provider's claimMappings.uid gives)."),
+              groups: s
+                .list(s.string())
+                .describe(
+                  "Groups that the provider tells of, which the user is in. Written by the server at sign-in and refresh.",
+                ),
+            }),
+          )
+          .describe("By whom the user signs in. Each subject of a provider belongs to one user."),
         icon: s.string().describe("Address of a picture."),
         disabled: s
           .boolean()
           .describe("True: the user is locked. All keys of the user are refused until it is unlocked."),
         imagePullSecrets,
         owner: ownerFields.describe("Whom the user belongs to. Kept as it is, without effect."),
-        ssoGroups: keptStrings("Groups that a single sign-on login told of."),
+        ssoGroups: keptStrings("Groups that a single sign-on login told of. Those of spec.identities count."),
         extraClaims: keptTexts("Claims that a single sign-on login told of."),
         clusterRoles: keptNames("ClusterRoles of the user. Rights come from bindings, groups and projects."),
         access: s.list(accessRuleFields).describe("Who else may do what with the user. Kept as it is, without effect."),

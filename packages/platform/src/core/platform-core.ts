@@ -39,6 +39,9 @@ import { createDirectory } from "../directory/create-directory.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { KeyRing } from "../encryption/key-ring.ts";
 import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
+import { createIdentityProviders, type IdentityProviders, unionGrants } from "../sign-in/identity-providers.ts";
+import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
+import type { SignInRecordPlace } from "../sign-in/sign-in-records.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
 import { fetchIssuerKeys } from "../trust/fetch-issuer-keys.ts";
 import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
@@ -58,6 +61,9 @@ const KEY_ACTIVITY = `/registry/${MANAGEMENT}/internal/key-activity/`;
 const KEY_USAGE = `/registry/${MANAGEMENT}/internal/key-usage/`;
 /** Where it is kept which tokens were taken, for rules that take each once. */
 const TAKEN_TOKENS = `/registry/${MANAGEMENT}/internal/taken-tokens/`;
+
+/** Where it is kept how far somebody has come who signs in. */
+const SIGN_INS = `/registry/${MANAGEMENT}/internal/sign-ins/`;
 
 /** Where it is kept which notices access keys got. */
 const KEY_NOTICES = `/registry/${MANAGEMENT}/internal/key-notices/`;
@@ -96,6 +102,8 @@ export type PlatformCore = Disposable & {
   readonly issuerKeys: IssuerKeys;
   readonly judge: TokenJudge;
   readonly takenTokens: TokenIdRecords;
+  readonly identityProviders: IdentityProviders;
+  readonly signInRecords: SignInRecordPlace;
   readonly valueClaims: ValueClaims;
   readonly valueRecords: ViewPrefix;
   readonly comparisons: ComparisonLimits;
@@ -145,6 +153,12 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     scheduler,
     onError,
   });
+  const identityProviders = createIdentityProviders({
+    records: view(IDENTITY_PROVIDERS, false),
+    directory,
+    scheduler,
+    onError,
+  });
   const keys: LiveAccessKeyIndex = createAccessKeyIndex({
     ...keyRecords,
     directory,
@@ -159,7 +173,7 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     },
     epochs,
     rotationMarks,
-    grants: trustRules,
+    grants: unionGrants(trustRules, identityProviders),
     maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
     clock,
     scheduler,
@@ -198,9 +212,11 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     clock,
     scheduler,
   });
-  const useIssuers = (): void => issuerKeys.use([...trustRules.all()].map(({ source }) => source));
+  const useIssuers = (): void =>
+    issuerKeys.use([...trustRules.all(), ...identityProviders.all()].map(({ source }) => source));
   useIssuers();
   const issuersFollowed = trustRules.onChange(useIssuers);
+  const providersFollowed = identityProviders.onChange(useIssuers);
   const judge = createTokenJudge({
     issuerKeys,
     directory,
@@ -258,11 +274,15 @@ export function createPlatformCore(options: PlatformCoreOptions): PlatformCore {
     issuerKeys,
     judge,
     takenTokens: { view: cache.view(TAKEN_TOKENS), prefix: TAKEN_TOKENS, storage },
+    identityProviders,
+    signInRecords: { view: cache.view(SIGN_INS), prefix: SIGN_INS, storage },
     [Symbol.dispose]() {
       for (const follower of [
         issuersFollowed,
+        providersFollowed,
         issuerKeys,
         trustRules,
+        identityProviders,
         certificates,
         instances,
         projects,

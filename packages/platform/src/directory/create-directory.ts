@@ -6,7 +6,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Directory, DirectoryTeam, DirectoryUser } from "./directory.ts";
+import type { Directory, DirectoryIdentity, DirectoryTeam, DirectoryUser } from "./directory.ts";
 
 export type DirectoryOptions = {
   readonly users: ViewPrefix;
@@ -24,11 +24,13 @@ export function createDirectory({ users, teams, scheduler }: DirectoryOptions): 
   let version = 0;
   // What follows from the maps, made when it is asked for and dropped with every change.
   let bySubject: ReadonlyMap<string, DirectoryUser> | undefined;
+  let byIdentity: ReadonlyMap<string, DirectoryUser> | undefined;
   let teamsOfUser = new Map<string, readonly DirectoryTeam[]>();
 
   const changed = (): void => {
     version++;
     bySubject = undefined;
+    byIdentity = undefined;
     teamsOfUser = new Map();
     listeners.call();
   };
@@ -45,6 +47,10 @@ export function createDirectory({ users, teams, scheduler }: DirectoryOptions): 
     userBySubject(subject) {
       bySubject ??= indexBySubject(usersByName.values());
       return bySubject.get(subject);
+    },
+    userByIdentity(provider, subject) {
+      byIdentity ??= indexByIdentity(usersByName.values());
+      return byIdentity.get(identityKey({ provider, subject }));
     },
     team: (name) => teamsByName.get(name),
     teamsOf(user) {
@@ -70,6 +76,21 @@ function indexBySubject(users: Iterable<DirectoryUser>): ReadonlyMap<string, Dir
   for (const user of users) {
     const other = index.get(user.subject);
     if (other === undefined || user.name < other.name) index.set(user.subject, user);
+  }
+  return index;
+}
+
+const identityKey = ({ provider, subject }: DirectoryIdentity): string => JSON.stringify([provider, subject]);
+
+/** As with subjects: where two users share one nevertheless, it is the first one's by name. */
+function indexByIdentity(users: Iterable<DirectoryUser>): ReadonlyMap<string, DirectoryUser> {
+  const index = new Map<string, DirectoryUser>();
+  for (const user of users) {
+    for (const identity of user.identities) {
+      const key = identityKey(identity);
+      const other = index.get(key);
+      if (other === undefined || user.name < other.name) index.set(key, user);
+    }
   }
   return index;
 }
@@ -112,11 +133,13 @@ function readUser(object: CachedObject): DirectoryUser | undefined {
   if (isBeingDeleted({ metadata })) return undefined;
   const spec = objectOf(rest["spec"]);
   const name = metadata.name ?? "";
+  const identities = isJsonArray(spec["identities"]) ? spec["identities"].filter(isJsonObject) : NO_IDENTITIES;
   return {
     name,
     uid: metadata.uid ?? "",
     subject: textOf(spec["subject"]) || name,
-    groups: textsOf(spec["groups"]),
+    groups: [...textsOf(spec["groups"]), ...identities.flatMap(({ groups }) => textsOf(groups))],
+    identities: identities.map(({ provider, subject }) => ({ provider: textOf(provider), subject: textOf(subject) })),
     displayName: textOf(spec["displayName"]),
     username: textOf(spec["username"]) || name,
     email: textOf(spec["email"]),
@@ -137,6 +160,8 @@ function readTeam(object: CachedObject): Team | undefined {
     users: textsOf(spec["users"]),
   };
 }
+
+const NO_IDENTITIES: readonly JsonObject[] = [];
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 

@@ -5,8 +5,9 @@ export type DirectoryUser = {
   readonly uid: string;
   /** The user name of requests: spec.subject, or the object's name. */
   readonly subject: string;
-  /** spec.groups. */
+  /** spec.groups, and those that identity providers tell of. */
   readonly groups: readonly string[];
+  readonly identities: readonly DirectoryIdentity[];
   readonly displayName: string;
   readonly username: string;
   readonly email: string;
@@ -15,6 +16,9 @@ export type DirectoryUser = {
   /** A locked user's keys are refused until it is unlocked. */
   readonly locked: boolean;
 };
+
+/** By whom a user signs in. */
+export type DirectoryIdentity = { readonly provider: string; readonly subject: string };
 
 export type DirectoryTeam = {
   readonly name: string;
@@ -28,6 +32,8 @@ export type Directory = {
   readonly version: number;
   user(name: string): DirectoryUser | undefined;
   userBySubject(subject: string): DirectoryUser | undefined;
+  /** Who signs in as this subject of an identity provider. */
+  userByIdentity(provider: string, subject: string): DirectoryUser | undefined;
   team(name: string): DirectoryTeam | undefined;
   /** Teams that a user is in, by its name. */
   teamsOf(user: string): readonly DirectoryTeam[];

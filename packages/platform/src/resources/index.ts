@@ -43,6 +43,7 @@ import { clusterTrustRules } from "./cluster-trust-rules/index.ts";
 import { clusters } from "./clusters/index.ts";
 import { credentialsOfInstance } from "./credentials-of.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "./credentials-subresource.ts";
+import { identityProviders } from "./identity-providers/index.ts";
 import { ownSelfSubjectAccessReviews } from "./own-access-reviews.ts";
 import { type OwnedAccessKeysDependencies, ownedAccessKeys } from "./owned-access-keys/index.ts";
 import { projectSecrets } from "./project-secrets/index.ts";
@@ -129,6 +130,7 @@ export function platformResources(deps: PlatformResourceDependencies): readonly 
     sharedSecrets(deps),
     clusterTrustRules({ ...deps, checkMembership }),
     trustRules({ ...deps, checkMembership }),
+    identityProviders(deps),
 
     namespaces,
     secrets,

@@ -1,5 +1,5 @@
 // Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, to the reports
-// of leaked keys, or to the exchange of tokens. And what it asks for there: nothing behind this reads its path again.
+// of leaked keys, to the exchange of tokens, or to the pages of sign-in. And what it asks for there: nothing behind this reads its path again.
 
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { type Asked, readAsked } from "@postern/apiserver/request/asked";
@@ -8,6 +8,7 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { readProxied } from "../authorization/proxied-call.ts";
+import { isSignInPath } from "../sign-in/sign-in-routes.ts";
 import { BACKUP_PATH } from "./backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */
@@ -27,13 +28,16 @@ export function createFrontDoor(surfaces: {
   readonly proxy: HandlerChain;
   readonly leaks: HandlerChain;
   readonly exchange: HandlerChain;
+  readonly signIn: HandlerChain;
 }): ApiHandler {
-  const { proxy, leaks, exchange } = surfaces;
+  const { proxy, leaks, exchange, signIn } = surfaces;
   const management = (request: ApiRequest) => surfaces.management(request, askedOfManagement(request));
   return (request) => {
     const { path } = request;
     if (path === LEAKS_PATH) return leaks(request);
     if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
+    // Codes stand in the query, which is not for logs.
+    if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));
     if (!path.startsWith("/kubernetes")) return management(request);
     // The cluster that is this server itself: its API is the management API.
     const own = mountRequest(request, OWN_CLUSTER_BASE);

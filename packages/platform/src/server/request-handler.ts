@@ -20,6 +20,9 @@ import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { notingUse } from "../authorization/key-usage.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
+import { redeem } from "../sign-in/oauth-routes.ts";
+import type { SignInDependencies } from "../sign-in/sign-in-dependencies.ts";
+import { createSignInRoutes, signInLimits } from "../sign-in/sign-in-routes.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";
 import { takeToken } from "../trust/token-ids.ts";
 import { answeredOnceAllKnow } from "./answered-once-all-know.ts";
@@ -36,6 +39,7 @@ import {
 import { createProxyQuestion } from "./proxy-decision.ts";
 import { createProxyRoute } from "./proxy-route.ts";
 import { failedLoginsOf, fairSharesOf, rateLimitsOf } from "./rate-limits.ts";
+import { createSignInDependencies, type SignInParts } from "./sign-in.ts";
 import {
   createTokenExchangeRoute,
   exchangeAuthorizer,
@@ -52,6 +56,7 @@ export type RequestHandlerOptions = {
   readonly configuration: Configuration;
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
+  readonly signIn: SignInParts;
   readonly freshness: Freshness;
   /** Absent: no other server can be on this store. */
   readonly replicas: Replicas | undefined;
@@ -99,8 +104,19 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     createProxyCertificateAuthenticator(core, surface),
   ];
   const outermost = answeredOnceAllKnow(replicas);
+  const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
+  const signIn = createSignInDependencies(options.signIn, management);
   return createFrontDoor({
-    management: createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost }),
+    management,
+    signIn: createHandlerChain(createSignInRoutes(signIn, options.signIn.backChannel), {
+      ...chain,
+      outermost,
+      // Who somebody is comes out of it.
+      authenticator: freshAuthenticator(exchangers, freshness),
+      authorizer: exchangeAuthorizer,
+      rateLimits: signInLimits(clock),
+      bodyBytes: MAX_EXCHANGE_BYTES,
+    }),
     leaks: createHandlerChain(leakReports(options), {
       ...chain,
       outermost,
@@ -109,7 +125,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       rateLimits: leakReportLimits(clock),
       isUrgent: () => true,
     }),
-    exchange: createHandlerChain(tokenExchange(options), {
+    exchange: createHandlerChain(tokenExchange(options, signIn), {
       ...chain,
       // Who asks is in the body. What the rules say has to be the newest there is.
       authenticator: freshAuthenticator(exchangers, freshness),
@@ -161,8 +177,12 @@ const heldToItsKey =
     return route(context.with({ outerAuthorizer }));
   };
 
-const tokenExchange = ({ core, surface, runtime, signal }: RequestHandlerOptions): Handler =>
+const tokenExchange = (
+  { core, surface, runtime, signal }: RequestHandlerOptions,
+  signIn: SignInDependencies,
+): Handler =>
   createTokenExchangeRoute({
+    redeem: (form, context) => redeem(form, context, signIn),
     names: core.names,
     exchange: createTokenExchange({
       rules: core.trustRules,

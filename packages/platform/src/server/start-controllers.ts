@@ -14,7 +14,9 @@ import { createAccessKeyConditions } from "../controllers/access-key-conditions.
 import { createAccessKeyOwners } from "../controllers/access-key-owners.ts";
 import { createAccessKeyReaper } from "../controllers/access-key-reaper.ts";
 import { createClusterController } from "../controllers/clusters/cluster-controller.ts";
+import { createIdentityProviderController } from "../controllers/identity-providers.ts";
 import { createInsideBindingsController } from "../controllers/inside-bindings/inside-bindings-controller.ts";
+import { createLoginSessions } from "../controllers/login-sessions.ts";
 import { createProjectController } from "../controllers/projects/project-controller.ts";
 import { createSpaceController } from "../controllers/space-instances/space-controller.ts";
 import { createTrustRuleController } from "../controllers/trust-rules.ts";
@@ -22,9 +24,11 @@ import { createValueClaimKeeper } from "../controllers/value-claim-keeper.ts";
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import { DAY_MS, type PlatformCore } from "../core/platform-core.ts";
 import { SERVED_VERSION } from "../served-version.ts";
+import { createSignInReaper } from "../sign-in/sign-in-records.ts";
 import { createTokenIdReaper } from "../trust/token-ids.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import { createNoticeController, type NoticeControllerOptions } from "./notice-controller.ts";
+import type { SignInParts } from "./sign-in.ts";
 
 export function startControllers(
   core: PlatformCore,
@@ -33,6 +37,7 @@ export function startControllers(
   storage: Storage,
   { proxy, accessKeys: keySettings, notices }: Pick<Configuration, "proxy" | "accessKeys" | "notices">,
   noticed: Pick<NoticeControllerOptions, "webhook" | "metrics">,
+  signIn: SignInParts,
 ): readonly Controller[] {
   const { names, keys } = core;
   const { registry, backends, spaces, embeddedClusters, reached, controlPlaneKeys, onError, queueMetrics } = surface;
@@ -78,6 +83,9 @@ export function startControllers(
     createTrustRuleController(port, { ...core, resource: own("ClusterTrustRule") }),
     createTrustRuleController(port, { ...core, resource: own("TrustRule") }),
     createTokenIdReaper(port, core.takenTokens),
+    createSignInReaper(port, core.signInRecords),
+    createIdentityProviderController({ port, resource: own("IdentityProvider"), ...signIn }),
+    createLoginSessions({ port, accessKeys, ...signIn, secrets: core.secrets, revoke: surface.mint.revoke }),
     createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces, recheckMs }),
   ];
 }

@@ -1,4 +1,5 @@
-// POST /oauth/token: token exchange (RFC 8693), open to everybody who has a token of an issuer that a trust rule names.
+// POST /oauth/token: token exchange (RFC 8693), open to everybody who has a token of an issuer that a trust rule names, and the grants of
+// people's sign-ins.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
@@ -11,6 +12,7 @@ import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api
 import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
 import type { PlatformNames } from "../platform-names.ts";
+import { CODE_GRANT, DEVICE_GRANT } from "../sign-in/oauth-routes.ts";
 import { MAX_TOKEN_LENGTH } from "../trust/signed-token.ts";
 import { ExchangeRefusal, type ExchangeTarget, type TokenExchange } from "../trust/token-exchange.ts";
 import { CLUSTER_TRUST_RULES, shownClaims, TRUST_RULES, trustRuleId } from "../trust/trust-rule-state.ts";
@@ -41,15 +43,20 @@ export type TokenExchangeRouteOptions = {
   readonly exchange: TokenExchange;
   readonly format: Pick<AccessKeyFormat, "idOf">;
   readonly now: () => number;
+  /** Answers the grants of people's sign-ins. */
+  readonly redeem: (form: URLSearchParams, context: RequestContext) => Promise<ApiResponse>;
 };
 
 export function createTokenExchangeRoute(options: TokenExchangeRouteOptions): Handler {
-  const { names, exchange, format, now } = options;
+  const { names, exchange, format, now, redeem } = options;
   return async (context) => {
     const { request, audit } = context;
     if (request.method !== "POST") return answer(405, { error: "invalid_request" }, { allow: "POST" });
     try {
       const form = await readForm(context);
+      const grant = form.get("grant_type") ?? "";
+      if (grant === CODE_GRANT || grant === DEVICE_GRANT) return await redeem(form, context);
+      checkExchange(form);
       const target = targetIn(form, names);
       const { value, expiresAt, rule, token } = await exchange({
         token: form.get("subject_token") ?? "",
@@ -116,6 +123,11 @@ async function readForm({ request }: RequestContext): Promise<URLSearchParams> {
     // Names of parameters are the client's: unknown ones are left alone, as RFC 6749 section 3.2 has it.
     if (form.getAll(name).length > 1 && !isTarget(name)) throw invalid("a parameter is given more than once");
   }
+  return form;
+}
+
+/** Throws ExchangeRefusal. */
+function checkExchange(form: URLSearchParams): void {
   // An empty parameter is as good as none.
   const given = (name: string): string => form.get(name) ?? "";
   if (given("grant_type") !== GRANT_TYPE)
@@ -129,7 +141,6 @@ async function readForm({ request }: RequestContext): Promise<URLSearchParams> {
     throw invalid("there is no delegation: leave the actor_token out");
   if (given("scope") !== "")
     throw new ExchangeRefusal("invalid_scope", "the trust rule decides about the scope: leave it out");
-  return form;
 }
 
 /** Throws ExchangeRefusal where several are named. */

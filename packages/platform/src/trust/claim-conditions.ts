@@ -10,7 +10,9 @@ import {
 } from "@postern/apiserver/custom-resources/cel/cel-expression";
 import {
   CelEvaluationError,
+  CelList,
   CelLiteralMap,
+  CelOptional,
   type CelValue,
   listOf,
 } from "@postern/apiserver/custom-resources/cel/cel-value";
@@ -67,6 +69,52 @@ export function evaluateCondition(
   } finally {
     budget.left = Math.max(0, budget.left - meter.spent);
   }
+}
+
+/** Throws CelSyntaxError for what is no expression over the claims. Its value may be of any type. */
+export function compileClaimExpression(source: string): CelExpression {
+  const expression = parseCel(source, CEL_NAMES);
+  const [fault] = checkCel(expression, { claims: CLAIMS_TYPE }).faults;
+  if (fault !== undefined) throw fault;
+  return expression;
+}
+
+/** Why a text cannot be an expression over claims; undefined for one that can. */
+export function faultOfClaimExpression(source: string): string | undefined {
+  try {
+    compileClaimExpression(source);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CelSyntaxError) return textOfSyntaxError(error, source);
+    throw error;
+  }
+}
+
+/** The texts that an expression gives: one for a string, some for a list of strings, none for null or "". Throws ClaimFault. */
+export function textsOfExpression(expression: CelExpression, claims: CelValue, budget: ClaimBudget): readonly string[] {
+  const meter = createCelMeter(Math.min(COST_PER_CONDITION, budget.left));
+  try {
+    return textsIn(evaluateCel(expression, { names: { claims }, meter }));
+  } catch (error) {
+    if (error instanceof CelLimitError) throw new ClaimFault("it costs too much to evaluate");
+    if (error instanceof CelEvaluationError) throw new ClaimFault(error.message);
+    throw error;
+  } finally {
+    budget.left = Math.max(0, budget.left - meter.spent);
+  }
+}
+
+export class ClaimFault extends Error {
+  override readonly name = "ClaimFault";
+}
+
+function textsIn(value: CelValue): readonly string[] {
+  const given = value instanceof CelOptional ? (value.value ?? null) : value;
+  if (given === null || given === "") return [];
+  if (typeof given === "string") return [given];
+  if (given instanceof CelList && given.items.every((item) => typeof item === "string"))
+    return given.items.filter((item) => item !== "");
+  throw new ClaimFault("it gives neither a string nor a list of strings");
 }
 
 /** JSON as expressions see it: whole numbers are int, others double. */

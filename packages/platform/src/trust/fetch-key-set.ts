@@ -13,6 +13,9 @@ import { faultOf } from "../proxy/upstream-failure.ts";
 import { FetchFault, type FetchKeySet } from "./issuer-keys.ts";
 import type { IssuerSource } from "./trust-rule-state.ts";
 
+/** Where documents are, and what verifies their servers. */
+export type IssuerPlace = Pick<IssuerSource, "issuer" | "discoveryURL" | "certificateAuthorityPem" | "isTenants">;
+
 export type FetchKeySetOptions = {
   readonly scheduler: Scheduler;
   /** For issuers that administrators of the platform name. */
@@ -23,8 +26,8 @@ export type FetchKeySetOptions = {
 };
 
 const CONFIGURATION_PATH = "/.well-known/openid-configuration";
-const MAX_DOCUMENT_BYTES = 256 * 1024;
-const LIMITS = {
+export const MAX_DOCUMENT_BYTES = 256 * 1024;
+export const ISSUER_LIMITS = {
   maxConnections: 2,
   maxUpgrades: 0,
   connectTimeoutMs: 5_000,
@@ -50,12 +53,12 @@ export function createFetchKeySet(options: FetchKeySetOptions): FetchKeySet {
   };
 }
 
-function discoveryUrlOf({ issuer, discoveryURL }: IssuerSource): URL {
+export function discoveryUrlOf({ issuer, discoveryURL }: IssuerPlace): URL {
   if (discoveryURL !== undefined) return httpsUrl(discoveryURL, "its discoveryURL");
   return httpsUrl(`${issuer.replace(/\/$/, "")}${CONFIGURATION_PATH}`, "its url");
 }
 
-function httpsUrl(text: string, what: string): URL {
+export function httpsUrl(text: string, what: string): URL {
   if (!URL.canParse(text)) throw new FetchFault(`${what} is no URL`);
   const url = new URL(text);
   if (url.protocol !== "https:") throw new FetchFault(`${what} does not begin with https://`);
@@ -83,7 +86,7 @@ async function readDocument(
   try {
     using connections = createUpstreamConnections(
       { server: origin, credential: {}, ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }) },
-      { scheduler, addresses, limits: LIMITS },
+      { scheduler, addresses, limits: ISSUER_LIMITS },
     );
     const headers = { accept: "application/json", "user-agent": userAgent };
     const { response } = await connections.send({ method: "GET", path: `${pathname}${search}`, headers, signal });
@@ -105,7 +108,7 @@ async function readDocument(
   }
 }
 
-async function textOf(response: IncomingMessage, what: string): Promise<string> {
+export async function textOf(response: IncomingMessage, what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {

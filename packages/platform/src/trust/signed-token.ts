@@ -33,8 +33,13 @@ export class TokenFault extends Error {
   override readonly name = "TokenFault";
 }
 
-/** Throws TokenFault for what is no signed token, or none that can be used anywhere. The text of the token is in no message. */
-export function decodeToken(text: string): UnverifiedToken {
+const JWT_TYPES: readonly string[] = ["jwt"];
+
+/**
+ * Throws TokenFault for what is no signed token, or none that can be used anywhere. The text of the token is in no message. `types` are
+ * those that its header may name, in lower case.
+ */
+export function decodeToken(text: string, types: readonly string[] = JWT_TYPES): UnverifiedToken {
   if (text.length > MAX_TOKEN_LENGTH) throw new TokenFault(`the token has more than ${MAX_TOKEN_LENGTH} characters`);
   const segments = text.split(".");
   const [head = "", body = ""] = segments;
@@ -47,7 +52,7 @@ export function decodeToken(text: string): UnverifiedToken {
   if (typeof alg !== "string" || !SIGNATURE_ALGORITHMS.includes(alg))
     throw new TokenFault(`the token must be signed with one of ${SIGNATURE_ALGORITHMS.join(", ")}`);
   if (crit !== undefined) throw new TokenFault("the header of the token asks for extensions (crit)");
-  if (typ !== undefined && (typeof typ !== "string" || typ.toLowerCase() !== "jwt"))
+  if (typ !== undefined && (typeof typ !== "string" || !types.includes(typ.toLowerCase())))
     throw new TokenFault("the token is of another type (typ) than JWT");
   if (kid !== undefined && typeof kid !== "string") throw new TokenFault("the kid of the token is not a text");
   const { iss, exp } = claims;

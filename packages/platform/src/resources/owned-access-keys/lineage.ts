@@ -25,9 +25,12 @@ export function keyOfRequest(
   return key;
 }
 
-/** What a key makes that is narrowed, or that a trust rule issued for a while, never reaches further than it, nor lives longer. */
+/**
+ * What a key makes that is narrowed, or that a trust rule issued for a while, never reaches further than it, nor lives longer. Keys that people
+ * make for programs while they are signed in outlast the session, as those that they make with any other key of theirs.
+ */
 export const bindsItsChildren = ({ restrictions, grant }: Pick<AccessKeyState, "restrictions" | "grant">): boolean =>
-  restrictions !== undefined || grant !== undefined;
+  restrictions !== undefined || (grant !== undefined && grant.login === undefined);
 
 /** A key dies with the narrowed key that made it; one that came out of any other request than a create of keys, with any key. */
 export function parentsOf(

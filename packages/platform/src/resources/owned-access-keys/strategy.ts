@@ -7,6 +7,7 @@ import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { systemUser } from "@postern/apiserver/server/system-context";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
@@ -124,7 +125,8 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     async prepareForUpdate(submitted, old, context) {
       const known = keys.byUid(old.metadata.uid ?? "");
       const parents = (known?.parentUids ?? []).flatMap((uid) => keys.byUid(uid) ?? []);
-      const kept = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
+      const written = withOwner(withoutSameKey(scrubLastApplied(submitted), options), old);
+      const kept = known?.grant?.login === undefined ? written : withIdentityOf(old, written, context);
       await compare(kept, context);
       const object = withStatus(
         { ...kept, metadata: withParents(kept.metadata, parents, options) },
@@ -240,6 +242,17 @@ function withOwner(object: OwnedAccessKey, old: OwnedAccessKey): OwnedAccessKey 
   const owner = ownerOf(old.spec ?? {});
   if (owner === undefined || ownerOf(object.spec ?? {}) !== undefined) return object;
   return { ...object, spec: { ...object.spec, [owner.kind]: owner.name } };
+}
+
+/** Who signed in, and by what the provider is asked again, is the server's to write. */
+function withIdentityOf(
+  { spec: { identity } = {} }: OwnedAccessKey,
+  object: OwnedAccessKey,
+  { credential, user }: RequestContext,
+): OwnedAccessKey {
+  if (credential === undefined && user.name === systemUser.name) return object;
+  const { identity: _, identityRefresh: __, ...spec } = object.spec ?? {};
+  return { ...object, spec: identity === undefined ? spec : { ...spec, identity } };
 }
 
 /** An empty value says the same as an absent one, and so does the one it has: keep the key. */

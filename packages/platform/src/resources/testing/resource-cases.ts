@@ -131,6 +131,16 @@ export const RESOURCE_CASES: { readonly [plural: string]: Case } = {
       await seed(surface, "users", "jane");
     },
   },
+  identityproviders: {
+    valid: named({
+      spec: {
+        issuer: { url: "https://issuer.test" },
+        clientId: "postern",
+        claimMappings: { username: { claim: "sub" } },
+      },
+    }),
+    change: { spec: { description: "changed" } },
+  },
   namespaces: {
     valid: named(),
     change: { metadata: { labels: { a: "b" } } },

@@ -86,7 +86,7 @@ function validateIssuer(issuer: Issuer): readonly FieldError[] {
   ];
 }
 
-function validateAddress(text: string, path: string, mayHaveQuery: boolean): readonly FieldError[] {
+export function validateAddress(text: string, path: string, mayHaveQuery: boolean): readonly FieldError[] {
   const refuse = (why: string): readonly FieldError[] => [invalidError(path, text.slice(0, MAX_URL), why)];
   if (!URL.canParse(text) || text.length > MAX_URL) return refuse("must be a URL");
   const { protocol, username, password, hash, search } = new URL(text);
@@ -103,7 +103,7 @@ function validateKeySet(text: string, path: string): readonly FieldError[] {
   return fault === undefined ? [] : [invalidError(path, "<hidden>", fault)];
 }
 
-function validateCertificates(text: string, path: string): readonly FieldError[] {
+export function validateCertificates(text: string, path: string): readonly FieldError[] {
   const refuse = (why: string): readonly FieldError[] => [invalidError(path, "<hidden>", why)];
   if (text.length > MAX_CERTIFICATES) return refuse(`must have at most ${MAX_CERTIFICATES} characters`);
   const found = text.match(CERTIFICATE) ?? [];

@@ -1,7 +1,13 @@
 // What happens to a user on its way into the store.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import { type FieldError, forbiddenError, invalidError } from "@postern/apimachinery/validation/field-error";
+import {
+  duplicateError,
+  type FieldError,
+  forbiddenError,
+  indexPath,
+  invalidError,
+} from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { User } from "../../api/user.ts";
@@ -38,6 +44,9 @@ const subjectOf = ({ metadata, spec }: User): string => spec?.subject || (metada
 
 /** Whom somebody is taken for follows from these: who changes them takes the user over, locks it out or lets it in. */
 const IDENTITY_FIELDS = ["disabled", "email", "kind", "subject", "username"] as const;
+/** Whoever signs in as one of these is the user: who writes them must be able to act as the user. */
+const identitiesOf = ({ spec }: User): readonly string[] =>
+  (spec?.identities ?? []).map(({ provider, subject }) => JSON.stringify([provider, subject])).toSorted();
 /** What people sign in by, which a bot has none of. */
 const SIGN_IN_FIELDS = ["username", "email", "passwordRef", "codesRef"] as const;
 
@@ -69,7 +78,9 @@ async function checkGivenRights(
   }
   if (old === undefined) return;
   const isDemoted = before.some((had) => !after.includes(had));
-  const isChanged = IDENTITY_FIELDS.some((field) => (user.spec?.[field] || "") !== (old.spec?.[field] || ""));
+  const isChanged =
+    IDENTITY_FIELDS.some((field) => (user.spec?.[field] || "") !== (old.spec?.[field] || "")) ||
+    identitiesOf(user).join() !== identitiesOf(old).join();
   if (isDemoted || isChanged) await checkGoverns(old, context, dependencies);
 }
 
@@ -92,7 +103,7 @@ async function checkGoverns(
 
 /** Its own, and those of the teams that it is in by its name or by a group. */
 function groupsOf({ metadata: { name = "" }, spec }: User, { directory, names }: UserStrategyDependencies) {
-  const { groups = [] } = spec ?? {};
+  const groups = [...(spec?.groups ?? []), ...(spec?.identities ?? []).flatMap((identity) => identity.groups ?? [])];
   return [...groups, ...directory.teamsWith(name, groups).map((team) => names.teamGroup(team.name))];
 }
 
@@ -113,6 +124,7 @@ function validateUser(
           forbiddenError(`spec.${field}`, "a bot does not sign in"),
         )
       : []),
+    ...validateIdentities(user, directory),
     ...(isReserved(subject, names)
       ? [invalidError(path, subject, `names that begin with system: or ${names.name}: are reserved`)]
       : []),
@@ -120,6 +132,26 @@ function validateUser(
       ? [invalidError(path, subject, "is the subject of another user")]
       : []),
   ];
+}
+
+function validateIdentities({ metadata, spec }: User, directory: Directory): readonly FieldError[] {
+  const identities = spec?.identities ?? [];
+  if (spec?.kind === "Bot" && identities.length > 0)
+    return [forbiddenError("spec.identities", "a bot does not sign in")];
+  return identities.flatMap(({ provider, subject, groups = [] }, at) => {
+    const path = indexPath("spec.identities", at);
+    const isSame = (other: { readonly provider: string; readonly subject: string }): boolean =>
+      other.provider === provider && other.subject === subject;
+    const holder = directory.userByIdentity(provider, subject);
+    return [
+      ...validateGroups(groups, `${path}.groups`),
+      ...(provider === "" || subject === "" ? [invalidError(path, "", "needs a provider and a subject")] : []),
+      ...(identities.findIndex(isSame) === at ? [] : [duplicateError(path, provider)]),
+      ...(holder !== undefined && holder.name !== metadata.name
+        ? [invalidError(`${path}.subject`, subject, "belongs to another user")]
+        : []),
+    ];
+  });
 }
 
 const isReserved = (subject: string, { name }: PlatformNames): boolean => {

@@ -1,0 +1,152 @@
+// The fields of identity providers: who signs people in, and what of its claims counts for what.
+
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { conditionsField } from "./conditions.ts";
+import { description, displayName } from "./people-fields.ts";
+
+export const DEFAULT_SESSION_SECONDS = 12 * 60 * 60;
+const MAX_SESSION_SECONDS = 90 * 24 * 60 * 60;
+export const DEFAULT_REFRESH_SECONDS = 300;
+export const DEFAULT_STALE_SECONDS = 4 * 60 * 60;
+export const DEFAULT_SCOPES = ["openid", "profile", "email", "offline_access"] as const;
+
+const expression = s.string({ maxLength: 4096 });
+
+const mapping = (what: string) =>
+  s
+    .object({
+      claim: s
+        .string({ maxLength: 256 })
+        .describe("Name of the claim. One that begins with a slash is a JSON pointer."),
+      expression: expression.describe("CEL over the variable claims, instead of claim."),
+      prefix: s.string({ maxLength: 64 }).describe("Put before each value."),
+    })
+    .describe(what);
+
+const spec = s.object({
+  displayName,
+  description,
+  disabled: s
+    .boolean()
+    .describe("True: nobody signs in with the provider, and the sessions that it gave open nothing."),
+  issuer: s
+    .object({
+      url: s
+        .string({ minLength: 1, maxLength: 2048 })
+        .required()
+        .describe(
+          "The iss of the provider's tokens, compared exactly. Its settings are found by OIDC discovery below it, over HTTPS.",
+        ),
+      discoveryURL: s
+        .string({ maxLength: 2048 })
+        .describe(
+          "Where the discovery document is, with its whole path, if it is not below url. It must name url as its issuer.",
+        ),
+      certificateAuthority: s
+        .string()
+        .describe("PEM of the certificates that the provider's server is verified against. Absent: the public ones."),
+    })
+    .required()
+    .describe("Who the provider is."),
+  clientId: s
+    .string({ minLength: 1, maxLength: 512 })
+    .required()
+    .describe("The client that the provider knows this platform by. Tokens must be for this audience."),
+  clientSecretRef: s
+    .object({
+      secretNamespace: s.string({ minLength: 1 }).required().describe("Namespace of the Secret."),
+      secretName: s.string({ minLength: 1 }).required().describe("Name of the Secret."),
+      key: s.string({ minLength: 1 }).describe("The key in the Secret's data. Absent: clientSecret."),
+    })
+    .describe("Where the client's secret lies. Absent: a public client, which PKCE protects."),
+  clientAuthentication: s
+    .string({ enum: ["Basic", "Post"] })
+    .describe("How the secret is sent: in the header (Basic, the default) or in the body (Post)."),
+  scopes: s
+    .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 32 })
+    .describe(`Scopes to ask for; openid is always among them. Absent: ${DEFAULT_SCOPES.join(", ")}.`),
+  claimMappings: s
+    .object({
+      username: mapping("The user's name, which rights are granted to.").required(),
+      groups: mapping("The user's groups. Absent: none.").describe("The user's groups. Absent: none."),
+      uid: mapping(
+        "What tells one person from another at the provider, and never changes hands. Absent: the claim sub.",
+      ),
+      email: mapping("The e-mail address. Absent: the claim email."),
+      displayName: mapping("The name for people. Absent: the claim name."),
+      extra: s
+        .list(
+          s.object({
+            key: s.string({ minLength: 1, maxLength: 256 }).required().describe("Name of the extra claim."),
+            valueExpression: expression.required().describe("CEL over the variable claims."),
+          }),
+          { maxItems: 32 },
+        )
+        .describe("What else is kept in spec.identity.extraClaims of the login key."),
+    })
+    .required()
+    .describe(
+      "What of the claims counts for what. The claims are those of the ID token, and those of the userinfo endpoint that it lacks.",
+    ),
+  claimValidationRules: s
+    .list(
+      s.object({
+        claim: s.string({ maxLength: 256 }).describe("A claim that must have a value."),
+        requiredValue: s.string({ maxLength: 1024 }).describe("The value, compared exactly."),
+        expression: expression.describe("CEL over the variable claims, which must be true. Instead of claim."),
+        message: s.string({ maxLength: 256 }).describe("What the rule asks for, for people who are refused."),
+      }),
+      { maxItems: 16 },
+    )
+    .describe("What must hold of the claims, at sign-in and at every refresh."),
+  allowedGroups: s
+    .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
+    .describe(
+      "People in one of these groups may sign in, others not. As claimMappings.groups gives them. Absent: everybody may.",
+    ),
+  teams: s
+    .list(s.string({ minLength: 1, maxLength: 253 }), { maxItems: 32 })
+    .describe("Teams that users join when they are created at their first sign-in."),
+  createUsers: s
+    .boolean()
+    .describe("True: users are created at their first sign-in. Absent: only users who are there sign in."),
+  linkUsers: s
+    .boolean()
+    .describe(
+      "True: who has the username of a user without an identity of this provider becomes that user at the first sign-in. Only for providers where nobody chooses their username.",
+    ),
+  sessionTTL: s
+    .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
+    .describe(`Life of a session in seconds, whatever it is used for. Absent: ${DEFAULT_SESSION_SECONDS}.`),
+  inactivityTTL: s
+    .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
+    .describe("A session that is not used for so many seconds ends. Absent: it lasts for sessionTTL."),
+  refreshInterval: s
+    .int32({ minimum: 10, maximum: 86_400 })
+    .describe(
+      `The provider is asked again so often, in seconds, where it gave a refresh token. Absent: ${DEFAULT_REFRESH_SECONDS}.`,
+    ),
+  staleAfter: s
+    .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
+    .describe(
+      `A session ends when the provider could not be asked for so many seconds. Absent: ${DEFAULT_STALE_SECONDS}. Sessions without a refresh token last for sessionTTL.`,
+    ),
+});
+
+export const identityProviderFields = s
+  .object({
+    spec: spec.required().describe("Who the provider is, and whom it signs in as what."),
+    status: s
+      .object({
+        conditions: conditionsField,
+        redirectURI: s.string().describe("The redirect URI that the client needs at the provider."),
+        backChannelLogoutURI: s.string().describe("The back-channel logout URI of the client at the provider."),
+      })
+      .describe("What the server knows of the provider. Read-only."),
+  })
+  .describe("Signs people in: an OpenID Connect provider.");
+
+export type IdentityProvider = KindOf<typeof identityProviderFields>;
+export type IdentityProviderSpec = Infer<typeof spec>;
+export const identityProviderSchema = kindSchema(identityProviderFields.schema);

@@ -1,0 +1,62 @@
+// Says in the status of every identity provider whether people can sign in, and what its client needs to know of this server.
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { type ConditionState, withCondition } from "../api/conditions.ts";
+import type { IdentityProvider } from "../api/identity-provider.ts";
+import type { IdentityProviders } from "../sign-in/identity-providers.ts";
+import { callbackUrl } from "../sign-in/login-routes.ts";
+import type { ProviderClient } from "../sign-in/provider-client.ts";
+import { BACK_CHANNEL_PATH } from "../sign-in/sign-in-dependencies.ts";
+
+export type IdentityProviderControllerOptions = {
+  readonly port: Omit<ControllerPort, "resources">;
+  /** The installed `identityproviders`. */
+  readonly resource: ControlledResource;
+  readonly providers: Pick<IdentityProviders, "get">;
+  readonly client: Pick<ProviderClient, "faultOf">;
+  readonly publicUrl: () => string;
+};
+
+const RECHECK_MS = 5 * 60_000;
+const RETRY_MS = 30_000;
+
+export function createIdentityProviderController(options: IdentityProviderControllerOptions): Controller {
+  const { port, resource, providers, client, publicUrl } = options;
+  const { clock, scheduler } = port.runtime;
+  const queue = new WorkQueue(port, { name: "identity_provider", process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const object = resource.view.get(key)?.decode();
+    const { name } = resource.keys.parse(key);
+    const provider = providers.get(name);
+    if (object === undefined || provider === undefined) return;
+    const fault = provider.isOff ? "the provider is disabled" : await client.faultOf(provider);
+    const state: ConditionState =
+      fault === undefined
+        ? { type: "Ready", holds: true, reason: "Ready", message: "people can sign in" }
+        : { type: "Ready", holds: false, reason: provider.isOff ? "Disabled" : "DiscoveryFailed", message: fault };
+    // The store holds no other kind under this resource.
+    const before = (object as IdentityProvider).status;
+    const status = {
+      conditions: withCondition(before?.conditions ?? [], state, clock.now()),
+      redirectURI: callbackUrl(publicUrl(), name),
+      backChannelLogoutURI: `${publicUrl()}${BACK_CHANNEL_PATH}/${name}`,
+    };
+    // Both are JSON; only their named types hide it.
+    if (!equalJson({ ...before } as never, { ...status } as never)) {
+      const transform = (current: KubeObject): KubeObject => ({ ...current, status }) as unknown as KubeObject;
+      await passingOverRaces(() =>
+        updateControlled(port, resource, object, { subresource: "status", transform }, signal),
+      );
+    }
+    queue.addAfter(key, fault === undefined ? RECHECK_MS : RETRY_MS);
+  }
+
+  return createQueueController(queue, [followKeys(resource, scheduler, (key) => queue.add(key))]);
+}

@@ -1,0 +1,124 @@
+// Keeps the sessions of people true: asks the provider again with the refresh token, writes what it says, and ends the session when it refuses.
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { followKeys } from "@postern/apiserver/controllers/follow-keys";
+import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
+import type { KeyGrant } from "../access-keys/key-grant.ts";
+import { readSealedAccessKey } from "../access-keys/sealed-access-key.ts";
+import { openSecret } from "../access-keys/sealed-secrets.ts";
+import type { OwnedAccessKey } from "../api/owned-access-key.ts";
+import type { IdentityProviders } from "../sign-in/identity-providers.ts";
+import { identityFields } from "../sign-in/login-keys.ts";
+import { mapClaims, SignInRefusal } from "../sign-in/map-claims.ts";
+import { type ProviderClient, ProviderFault, ProviderRefusal } from "../sign-in/provider-client.ts";
+import { type IdentityProviderState, PROVIDER_PREFIX } from "../sign-in/provider-state.ts";
+import type { SignInUsers } from "../sign-in/sign-in-users.ts";
+
+export type LoginSessionOptions = {
+  readonly port: Omit<ControllerPort, "resources">;
+  /** The installed `ownedaccesskeys`. */
+  readonly accessKeys: ControlledResource;
+  readonly providers: IdentityProviders;
+  readonly client: Pick<ProviderClient, "refresh">;
+  readonly users: Pick<SignInUsers, "keep">;
+  readonly secrets: AccessKeySecrets;
+  readonly isReserved: (name: string) => boolean;
+  /** Deletes the key of a session: what was made with it goes with it. */
+  readonly revoke: (name: string, signal: AbortSignal) => Promise<void>;
+};
+
+const PLACE = "spec.identity.connectorData";
+const RETRY_MS = 30_000;
+
+export function createLoginSessions(options: LoginSessionOptions): Controller {
+  const { port, accessKeys, providers, client, users, secrets, isReserved, revoke } = options;
+  const { clock, scheduler } = port.runtime;
+  const queue = new WorkQueue(port, { name: "login_session", process });
+
+  async function process(key: string, signal: AbortSignal): Promise<void> {
+    const record = accessKeys.view.get(key);
+    if (record === undefined) return;
+    const { grant, secrets: envelopes } = readSealedAccessKey(record.decodeSealed());
+    const object = asKey(record.decode());
+    const { name = "", uid = "" } = object.metadata;
+    const envelope = envelopes[PLACE];
+    const provider = grant?.login && providers.get(grant.rule.slice(PROVIDER_PREFIX.length));
+    // Without a refresh token there is nothing to ask with; of a provider that is gone or another one, the key opens nothing.
+    if (grant?.login === undefined || envelope === undefined || provider === undefined || isOver(grant, provider))
+      return;
+    const lastAt = parseTimestamp(object.spec?.identity?.identityRefresh ?? "") ?? 0;
+    const wait = lastAt + provider.refreshSeconds * 1000 - clock.now();
+    if (wait > 0) return queue.addAfter(key, wait);
+    const refreshToken = refreshTokenIn(openSecret(secrets, PLACE, uid, envelope));
+    if (refreshToken === undefined) return await revoke(name, signal);
+    try {
+      await refresh(object, provider, refreshToken, grant.login.sub, signal);
+      queue.addAfter(key, provider.refreshSeconds * 1000);
+    } catch (error) {
+      const isNo = error instanceof ProviderRefusal || error instanceof SignInRefusal;
+      const isStale = clock.now() - lastAt > provider.staleSeconds * 1000;
+      if (isNo || (error instanceof ProviderFault && isStale)) return await revoke(name, signal);
+      if (!(error instanceof ProviderFault)) throw error;
+      port.onError(error, `identity provider ${provider.name}`);
+      queue.addAfter(key, Math.min(RETRY_MS, provider.refreshSeconds * 1000));
+    }
+  }
+
+  async function refresh(
+    object: OwnedAccessKey,
+    provider: IdentityProviderState,
+    refreshToken: string,
+    sub: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const answer = await client.refresh(provider, refreshToken, sub);
+    const next = answer.refreshToken ?? refreshToken;
+    // First of all: the one before may be worth nothing any more.
+    const write = (identity: NonNullable<OwnedAccessKey["spec"]>["identity"]) =>
+      passingOverRaces(() =>
+        updateControlled(
+          port,
+          accessKeys,
+          object,
+          {
+            transform: (current) =>
+              ({ ...current, spec: { ...asKey(current).spec, identity } }) as unknown as KubeObject,
+          },
+          signal,
+        ),
+      );
+    const identity = mapClaims(provider, answer.claims, isReserved);
+    await write(identityFields(provider, identity, next, clock.now()));
+    const user = await users.keep(provider, identity);
+    if (user !== object.spec?.user) throw new SignInRefusal("the identity belongs to another user now");
+  }
+
+  const following = [
+    followKeys(accessKeys, scheduler, (key) => queue.add(key)),
+    // Other rules may let other people in.
+    providers.onChange(() => {
+      for (const { key } of accessKeys.view.list(accessKeys.keys.prefix)) queue.add(key);
+    }),
+  ];
+  return createQueueController(queue, following);
+}
+
+const isOver = ({ ruleUid, terms }: KeyGrant, { uid, identity, isOff }: IdentityProviderState): boolean =>
+  isOff || uid !== ruleUid || identity !== terms;
+
+/** The store holds no other kind under this resource. */
+const asKey = (object: KubeObject): OwnedAccessKey => object as OwnedAccessKey;
+
+function refreshTokenIn(connectorData: string | undefined): string | undefined {
+  if (connectorData === undefined) return undefined;
+  const value = parseJson(Buffer.from(connectorData, "base64").toString("utf8"));
+  const token = isJsonObject(value) ? value["refreshToken"] : undefined;
+  return typeof token === "string" ? token : undefined;
+}

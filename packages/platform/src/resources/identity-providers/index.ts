@@ -1,0 +1,47 @@
+// IdentityProviders: who signs people in.
+
+import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
+import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
+import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import { type IdentityProvider, identityProviderSchema } from "../../api/identity-provider.ts";
+import { IDENTITY_PROVIDERS } from "../../sign-in/provider-state.ts";
+import { type IdentityProviderStrategyDependencies, identityProviderStrategy } from "./strategy.ts";
+
+export const identityProviders = (dependencies: IdentityProviderStrategyDependencies): ResourceDefinition =>
+  defineResource({
+    group: dependencies.names.managementGroup,
+    version: "v1",
+    kind: "IdentityProvider",
+    plural: IDENTITY_PROVIDERS,
+    singular: "identityprovider",
+    namespaced: false,
+    schema: identityProviderSchema,
+    hasStatus: true,
+    columns: [
+      {
+        name: "Issuer",
+        type: "string",
+        description: "Who signs people in.",
+        // The store holds no other kind under this resource.
+        value: (provider) => (provider as IdentityProvider).spec.issuer.url,
+      },
+      {
+        name: "Ready",
+        type: "string",
+        description: "Whether people can sign in.",
+        value(provider) {
+          const { status } = provider;
+          const conditions = isJsonObject(status) ? status["conditions"] : undefined;
+          const ready = (isJsonArray(conditions) ? conditions : [])
+            .filter(isJsonObject)
+            .find(({ type }) => type === "Ready");
+          if (ready === undefined) return "Unknown";
+          return ready["status"] === "True" ? "True" : String(ready["reason"] ?? "False");
+        },
+      },
+      ageColumn,
+    ],
+    // The registry gives a strategy only objects that its schema has checked.
+    strategy: identityProviderStrategy(dependencies) as Strategy,
+  });

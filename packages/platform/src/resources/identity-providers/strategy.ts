@@ -1,0 +1,69 @@
+// What happens to an identity provider on its way into the store: it says who somebody is, so that only who may act as anybody writes one.
+
+import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { Strategy } from "@postern/apiserver/registry/strategy";
+import type { IdentityProvider } from "../../api/identity-provider.ts";
+import type { PlatformNames } from "../../platform-names.ts";
+import { IDENTITY_PROVIDERS, termsOfProvider } from "../../sign-in/provider-state.ts";
+import { validateIdentityProvider } from "./validation.ts";
+
+export type IdentityProviderStrategyDependencies = {
+  readonly names: PlatformNames;
+  readonly authorizer: Authorizer;
+};
+
+export function identityProviderStrategy(
+  dependencies: IdentityProviderStrategyDependencies,
+): Strategy<IdentityProvider> {
+  const { names } = dependencies;
+  const checkWriter = async (provider: IdentityProvider, context: RequestContext): Promise<void> => {
+    const fault = await faultOfWriter(provider, context, dependencies);
+    if (fault === undefined) return;
+    const { name = "" } = provider.metadata;
+    throw forbiddenRequestError({ group: names.managementGroup, resource: IDENTITY_PROVIDERS }, name, fault);
+  };
+  return {
+    allowUnconditionalUpdate: true,
+    async prepareForCreate(provider, context) {
+      await checkWriter(provider, context);
+      const { status: _, ...rest } = provider;
+      // The rest keeps the members that make it an object of this kind.
+      return rest as IdentityProvider;
+    },
+    async prepareForUpdate(provider, old, context) {
+      if (termsOfProvider(provider.spec) !== termsOfProvider(old.spec)) await checkWriter(provider, context);
+      return provider;
+    },
+    validate: validateIdentityProvider,
+    validateUpdate: validateIdentityProvider,
+  };
+}
+
+async function faultOfWriter(
+  { spec }: IdentityProvider,
+  { user, credential }: RequestContext,
+  { names, authorizer }: IdentityProviderStrategyDependencies,
+): Promise<string | undefined> {
+  const mayDo = async (verb: string, apiGroup: string, resource: string, namespace = "", name = "") => {
+    const { verdict } = await authorizer.authorize({
+      ...{ user, credential, verb, apiGroup, resource, namespace, name },
+      ...{ isResourceRequest: true, apiVersion: "v1", subresource: "", path: "" },
+    });
+    return verdict === "allow";
+  };
+  const places = [
+    [names.managementGroup, "users"],
+    ["", "users"],
+    ["", "groups"],
+  ] as const;
+  for (const [group, resource] of places)
+    if (!(await mayDo("impersonate", group, resource)))
+      return "a provider says who somebody is: writing one takes the verb impersonate on all users and groups";
+  const { clientSecretRef: reference } = spec;
+  // The secret goes wherever the issuer is said to be.
+  if (reference !== undefined && !(await mayDo("get", "", "secrets", reference.secretNamespace, reference.secretName)))
+    return "you may not read the Secret of clientSecretRef";
+  return undefined;
+}

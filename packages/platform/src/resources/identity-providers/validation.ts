@@ -1,0 +1,69 @@
+// What has to hold of an identity provider besides the schema.
+
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  requiredError,
+} from "@postern/apimachinery/validation/field-error";
+import type { IdentityProvider, IdentityProviderSpec } from "../../api/identity-provider.ts";
+import { faultOfClaimExpression, faultOfCondition } from "../../trust/claim-conditions.ts";
+import { validateAddress, validateCertificates } from "../trust-rules/validation.ts";
+
+type Mapping = IdentityProviderSpec["claimMappings"]["username"];
+
+export function validateIdentityProvider({ spec }: IdentityProvider): readonly FieldError[] {
+  const { issuer, claimMappings, claimValidationRules = [], scopes = [] } = spec;
+  const { extra = [], ...mappings } = claimMappings;
+  return [
+    ...validateAddress(issuer.url, "spec.issuer.url", false),
+    ...(issuer.discoveryURL === undefined
+      ? []
+      : validateAddress(issuer.discoveryURL, "spec.issuer.discoveryURL", true)),
+    ...(issuer.certificateAuthority === undefined
+      ? []
+      : validateCertificates(issuer.certificateAuthority, "spec.issuer.certificateAuthority")),
+    ...scopes.flatMap((scope, at) =>
+      SCOPE.test(scope)
+        ? []
+        : [invalidError(indexPath("spec.scopes", at), scope, "must be printable and have no spaces")],
+    ),
+    ...Object.entries(mappings).flatMap(([name, mapping]) =>
+      mapping === undefined ? [] : validateMapping(mapping, `spec.claimMappings.${name}`),
+    ),
+    ...extra.flatMap(({ key, valueExpression }, at) => {
+      const path = indexPath("spec.claimMappings.extra", at);
+      return [
+        ...(extra.findIndex((other) => other.key === key) === at ? [] : [duplicateError(`${path}.key`, key)]),
+        ...expressionErrors(valueExpression, `${path}.valueExpression`, faultOfClaimExpression),
+      ];
+    }),
+    ...claimValidationRules.flatMap(({ claim = "", requiredValue, expression }, at) => {
+      const path = indexPath("spec.claimValidationRules", at);
+      if ((claim === "") === (expression === undefined))
+        return [invalidError(path, "", "needs either a claim with its requiredValue, or an expression")];
+      if (expression !== undefined) return expressionErrors(expression, `${path}.expression`, faultOfCondition);
+      return requiredValue === undefined ? [requiredError(`${path}.requiredValue`, "what the claim must be")] : [];
+    }),
+  ];
+}
+
+/** RFC 6749 section 3.3. */
+const SCOPE = /^[!#-[\]-~]+$/;
+
+function validateMapping({ claim = "", expression, prefix = "" }: Mapping, path: string): readonly FieldError[] {
+  if ((claim === "") === (expression === undefined)) return [requiredError(path, "either claim or expression")];
+  if (expression === undefined) return [];
+  if (prefix !== "") return [invalidError(`${path}.prefix`, prefix, "an expression writes its own prefix")];
+  return expressionErrors(expression, `${path}.expression`, faultOfClaimExpression);
+}
+
+function expressionErrors(
+  source: string,
+  path: string,
+  faultOf: (source: string) => string | undefined,
+): readonly FieldError[] {
+  const fault = faultOf(source);
+  return fault === undefined ? [] : [invalidError(path, source, fault)];
+}

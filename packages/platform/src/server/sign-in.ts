@@ -1,0 +1,151 @@
+// Puts sign-in together: what people are asked by providers, which users they are, and the keys of their sessions.
+
+import { Readable } from "node:stream";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
+import { readAsked } from "@postern/apiserver/request/asked";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { requiredResource } from "@postern/apiserver/server/standard-surface";
+import { requestOf } from "@postern/apiserver/transport/api-request";
+import type { Configuration } from "../config/configuration.ts";
+import type { PlatformCore } from "../core/platform-core.ts";
+import type { BackChannelLogoutOptions } from "../sign-in/back-channel-logout.ts";
+import type { IdentityProviders } from "../sign-in/identity-providers.ts";
+import { createMintLogin } from "../sign-in/login-keys.ts";
+import { createProviderClient, type ProviderClient } from "../sign-in/provider-client.ts";
+import { fetchFromProviders } from "../sign-in/provider-fetch.ts";
+import type { SignInDependencies } from "../sign-in/sign-in-dependencies.ts";
+import { createSignInTransactions } from "../sign-in/sign-in-flow.ts";
+import { createSignInRecords } from "../sign-in/sign-in-records.ts";
+import { createSignInService, type ManagementAnswer, type ManagementCall } from "../sign-in/sign-in-service.ts";
+import { createSignInUsers, type SignInUsers } from "../sign-in/sign-in-users.ts";
+import { takeToken } from "../trust/token-ids.ts";
+import type { ManagementSurface } from "./management-surface.ts";
+
+export type SignInPartsOptions = {
+  readonly core: PlatformCore;
+  readonly surface: ManagementSurface;
+  readonly configuration: Configuration;
+  readonly runtime: Runtime;
+  /** Once the server listens. */
+  readonly publicUrl: () => string;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+export type SignInParts = SignInPartsOptions & {
+  readonly providers: IdentityProviders;
+  readonly client: ProviderClient;
+  readonly users: SignInUsers;
+  readonly isReserved: (name: string) => boolean;
+  readonly backChannel: BackChannelLogoutOptions;
+};
+
+/** Of a session that somebody begins with an access key. */
+const KEY_SESSION_SECONDS = 12 * 60 * 60;
+
+export function createSignInParts(options: SignInPartsOptions): SignInParts {
+  const { core, surface, configuration, runtime, signal } = options;
+  const { names, directory, identityProviders, issuerKeys, keys } = core;
+  const { clock, scheduler } = runtime;
+  const installed = (group: string, kind: string) => requiredResource(surface.registry, group, kind);
+  const client = createProviderClient({
+    fetchFrom: fetchFromProviders(configuration, names, scheduler, signal),
+    issuerKeys,
+    secretAt(namespace, name, key) {
+      const { view, keys: secretKeys } = installed("", "Secret");
+      const data = view.get(secretKeys.of(namespace, name))?.decode()["data"];
+      const value = isJsonObject(data) ? data[key] : undefined;
+      return typeof value === "string" ? Buffer.from(value, "base64").toString("utf8") : undefined;
+    },
+    clock,
+  });
+  const users = createSignInUsers({
+    directory,
+    users: () => installed(names.managementGroup, "User"),
+    teams: () => installed(names.managementGroup, "Team"),
+    clock,
+    signal,
+  });
+  return {
+    ...options,
+    providers: identityProviders,
+    client,
+    users,
+    isReserved: (name) => {
+      const folded = name.trim().toLowerCase();
+      return folded.startsWith("system:") || folded.startsWith(`${names.name.toLowerCase()}:`);
+    },
+    backChannel: {
+      providers: identityProviders,
+      issuerKeys,
+      allKeys: () => keys.all(),
+      take: ({ source }, id, expiresAt) => takeToken(core.takenTokens, { source }, `logout ${id}`, expiresAt),
+      endSession: ({ name }) => surface.mint.revoke(name, signal),
+      annotation: (name) => names.key(name),
+      now: () => clock.now(),
+    },
+  };
+}
+
+/** `management` answers what pages ask in the name of whoever is signed in. */
+export function createSignInDependencies(parts: SignInParts, management: HandlerChain): SignInDependencies {
+  const { core, surface, runtime, publicUrl, signal, providers, client, users, isReserved } = parts;
+  const { names, directory, secrets } = core;
+  const { clock, random } = runtime;
+  return {
+    names,
+    directory,
+    providers,
+    client,
+    transactions: createSignInTransactions(secrets, clock, random),
+    records: createSignInRecords(core.signInRecords, secrets, clock),
+    service: createSignInService({
+      providers,
+      users,
+      mintLogin: createMintLogin(surface.mint, clock, signal),
+      isReserved,
+      apiVersion: `${names.managementGroup}/v1`,
+      keySessionSeconds: KEY_SESSION_SECONDS,
+      call: createManagementCall(management, names.managementGroup, signal),
+      now: () => clock.now(),
+    }),
+    publicUrl,
+    clock,
+    onError: surface.onError,
+  };
+}
+
+/** Through the whole chain of filters: what a page does is allowed, limited and audited as if the browser had done it. */
+const createManagementCall =
+  (management: HandlerChain, group: string, signal: AbortSignal) =>
+  async ({ method, path, key, from, body }: ManagementCall): Promise<ManagementAnswer> => {
+    const text = body === undefined ? "" : stringifyJson(body);
+    const address = `/apis/${group}/v1/${path}`;
+    const request = requestOf({
+      method,
+      path: address,
+      basePath: "",
+      query: new URLSearchParams(),
+      requestUri: address,
+      headers: {
+        accept: "application/json",
+        authorization: `Bearer ${key}`,
+        "user-agent": "sign-in",
+        ...(text === "" ? {} : { "content-type": "application/json" }),
+      },
+      httpVersion: "1.1",
+      remoteAddress: from,
+      host: "localhost",
+      peerCertificate: () => undefined,
+      body: () => Promise.resolve(Buffer.from(text)),
+      bodyStream: () => Readable.from([text]),
+      signal,
+    });
+    const answer = await management(request, readAsked(request));
+    if (answer.body.type !== "bytes") return { status: answer.status, body: {} };
+    const value = parseJson(Buffer.from(answer.body.bytes));
+    return { status: answer.status, body: isJsonObject(value) ? value : {} };
+  };

@@ -1,0 +1,93 @@
+// POST /oauth/backchannel-logout/<provider>: a provider says that somebody is signed out there.
+// Source: OpenID Connect Back-Channel Logout 1.0
+
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { IssuerKeys } from "../trust/issuer-keys.ts";
+import { candidateKeys, decodeToken, faultOfTime, isSignedBy, TokenFault } from "../trust/signed-token.ts";
+import type { IdentityProviders } from "./identity-providers.ts";
+import { type IdentityProviderState, providerId } from "./provider-state.ts";
+import { askedByForm, oauthAnswer, oauthFailure } from "./route-support.ts";
+import { BACK_CHANNEL_PATH } from "./sign-in-dependencies.ts";
+
+export type BackChannelLogoutOptions = {
+  readonly providers: Pick<IdentityProviders, "get">;
+  readonly issuerKeys: Pick<IssuerKeys, "find">;
+  readonly allKeys: () => Iterable<AccessKeyState>;
+  /** Resolves with false where the token was taken before. */
+  readonly take: (provider: IdentityProviderState, tokenId: string, expiresAt: number) => Promise<boolean>;
+  readonly endSession: (key: AccessKeyState) => Promise<void>;
+  readonly annotation: (name: string) => string;
+  readonly now: () => number;
+};
+
+const EVENT = "http://schemas.openid.net/event/backchannel-logout";
+const MAX_AGE_MS = 10 * 60_000;
+const MAX_ID = 512;
+
+export async function logOutByBackChannel(
+  { request, audit }: RequestContext,
+  options: BackChannelLogoutOptions,
+): Promise<ApiResponse> {
+  const name = request.path.slice(BACK_CHANNEL_PATH.length + 1);
+  const provider = options.providers.get(name);
+  const text = (await askedByForm(request)).get("logout_token") ?? "";
+  try {
+    if (provider === undefined || provider.isOff) throw new TokenFault("there is no such identity provider");
+    const { sub, sid } = await verify(text, provider, options);
+    const id = providerId(name);
+    const ended = [...options.allKeys()].filter(
+      ({ grant, isRetiredValue }) =>
+        isRetiredValue !== true &&
+        grant?.login !== undefined &&
+        grant.rule === id &&
+        (sub === undefined || grant.login.sub === sub) &&
+        (sid === undefined || grant.login.sid === sid),
+    );
+    for (const key of ended) await options.endSession(key);
+    audit.annotate(
+      options.annotation("sessions-ended"),
+      ended
+        .map((key) => key.name)
+        .join(",")
+        .slice(0, 1_024),
+    );
+    return oauthAnswer(200, {});
+  } catch (error) {
+    if (!(error instanceof TokenFault)) throw error;
+    audit.annotate(options.annotation("logout-refusal"), error.message);
+    return oauthFailure("invalid_request", error.message);
+  }
+}
+
+type LoggedOut = { readonly sub: string | undefined; readonly sid: string | undefined };
+
+/** Section 2.6. Throws TokenFault. */
+async function verify(
+  text: string,
+  provider: IdentityProviderState,
+  { issuerKeys, take, now }: BackChannelLogoutOptions,
+): Promise<LoggedOut> {
+  const token = decodeToken(text, ["jwt", "logout+jwt"]);
+  const { iat, jti, sub, sid, nonce, events } = token.claims;
+  if (token.issuer !== provider.source.issuer) throw new TokenFault("the token is another issuer's (iss)");
+  if (!token.audiences.includes(provider.spec.clientId)) throw new TokenFault("the token is for another client (aud)");
+  const { keys } = await issuerKeys.find(provider.source, (known) => candidateKeys(token, known).length === 0);
+  if (!(await isSignedBy(token, candidateKeys(token, keys)))) throw new TokenFault("the signature is wrong");
+  const fault = faultOfTime(token, now());
+  if (fault !== undefined) throw new TokenFault(fault);
+  if (typeof iat !== "number" || now() - iat * 1000 > MAX_AGE_MS) throw new TokenFault("the token is too old (iat)");
+  if (!isJsonObject(events) || !isJsonObject(events[EVENT]))
+    throw new TokenFault("the token is about no logout (events)");
+  if (nonce !== undefined) throw new TokenFault("the token has a nonce");
+  const isText = (value: unknown): value is string =>
+    typeof value === "string" && value !== "" && value.length <= MAX_ID;
+  if ((sub !== undefined && !isText(sub)) || (sid !== undefined && !isText(sid)) || (sub ?? sid) === undefined)
+    throw new TokenFault("the token says neither whose session ends, nor which (sub, sid)");
+  if (!isText(jti)) throw new TokenFault("the token has no jti");
+  if (!(await take(provider, jti, Math.max(token.expiresAt, now() + MAX_AGE_MS))))
+    throw new TokenFault("the token was used before (jti)");
+  return { sub, sid };
+}

@@ -1,0 +1,107 @@
+// All identity providers in memory, and what the sessions that they gave may still do.
+
+import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
+import type { KeyRefusal } from "../access-keys/key-refusal.ts";
+import type { Directory } from "../directory/directory.ts";
+import { type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
+
+export type IdentityProviders = KeyGrants &
+  Disposable & {
+    get(name: string): IdentityProviderState | undefined;
+    /** In the order of their names. */
+    all(): readonly IdentityProviderState[];
+  };
+
+export type IdentityProvidersOptions = {
+  readonly records: ViewPrefix;
+  readonly directory: Pick<Directory, "user" | "userByIdentity">;
+  readonly scheduler: Scheduler;
+  /** Takes faults of providers that cannot be read, which sign nobody in. */
+  readonly onError: (error: unknown) => void;
+};
+
+/** Begins to follow the view at once; a change is in it before the write that made it is answered. */
+export function createIdentityProviders(options: IdentityProvidersOptions): IdentityProviders {
+  const { records, directory, scheduler, onError } = options;
+  const byName = new Map<string, IdentityProviderState>();
+  const listeners = new Set<() => void>();
+  let isLost = false;
+  const nameOf = (key: string): string => key.slice(records.prefix.length);
+
+  const follower = followView(records, scheduler, {
+    replace(objects) {
+      isLost = false;
+      byName.clear();
+      for (const object of objects) put(object);
+    },
+    put,
+    delete: ({ key }) => void byName.delete(nameOf(key)),
+    settled() {
+      for (const listener of [...listeners]) listener();
+    },
+    lost() {
+      isLost = true;
+    },
+  });
+
+  function put(object: Parameters<typeof readProvider>[0]): void {
+    byName.delete(nameOf(object.key));
+    try {
+      byName.set(nameOf(object.key), readProvider(object));
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  return {
+    get: (name) => (isLost ? undefined : byName.get(name)),
+    all: () => [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    refusalOf(grant, { owner }) {
+      // Nothing is known to be over, so that nothing is deleted for it.
+      if (isLost) return { reason: "Unknown", message: "the identity providers are being loaded" };
+      return refusalBy(byName.get(grant.rule.slice(PROVIDER_PREFIX.length)), grant, () => {
+        const { subject = "" } = grant.login ?? {};
+        const user = directory.userByIdentity(grant.rule.slice(PROVIDER_PREFIX.length), subject);
+        return owner.kind === "user" && user?.name === owner.name;
+      });
+    },
+    onChange(listener) {
+      // Told apart from the same function given twice.
+      const own = () => listener();
+      listeners.add(own);
+      return { [Symbol.dispose]: () => void listeners.delete(own) };
+    },
+    [Symbol.dispose]() {
+      follower[Symbol.dispose]();
+      listeners.clear();
+    },
+  };
+}
+
+function refusalBy(
+  provider: IdentityProviderState | undefined,
+  grant: KeyGrant,
+  isStillTheirs: () => boolean,
+): KeyRefusal | undefined {
+  if (provider === undefined || provider.uid !== grant.ruleUid) return withdrawn("its identity provider is gone");
+  if (provider.isOff) return withdrawn("its identity provider is disabled");
+  if (provider.identity !== grant.terms) return withdrawn("its identity provider is another one now");
+  return isStillTheirs() ? undefined : withdrawn("the user does not sign in by this identity any more");
+}
+
+const withdrawn = (message: string): KeyRefusal => ({ reason: "TrustWithdrawn", message });
+
+/** What trust rules and what identity providers give, each asked about its own. */
+export const unionGrants = (rules: KeyGrants, providers: KeyGrants): KeyGrants => ({
+  refusalOf: (grant, key) => (grant.login === undefined ? rules : providers).refusalOf(grant, key),
+  onChange(listener) {
+    const following = [rules.onChange(listener), providers.onChange(listener)];
+    return {
+      [Symbol.dispose]() {
+        for (const each of following) each[Symbol.dispose]();
+      },
+    };
+  },
+});

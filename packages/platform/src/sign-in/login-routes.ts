@@ -1,0 +1,289 @@
+// The pages by which people sign in: the choice of a provider, the way there and back, and what they agree to afterwards.
+
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
+import { SignInRefusal } from "./map-claims.ts";
+import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
+import { ProviderFault, ProviderRefusal } from "./provider-client.ts";
+import { askedByForm, failurePage, isSameText } from "./route-support.ts";
+import {
+  CALLBACK_PATH,
+  CONFIRM_PATH,
+  KEY_PATH,
+  ORIGINAL_CLI_URL,
+  PROFILE_PATH,
+  SESSION_COOKIE,
+  type SignInDependencies,
+  START_PATH,
+  STEP_MS,
+} from "./sign-in-dependencies.ts";
+import type { SignInPurpose, SignInTransaction } from "./sign-in-flow.ts";
+import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
+
+const CODE_MS = 60_000;
+const AGAIN = "This sign-in is over, or was begun in another browser. Begin it again.";
+
+/** GET /login: for a session in the browser, or for the original command line. */
+export function openLogin({ request }: RequestContext, deps: SignInDependencies): ApiResponse {
+  const { query } = request;
+  const purpose: SignInPurpose =
+    query.get("cli") === "true"
+      ? { kind: "original" }
+      : { kind: "browser", next: safeReturnPath(query.get("return"), PROFILE_PATH) };
+  return choosePage(purpose, deps);
+}
+
+/** The choice of a provider, which begins a transaction. */
+export function choosePage(purpose: SignInPurpose, deps: SignInDependencies): ApiResponse {
+  const { providers, transactions } = deps;
+  const transaction: SignInTransaction = { purpose, csrf: transactions.secret() };
+  const usable = providers.all().filter(({ isOff }) => !isOff);
+  const choices = usable.map(
+    ({
+      name,
+      title,
+    }) => html`<li><a href="${`${START_PATH}?provider=${encodeURIComponent(name)}`}">Sign in with ${title}</a></li>
+`,
+  );
+  const withKey =
+    purpose.kind === "browser"
+      ? html`<h2>With an access key</h2>
+<form method="post" action="${KEY_PATH}"><input type="hidden" name="csrf" value="${transaction.csrf}">
+<label for="key">Access key</label><input id="key" name="key" type="password" autocomplete="off" required>
+<button type="submit">Sign in</button></form>`
+      : html``;
+  const none = html`<p>No identity provider is set up here.</p>`;
+  return pageResponse(
+    "Sign in",
+    html`${whatFor(purpose)}${usable.length === 0 ? none : html`<ul class="choices">${choices}</ul>`}${withKey}`,
+    { headers: { "set-cookie": transactions.write(transaction) } },
+  );
+}
+
+function whatFor(purpose: SignInPurpose): Html {
+  if (purpose.kind === "browser") return html``;
+  return html`<p>After that you are asked whether a command line may act as you.</p>`;
+}
+
+/** GET /login/start: off to the provider. */
+export async function startSignIn({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { providers, transactions, client, publicUrl, onError } = deps;
+  const transaction = transactions.read(request);
+  const provider = providers.get(request.query.get("provider") ?? "");
+  if (transaction === undefined) return failurePage(400, AGAIN);
+  if (provider === undefined || provider.isOff) return failurePage(404, "There is no such identity provider.");
+  const checks = { state: transactions.secret(), nonce: transactions.secret(), verifier: transactions.secret() };
+  try {
+    const url = await client.authorizationUrl(provider, callbackUrl(publicUrl(), provider.name), checks);
+    const { purpose, csrf } = transaction;
+    const away = { provider: provider.name, ...checks };
+    return redirectResponse(url, { "set-cookie": transactions.write({ purpose, csrf, away }) });
+  } catch (error) {
+    if (!(error instanceof ProviderFault)) throw error;
+    onError(error, `identity provider ${provider.name}`);
+    return failurePage(503, "The identity provider cannot be reached. Try again later.");
+  }
+}
+
+/** One for each provider, so that no provider's answer is taken for another one's (RFC 9700 section 4.4). */
+export const callbackUrl = (publicUrl: string, provider: string): string =>
+  `${publicUrl}${CALLBACK_PATH}/${encodeURIComponent(provider)}`;
+
+/** GET /login/callback/<provider>: back from there. */
+export async function finishSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { request, audit } = context;
+  const { providers, transactions, client, publicUrl, names, onError } = deps;
+  const transaction = transactions.read(request);
+  // Names of objects have nothing to decode.
+  const name = request.path.slice(CALLBACK_PATH.length + 1);
+  const cleared = { "set-cookie": transactions.clear };
+  const away = transaction?.away;
+  if (transaction === undefined || away === undefined || away.provider !== name)
+    return failurePage(400, AGAIN, cleared);
+  const provider = providers.get(name);
+  if (provider === undefined || provider.isOff) return failurePage(404, "There is no such identity provider.", cleared);
+  const answer = new URL(callbackUrl(publicUrl(), name));
+  answer.search = request.query.toString();
+  audit.annotate(names.key("sign-in-provider"), name);
+  if (!isSameText(request.query.get("state") ?? "", away.state)) return failurePage(400, AGAIN, cleared);
+  if (request.query.has("error")) return failurePage(403, "The identity provider did not sign you in.", cleared);
+  try {
+    const proof = await deps.service.enter(provider, await client.takeCode(provider, answer, away));
+    audit.annotate(names.key("sign-in-user"), proof.signedIn.user);
+    return await goOn(transaction.purpose, proof, deps);
+  } catch (error) {
+    if (error instanceof ProviderRefusal) return failurePage(400, AGAIN, cleared);
+    if (!(error instanceof ProviderFault)) return refused(error, context, deps, cleared);
+    audit.annotate(names.key("sign-in-refusal"), error.message.slice(0, 256));
+    onError(error, `identity provider ${name}`);
+    return failurePage(502, "The answer of the identity provider cannot be used. Try again later.", cleared);
+  }
+}
+
+/** Says to a person why not. Throws anything else. */
+function refused(
+  error: unknown,
+  { audit }: RequestContext,
+  deps: SignInDependencies,
+  headers: { readonly [name: string]: string },
+): ApiResponse {
+  if (!(error instanceof SignInRefusal)) throw error;
+  audit.annotate(deps.names.key("sign-in-refusal"), error.message.slice(0, 256));
+  return failurePage(403, `You are not signed in: ${error.message}.`, headers);
+}
+
+async function goOn(purpose: SignInPurpose, proof: Proof, deps: SignInDependencies): Promise<ApiResponse> {
+  const { transactions, records, clock } = deps;
+  if (purpose.kind === "browser") {
+    const { value, expiresAt } = await deps.service.mint(proof, "Browser");
+    return sessionPage(value, expiresAt, purpose.next, deps);
+  }
+  const pending = transactions.secret();
+  const isKept = await records.put("pending", pending, writeProof(proof), clock.now() + STEP_MS);
+  if (!isKept) return failurePage(503, "Too many people are signing in. Try again later.");
+  // Another transaction than the one that went to the provider: what was known of it before is worth nothing.
+  const next: SignInTransaction = { purpose, csrf: transactions.secret(), pending };
+  return pageResponse("One more step", html`<p><a href="${CONFIRM_PATH}">Go on</a></p>`, {
+    next: CONFIRM_PATH,
+    headers: { "set-cookie": transactions.write(next) },
+  });
+}
+
+/** A new session, whatever the browser had before. The page makes the next request one of this site's own, so that it brings the cookie along. */
+function sessionPage(key: string, expiresAt: number, next: string, deps: SignInDependencies): ApiResponse {
+  const { transactions, clock } = deps;
+  const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
+  return pageResponse("You are signed in", html`<p><a href="${next}">Go on</a></p>`, {
+    next,
+    headers: { "set-cookie": [transactions.clear, setCookie(SESSION_COOKIE, key, { sameSite: "Strict", maxAge })] },
+  });
+}
+
+/** POST /login/key: a session for whoever has an access key. */
+export async function signInWithKey(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { request } = context;
+  checkSameOrigin(request, deps.publicUrl());
+  const form = await askedByForm(request);
+  const transaction = deps.transactions.read(request);
+  const isOwn = transaction !== undefined && isSameText(form.get("csrf") ?? "", transaction.csrf);
+  if (!isOwn || transaction.purpose.kind !== "browser") return failurePage(400, AGAIN);
+  try {
+    const key = (form.get("key") ?? "").trim();
+    const { value, expiresAt } = await deps.service.mintWithKey(key, "Browser, by access key", request.remoteAddress);
+    return sessionPage(value, expiresAt, transaction.purpose.next, deps);
+  } catch (error) {
+    return refused(error, context, deps, { "set-cookie": deps.transactions.clear });
+  }
+}
+
+/** GET /login/confirm: what a command line gets, before it does. */
+export async function confirmPage({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { transactions, records } = deps;
+  const transaction = transactions.read(request);
+  const record = await records.read("pending", transaction?.pending ?? "");
+  const proof = record && readProof(record.content);
+  if (transaction === undefined || proof === undefined) return failurePage(400, AGAIN);
+  const { purpose, csrf } = transaction;
+  const button = (decision: string, text: string): Html =>
+    html`<button type="submit" name="decision" value="${decision}">${text}</button>`;
+  return pageResponse(
+    "May the command line act as you?",
+    html`<p>You are signed in as <strong>${proof.signedIn.user}</strong>.</p>
+<p>${askedOf(purpose)}</p>
+<p class="note">Allow this only if you have just started it yourself. It may then do everything here that you may.</p>
+<form method="post" action="${CONFIRM_PATH}"><input type="hidden" name="csrf" value="${csrf}">${button("allow", "Allow")}${button("deny", "Refuse")}</form>`,
+    { formTargets: targetsOf(purpose) },
+  );
+}
+
+const askedOf = (purpose: SignInPurpose): Html => {
+  switch (purpose.kind) {
+    case "loopback":
+      return html`A command line on this computer (${new URL(purpose.redirectUri).host}) asks for an access key.`;
+    case "original":
+      return html`A command line on this computer (${new URL(ORIGINAL_CLI_URL).host}) asks for an access key.`;
+    case "device":
+      return html`A command line at the address ${purpose.from} asks for an access key. It shows the code <strong>${purpose.userCode}</strong>.`;
+    default:
+      return html``;
+  }
+};
+
+/** Browsers hold the redirect after a form to the same rule as the form. */
+const targetsOf = (purpose: SignInPurpose): readonly string[] => {
+  if (purpose.kind === "loopback") return [new URL(purpose.redirectUri).origin];
+  return purpose.kind === "original" ? [new URL(ORIGINAL_CLI_URL).origin] : [];
+};
+
+/** POST /login/confirm. */
+export async function confirmSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { request, audit } = context;
+  const { transactions, records, names, publicUrl } = deps;
+  checkSameOrigin(request, publicUrl());
+  const form = await askedByForm(request);
+  const transaction = transactions.read(request);
+  const cleared = { "set-cookie": transactions.clear };
+  const isOwn = transaction?.pending !== undefined && isSameText(form.get("csrf") ?? "", transaction.csrf);
+  // Of two answers one counts.
+  const content = isOwn ? await records.take("pending", transaction.pending) : undefined;
+  const proof = content && readProof(content);
+  if (transaction === undefined || proof === undefined) return failurePage(400, AGAIN, cleared);
+  const isAllowed = form.get("decision") === "allow";
+  audit.annotate(names.key("sign-in-user"), proof.signedIn.user);
+  audit.annotate(names.key("sign-in-decision"), isAllowed ? "allow" : "deny");
+  const { purpose } = transaction;
+  try {
+    if (purpose.kind === "loopback") return await answerLoopback(purpose, isAllowed ? proof : undefined, deps, cleared);
+    if (purpose.kind === "device") return await answerDevice(purpose, isAllowed ? proof : undefined, deps, cleared);
+    if (!isAllowed) return pageResponse("Refused", html`<p>The command line gets nothing.</p>`, { headers: cleared });
+    const { value } = await deps.service.mint(proof, "Original command line");
+    return redirectResponse(`${ORIGINAL_CLI_URL}?key=${encodeURIComponent(value)}`, cleared);
+  } catch (error) {
+    return refused(error, context, deps, cleared);
+  }
+}
+
+async function answerLoopback(
+  { redirectUri, state, challenge }: SignInPurpose & { readonly kind: "loopback" },
+  proof: Proof | undefined,
+  { transactions, records, clock, publicUrl }: SignInDependencies,
+  headers: { readonly [name: string]: string },
+): Promise<ApiResponse> {
+  const target = new URL(redirectUri);
+  if (state !== "") target.searchParams.set("state", state);
+  // RFC 9207: a command line that knows several platforms can tell whose answer this is.
+  target.searchParams.set("iss", publicUrl());
+  const code = transactions.secret();
+  const isKept =
+    proof !== undefined &&
+    (await records.put("code", code, { ...writeProof(proof), redirectUri, challenge }, clock.now() + CODE_MS));
+  if (isKept) target.searchParams.set("code", code);
+  else target.searchParams.set("error", proof === undefined ? "access_denied" : "temporarily_unavailable");
+  return redirectResponse(target.href, headers);
+}
+
+async function answerDevice(
+  { userCode }: SignInPurpose & { readonly kind: "device" },
+  proof: Proof | undefined,
+  deps: SignInDependencies,
+  headers: { readonly [name: string]: string },
+): Promise<ApiResponse> {
+  const { records } = deps;
+  const pointer = await records.take("user-code", userCode);
+  const deviceCode = String(pointer?.["deviceCode"] ?? "");
+  const decision = proof === undefined ? { denied: true } : writeProof(proof);
+  let isWritten = false;
+  for (let attempt = 0; attempt < 5 && !isWritten; attempt++) {
+    // The command line asks meanwhile, and each of its questions is written down.
+    const record = await records.read("device", deviceCode);
+    if (record === undefined) break;
+    isWritten = await records.replace("device", deviceCode, record, decision);
+  }
+  if (!isWritten) return failurePage(400, AGAIN, headers);
+  const [title, text] =
+    proof === undefined
+      ? ["Refused", "The command line gets nothing."]
+      : ["Done", "The command line goes on. You can close this page."];
+  return pageResponse(title, html`<p>${text}</p>`, { headers });
+}

@@ -1,0 +1,162 @@
+// Who somebody is, by what an identity provider says of them: the rules, the mappings and the groups that are allowed.
+// Source: kubernetes.io/docs/reference/access-authn-authz/authentication (structured authentication configuration)
+
+import { isJsonArray, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { CelExpression } from "@postern/apiserver/custom-resources/cel/cel-expression";
+import type { CelValue } from "@postern/apiserver/custom-resources/cel/cel-value";
+import type { IdentityProviderSpec } from "../api/identity-provider.ts";
+import {
+  type ClaimBudget,
+  ClaimFault,
+  claimAt,
+  claimValue,
+  compileClaimExpression,
+  compileCondition,
+  createClaimBudget,
+  evaluateCondition,
+  textsOfExpression,
+} from "../trust/claim-conditions.ts";
+
+type Mapping = IdentityProviderSpec["claimMappings"]["username"];
+type CompiledMapping = { readonly mapping: Mapping; readonly expression: CelExpression | undefined };
+
+export type CompiledClaims = {
+  readonly [name in "username" | "groups" | "uid" | "email" | "displayName"]: CompiledMapping | undefined;
+} & {
+  readonly extra: readonly { readonly key: string; readonly expression: CelExpression }[];
+  readonly rules: readonly {
+    readonly claim: string;
+    readonly requiredValue: string;
+    readonly expression: CelExpression | undefined;
+    readonly message: string;
+  }[];
+};
+
+/** Who a provider says that somebody is. */
+export type MappedIdentity = {
+  /** What tells the person from others at the provider. */
+  readonly subject: string;
+  readonly username: string;
+  readonly groups: readonly string[];
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly displayName: string;
+  readonly extra: { readonly [key: string]: string };
+};
+
+/** Why somebody is not let in, for the person: nothing of what others have is in it. */
+export class SignInRefusal extends Error {
+  override readonly name = "SignInRefusal";
+}
+
+const MAX_GROUPS = 500;
+const MAX_TEXT = 256;
+
+export function compileClaims({ claimMappings, claimValidationRules = [] }: IdentityProviderSpec): CompiledClaims {
+  const { username, groups, uid, email, displayName, extra = [] } = claimMappings;
+  const compiled = (mapping: Mapping | undefined): CompiledMapping | undefined =>
+    mapping && {
+      mapping,
+      expression: mapping.expression === undefined ? undefined : compileClaimExpression(mapping.expression),
+    };
+  return {
+    username: compiled(username),
+    groups: compiled(groups),
+    uid: compiled(uid ?? { claim: "sub" }),
+    email: compiled(email ?? { claim: "email" }),
+    displayName: compiled(displayName ?? { claim: "name" }),
+    extra: extra.map(({ key, valueExpression }) => ({ key, expression: compileClaimExpression(valueExpression) })),
+    rules: claimValidationRules.map(({ claim = "", requiredValue = "", expression, message = "" }) => ({
+      claim,
+      requiredValue,
+      expression: expression === undefined ? undefined : compileCondition(expression),
+      message,
+    })),
+  };
+}
+
+/** `isReserved` tells names that no provider gives. Throws SignInRefusal. */
+export function mapClaims(
+  { spec, claims: compiled }: { readonly spec: IdentityProviderSpec; readonly claims: CompiledClaims },
+  claims: JsonObject,
+  isReserved: (name: string) => boolean,
+): MappedIdentity {
+  const budget = createClaimBudget();
+  const value = claimValue(claims);
+  const textsOf = (name: string, mapping: CompiledMapping | undefined): readonly string[] =>
+    mapping === undefined ? [] : mappedTexts(name, mapping, claims, value, budget);
+  const oneOf = (name: string, mapping: CompiledMapping | undefined): string => {
+    const [text = "", ...others] = textsOf(name, mapping);
+    if (others.length > 0) throw new SignInRefusal(`the provider gives several values for your ${name}`);
+    return text;
+  };
+  checkRules(compiled, claims, value, budget);
+  const username = oneOf("username", compiled.username);
+  const subject = oneOf("uid", compiled.uid);
+  if (username === "" || subject === "") throw new SignInRefusal("the provider does not say what your username is");
+  if (username.length > MAX_TEXT || subject.length > MAX_TEXT) throw new SignInRefusal("your username is too long");
+  if (isReserved(username)) throw new SignInRefusal("your username is reserved");
+  if (isByEmail(compiled.username) && claims["email_verified"] !== undefined && claims["email_verified"] !== true)
+    throw new SignInRefusal("the provider has not verified your e-mail address");
+  const told = [...new Set(textsOf("groups", compiled.groups))];
+  if (told.length > MAX_GROUPS) throw new SignInRefusal(`you are in more than ${MAX_GROUPS} groups`);
+  const { allowedGroups } = spec;
+  if (allowedGroups !== undefined && !told.some((group) => allowedGroups.includes(group)))
+    throw new SignInRefusal("you are in none of the groups that may sign in");
+  return {
+    subject,
+    username,
+    // Groups of the system and of the platform are nobody's to claim.
+    groups: told.filter((group) => group.length <= MAX_TEXT && !isReserved(group)),
+    email: oneOf("email", compiled.email).slice(0, MAX_TEXT),
+    emailVerified: claims["email_verified"] === true,
+    displayName: oneOf("displayName", compiled.displayName).slice(0, MAX_TEXT),
+    extra: Object.fromEntries(
+      compiled.extra.flatMap(({ key, expression }) => {
+        const texts = textsGiven(key, expression, value, budget);
+        return texts.length === 0 ? [] : [[key, texts.join(",").slice(0, 4 * MAX_TEXT)]];
+      }),
+    ),
+  };
+}
+
+function checkRules({ rules }: CompiledClaims, claims: JsonObject, value: CelValue, budget: ClaimBudget): void {
+  for (const { claim, requiredValue, expression, message } of rules) {
+    const holds =
+      expression === undefined
+        ? textOf(claimAt(claims, claim)) === requiredValue
+        : evaluateCondition(expression, value, budget).holds;
+    if (!holds) throw new SignInRefusal(message === "" ? "the provider's claims about you do not let you in" : message);
+  }
+}
+
+/** As Kubernetes has it: an address that nobody verified is not who somebody is. */
+const isByEmail = (mapping: CompiledMapping | undefined): boolean => {
+  const { claim = "", expression = "" } = mapping?.mapping ?? {};
+  return claim === "email" || (expression.includes("claims.email") && !expression.includes("email_verified"));
+};
+
+function mappedTexts(
+  name: string,
+  { mapping: { claim = "", prefix = "" }, expression }: CompiledMapping,
+  claims: JsonObject,
+  value: CelValue,
+  budget: ClaimBudget,
+): readonly string[] {
+  if (expression !== undefined) return textsGiven(name, expression, value, budget);
+  const found = claimAt(claims, claim);
+  const texts = isJsonArray(found) ? found.map(textOf) : [textOf(found)];
+  return texts.filter((text) => text !== "").map((text) => `${prefix}${text}`);
+}
+
+function textsGiven(name: string, expression: CelExpression, value: CelValue, budget: ClaimBudget): readonly string[] {
+  try {
+    return textsOfExpression(expression, value, budget);
+  } catch (error) {
+    if (error instanceof ClaimFault)
+      throw new SignInRefusal(`the provider's claims do not give your ${name}`, { cause: error });
+    throw error;
+  }
+}
+
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");

@@ -1,0 +1,199 @@
+// This server as an authorization server for the command line: with a loopback address, or with a code on another device.
+// Source: RFC 6749, RFC 7636 (PKCE), RFC 8252 (native apps), RFC 8414 (metadata), RFC 8628 (device grant), RFC 9207 (iss)
+
+import { createHash } from "node:crypto";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { checkSameOrigin, isLoopbackRedirect } from "./browser.ts";
+import { choosePage } from "./login-routes.ts";
+import { SignInRefusal } from "./map-claims.ts";
+import { html, pageResponse, redirectResponse } from "./pages.ts";
+import { askedByForm, failurePage, isSameText, oauthAnswer, oauthFailure } from "./route-support.ts";
+import {
+  AUTHORIZE_PATH,
+  CLI_CLIENT,
+  DEVICE_AUTHORIZATION_PATH,
+  DEVICE_PATH,
+  type SignInDependencies,
+} from "./sign-in-dependencies.ts";
+import { readProof } from "./sign-in-service.ts";
+
+export const CODE_GRANT = "authorization_code";
+export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
+const DEVICE_MS = 10 * 60_000;
+const POLL_SECONDS = 3;
+/** No vowels, so that no words come out, and no letters that look like others (RFC 8628 section 6.1). */
+const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
+const CODE_LENGTH = 8;
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+
+/** GET /.well-known/oauth-authorization-server */
+export function describeServer({ publicUrl, providers }: SignInDependencies): ApiResponse {
+  const url = publicUrl();
+  return oauthAnswer(200, {
+    issuer: url,
+    authorization_endpoint: `${url}${AUTHORIZE_PATH}`,
+    token_endpoint: `${url}/oauth/token`,
+    device_authorization_endpoint: `${url}${DEVICE_AUTHORIZATION_PATH}`,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: [CODE_GRANT, DEVICE_GRANT, "urn:ietf:params:oauth:grant-type:token-exchange"],
+    code_challenge_methods_supported: ["S256"],
+    token_endpoint_auth_methods_supported: ["none"],
+    authorization_response_iss_parameter_supported: true,
+    sign_in_available: providers.all().some(({ isOff }) => !isOff),
+  });
+}
+
+/** GET /oauth/authorize: a command line sends the browser here. What is wrong with the address itself is said here and redirects nowhere. */
+export function authorize({ request }: RequestContext, deps: SignInDependencies): ApiResponse {
+  const { query } = request;
+  const isOnce = new Set(query.keys()).size === query.size;
+  const redirectUri = query.get("redirect_uri") ?? "";
+  if (!isOnce || query.get("client_id") !== CLI_CLIENT || !isLoopbackRedirect(redirectUri))
+    return failurePage(400, "The request of the command line is not right. Begin it again.");
+  const state = query.get("state") ?? "";
+  const challenge = query.get("code_challenge") ?? "";
+  const fault =
+    query.get("response_type") !== "code"
+      ? "unsupported_response_type"
+      : !CHALLENGE.test(challenge) || query.get("code_challenge_method") !== "S256" || state.length > 512
+        ? "invalid_request"
+        : undefined;
+  if (fault === undefined) return choosePage({ kind: "loopback", redirectUri, state, challenge }, deps);
+  const target = new URL(redirectUri);
+  target.searchParams.set("error", fault);
+  target.searchParams.set("iss", deps.publicUrl());
+  if (state !== "" && state.length <= 512) target.searchParams.set("state", state);
+  return redirectResponse(target.href);
+}
+
+/** POST /oauth/device_authorization */
+export async function authorizeDevice({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { transactions, records, clock, publicUrl } = deps;
+  const form = await askedByForm(request);
+  if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
+  const until = clock.now() + DEVICE_MS;
+  const deviceCode = transactions.secret();
+  const userCode = newUserCode(transactions.secret);
+  const isKept =
+    (await records.put("device", deviceCode, { waits: true }, until)) &&
+    (await records.put("user-code", userCode, { deviceCode, from: request.remoteAddress }, until));
+  if (!isKept) return oauthFailure("temporarily_unavailable", "too many devices wait, try again later", 503);
+  const page = `${publicUrl()}${DEVICE_PATH}`;
+  return oauthAnswer(200, {
+    device_code: deviceCode,
+    user_code: userCode,
+    verification_uri: page,
+    verification_uri_complete: `${page}?user_code=${userCode}`,
+    expires_in: DEVICE_MS / 1000,
+    interval: POLL_SECONDS,
+  });
+}
+
+function newUserCode(secret: () => string): string {
+  let code = "";
+  while (code.length < CODE_LENGTH) {
+    for (const byte of Buffer.from(secret(), "base64url")) {
+      // Each letter as often as any other.
+      if (byte < 240 && code.length < CODE_LENGTH) code += LETTERS[byte % LETTERS.length];
+    }
+  }
+  return `${code.slice(0, 4)}-${code.slice(4)}`;
+}
+
+/** As people type it. */
+function userCodeIn(text: string): string {
+  const letters = [...text.toUpperCase()].filter((letter) => LETTERS.includes(letter)).join("");
+  return `${letters.slice(0, 4)}-${letters.slice(4, CODE_LENGTH)}`;
+}
+
+/** GET /device: asks for the code that the command line shows. */
+export const devicePage = ({ request }: Pick<RequestContext, "request">, fault = ""): ApiResponse =>
+  pageResponse(
+    "Sign a command line in",
+    html`${fault === "" ? html`` : html`<p role="alert">${fault}</p>`}
+<p class="note">Type a code in only if the command line in front of you shows it. Nobody asks for it in a message or a call.</p>
+<form method="post" action="${DEVICE_PATH}"><label for="code">Code</label>
+<input id="code" name="user_code" autocomplete="off" spellcheck="false" maxlength="16" required value="${codeIn(request)}">
+<button type="submit">Go on</button></form>`,
+    fault === "" ? {} : { status: 400 },
+  );
+
+const codeIn = ({ query }: ApiRequest): string => {
+  const text = query.get("user_code") ?? "";
+  return text === "" || text.length > 16 ? "" : userCodeIn(text);
+};
+
+/** POST /device */
+export async function takeUserCode(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { request } = context;
+  checkSameOrigin(request, deps.publicUrl());
+  const userCode = userCodeIn(((await askedByForm(request)).get("user_code") ?? "").slice(0, 64));
+  const found = await deps.records.read("user-code", userCode);
+  if (found === undefined) return devicePage(context, "There is no such code, or it is over.");
+  return choosePage({ kind: "device", userCode, from: String(found.content["from"] ?? "") }, deps);
+}
+
+/** A POST to /oauth/token for the key of a session. */
+export async function redeem(
+  form: URLSearchParams,
+  { request, audit }: RequestContext,
+  deps: SignInDependencies,
+): Promise<ApiResponse> {
+  if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
+  try {
+    const isCode = form.get("grant_type") === CODE_GRANT;
+    const found = await (isCode ? redeemCode(form, deps) : redeemDevice(form, deps));
+    if ("status" in found) return found;
+    const { proof } = found;
+    const { value, expiresAt } = await deps.service.mint(proof, `Command line at ${request.remoteAddress}`);
+    audit.annotate(deps.names.key("sign-in-user"), proof.signedIn.user);
+    audit.annotate(deps.names.key("sign-in-provider"), proof.provider);
+    const seconds = Math.max(0, Math.floor((expiresAt - deps.clock.now()) / 1000));
+    return oauthAnswer(200, { access_token: value, token_type: "Bearer", expires_in: seconds });
+  } catch (error) {
+    if (error instanceof SignInRefusal) return oauthFailure("invalid_grant", "the sign-in is not good any more");
+    throw error;
+  }
+}
+
+type Redeemed = ApiResponse | { readonly proof: NonNullable<ReturnType<typeof readProof>> };
+
+async function redeemCode(form: URLSearchParams, { records }: SignInDependencies): Promise<Redeemed> {
+  const verifier = form.get("code_verifier") ?? "";
+  // Whoever guesses has one guess.
+  const content = await records.take("code", form.get("code") ?? "");
+  const challenge = createHash("sha256").update(verifier).digest("base64url");
+  const isGood =
+    content !== undefined &&
+    VERIFIER.test(verifier) &&
+    isSameText(challenge, String(content["challenge"])) &&
+    isSameText(form.get("redirect_uri") ?? "", String(content["redirectUri"]));
+  const proof = isGood ? readProof(content) : undefined;
+  return proof === undefined ? oauthFailure("invalid_grant", "the code is not good") : { proof };
+}
+
+async function redeemDevice(form: URLSearchParams, { records, clock }: SignInDependencies): Promise<Redeemed> {
+  const code = form.get("device_code") ?? "";
+  const record = await records.read("device", code);
+  if (record === undefined) return oauthFailure("expired_token", "the code is over, or was used");
+  const { waits, denied, polledAt } = record.content;
+  if (denied === true) {
+    await records.take("device", code);
+    return oauthFailure("access_denied", "somebody refused");
+  }
+  if (waits === true) {
+    const isTooSoon = typeof polledAt === "number" && clock.now() - polledAt < (POLL_SECONDS - 1) * 1000;
+    if (isTooSoon) return oauthFailure("slow_down", "asked too often");
+    // Where an answer was written meanwhile, it is found the next time.
+    await records.replace("device", code, record, { waits: true, polledAt: clock.now() });
+    return oauthFailure("authorization_pending", "nobody has agreed yet");
+  }
+  const content = await records.take("device", code);
+  const proof = content && readProof(content);
+  return proof === undefined ? oauthFailure("expired_token", "the code is over, or was used") : { proof };
+}

@@ -1,0 +1,105 @@
+// /profile/access-keys: the keys and sessions of whoever is signed in in the browser, and the way out.
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { checkSameOrigin, cookieOf, setCookie } from "./browser.ts";
+import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
+import { askedByForm, isSameText } from "./route-support.ts";
+import { csrfTokenOf } from "./session-csrf.ts";
+import {
+  LOGIN_PATH,
+  PROFILE_PATH,
+  SESSION_COOKIE,
+  SIGN_OUT_PATH,
+  type SignInDependencies,
+} from "./sign-in-dependencies.ts";
+
+const CLEARED = { "set-cookie": setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 }) };
+
+/** GET /profile/access-keys */
+export async function profilePage({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const session = await sessionOf(request, deps);
+  if (session === undefined)
+    return redirectResponse(`${LOGIN_PATH}?return=${encodeURIComponent(PROFILE_PATH)}`, CLEARED);
+  const { key, self } = session;
+  const { body } = await deps.service.call({
+    method: "GET",
+    path: "ownedaccesskeys",
+    key,
+    from: request.remoteAddress,
+  });
+  const current = textAt(self, "accessKey");
+  const items = (isJsonArray(body["items"]) ? body["items"] : []).filter(isJsonObject);
+  const user = objectAt(self, "user");
+  const who = textAt(user, "name") || textAt(self, "subject");
+  const csrf = csrfTokenOf(key);
+  return pageResponse(
+    "Access keys",
+    html`<p>You are signed in as <strong>${who}</strong>.</p>
+<form method="post" action="${SIGN_OUT_PATH}"><input type="hidden" name="csrf" value="${csrf}"><input type="hidden" name="name" value="${current}"><button type="submit">Sign out</button></form>
+<h2>Sessions</h2>${tableOf(items.filter(isLogin), current, csrf)}
+<h2>Keys</h2>${tableOf(
+      items.filter((item) => !isLogin(item)),
+      current,
+      csrf,
+    )}`,
+  );
+}
+
+const isLogin = (item: JsonObject): boolean => textAt(objectAt(item, "spec"), "type") === "Login";
+
+function tableOf(items: readonly JsonObject[], current: string, csrf: string): Html {
+  if (items.length === 0) return html`<p>None.</p>`;
+  const rows = items.map((item) => {
+    const [metadata, spec, status] = [objectAt(item, "metadata"), objectAt(item, "spec"), objectAt(item, "status")];
+    const name = textAt(metadata, "name");
+    const end =
+      name === current
+        ? html`this one`
+        : html`<form method="post" action="${SIGN_OUT_PATH}"><input type="hidden" name="csrf" value="${csrf}"><input type="hidden" name="name" value="${name}"><button type="submit" aria-label="${`Delete ${name}`}">Delete</button></form>`;
+    return html`<tr><th scope="row">${name}</th><td>${textAt(spec, "displayName")}</td><td>${textAt(status, "lastActivity") || "not used yet"}</td><td>${textAt(status, "expirationTimestamp") || "never"}</td><td>${end}</td></tr>
+`;
+  });
+  return html`<table><thead><tr><th scope="col">Name</th><th scope="col">What for</th><th scope="col">Last used</th><th scope="col">Expires</th><th scope="col">End</th></tr></thead><tbody>${rows}</tbody></table>`;
+}
+
+/** POST /profile/sign-out: deletes a key of one's own, and forgets the session where it is that. */
+export async function signOut({ request, audit }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  checkSameOrigin(request, deps.publicUrl());
+  const form = await askedByForm(request);
+  const session = await sessionOf(request, deps);
+  if (session === undefined || !isSameText(form.get("csrf") ?? "", csrfTokenOf(session.key)))
+    return redirectResponse(LOGIN_PATH, CLEARED);
+  const { key, self } = session;
+  const name = form.get("name") ?? "";
+  audit.annotate(deps.names.key("sign-out"), name.slice(0, 253));
+  await deps.service.call({
+    method: "DELETE",
+    path: `ownedaccesskeys/${encodeURIComponent(name)}`,
+    key,
+    from: request.remoteAddress,
+  });
+  return name === textAt(self, "accessKey")
+    ? pageResponse("You are signed out", html`<p><a href="${LOGIN_PATH}">Sign in</a></p>`, { headers: CLEARED })
+    : redirectResponse(PROFILE_PATH);
+}
+
+/** The key in the cookie, as far as it is good. */
+async function sessionOf(request: ApiRequest, { service, names }: SignInDependencies) {
+  const key = cookieOf(request, SESSION_COOKIE);
+  if (key === undefined || key === "") return undefined;
+  const body = { apiVersion: `${names.managementGroup}/v1`, kind: "Self", metadata: {}, spec: {} };
+  const answer = await service.call({ method: "POST", path: "selves", key, from: request.remoteAddress, body });
+  return answer.status === 201 || answer.status === 200 ? { key, self: objectAt(answer.body, "status") } : undefined;
+}
+
+const objectAt = (value: JsonObject, member: string): JsonObject => {
+  const found: JsonValue | undefined = value[member];
+  return isJsonObject(found) ? found : {};
+};
+const textAt = (value: JsonObject, member: string): string => {
+  const found = value[member];
+  return typeof found === "string" ? found : "";
+};

@@ -1,0 +1,247 @@
+// Talks to an identity provider: sends people there, takes their codes, and asks again with refresh tokens.
+// Source: OpenID Connect Core 1.0, RFC 6749, RFC 7636 (PKCE), RFC 9207 (iss), RFC 9700 (best current practice)
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  calculatePKCECodeChallenge,
+  clockTolerance,
+  customFetch,
+  discovery,
+  fetchUserInfo,
+  None,
+  ResponseBodyError,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
+  type TokenEndpointResponseHelpers,
+} from "openid-client";
+import { discoveryUrlOf, httpsUrl } from "../trust/fetch-key-set.ts";
+import type { IssuerKeys } from "../trust/issuer-keys.ts";
+import { candidateKeys, decodeToken, faultOfTime, isSignedBy } from "../trust/signed-token.ts";
+import type { ProviderFetch } from "./provider-fetch.ts";
+import type { IdentityProviderState } from "./provider-state.ts";
+
+/** What a browser is sent away with, and has to come back with. */
+export type SignInChecks = {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+};
+
+export type ProviderAnswer = {
+  /** Of the ID token, with those of the userinfo endpoint that it lacks. */
+  readonly claims: JsonObject;
+  /** `sub` of the ID token. */
+  readonly subject: string;
+  /** `sid` of the ID token; "" where it has none. */
+  readonly sid: string;
+  /** Absent: the provider gives none. */
+  readonly refreshToken: string | undefined;
+};
+
+/** The provider said no: to this code, or to this refresh token. */
+export class ProviderRefusal extends Error {
+  override readonly name = "ProviderRefusal";
+}
+
+/** The provider cannot be asked, or what it says cannot be used. */
+export class ProviderFault extends Error {
+  override readonly name = "ProviderFault";
+}
+
+export type ProviderClient = {
+  /** The address to send a browser to. Rejects with ProviderFault. */
+  authorizationUrl(provider: IdentityProviderState, redirectUri: string, checks: SignInChecks): Promise<string>;
+  /** `answer` is the address that the browser came back to. Rejects with ProviderRefusal and ProviderFault. */
+  takeCode(provider: IdentityProviderState, answer: URL, checks: SignInChecks): Promise<ProviderAnswer>;
+  /** `subject` is that of the session. Rejects with ProviderRefusal and ProviderFault. */
+  refresh(provider: IdentityProviderState, refreshToken: string, subject: string): Promise<ProviderAnswer>;
+  /** Why the provider's settings cannot be read; undefined where they can. */
+  faultOf(provider: IdentityProviderState): Promise<string | undefined>;
+};
+
+export type ProviderClientOptions = {
+  readonly fetchFrom: ProviderFetch;
+  readonly issuerKeys: Pick<IssuerKeys, "find">;
+  /** The value of a Secret; undefined where there is none. */
+  readonly secretAt: (namespace: string, name: string, key: string) => string | undefined;
+  readonly clock: Clock;
+};
+
+const CONFIGURATION_MS = 10 * 60_000;
+const TOLERANCE_SECONDS = 30;
+
+type Tokens = TokenEndpointResponse & TokenEndpointResponseHelpers;
+type Known = {
+  readonly terms: string;
+  readonly secret: string;
+  readonly until: number;
+  readonly made: Promise<Configuration>;
+};
+
+export function createProviderClient({
+  fetchFrom,
+  issuerKeys,
+  secretAt,
+  clock,
+}: ProviderClientOptions): ProviderClient {
+  const known = new Map<string, Known>();
+
+  const configurationOf = async (provider: IdentityProviderState): Promise<Configuration> => {
+    const { name, terms } = provider;
+    const secret = secretOf(provider, secretAt);
+    const before = known.get(name);
+    const isCurrent = before?.terms === terms && before.secret === secret && before.until > clock.elapsed();
+    if (isCurrent) return await before.made;
+    const made = discover(provider, secret, fetchFrom);
+    known.set(name, { terms, secret, until: clock.elapsed() + CONFIGURATION_MS, made });
+    try {
+      return await made;
+    } catch (error) {
+      if (known.get(name)?.made === made) known.delete(name);
+      throw faultFrom(error, "its discovery document could not be used");
+    }
+  };
+
+  /** Throws ProviderFault for what the provider's keys did not sign. */
+  const verified = async ({ source }: IdentityProviderState, text: string): Promise<JsonObject> => {
+    const token = decodeToken(text);
+    const { keys } = await issuerKeys.find(source, (set) => candidateKeys(token, set).length === 0);
+    if (!(await isSignedBy(token, candidateKeys(token, keys))))
+      throw new ProviderFault("none of its keys signed the ID token");
+    const fault = token.issuer === source.issuer ? faultOfTime(token, clock.now()) : "the ID token is another issuer's";
+    if (fault !== undefined) throw new ProviderFault(fault);
+    return token.claims;
+  };
+
+  const answerOf = async (
+    configuration: Configuration,
+    provider: IdentityProviderState,
+    tokens: Tokens,
+    expectedSubject: string | undefined,
+  ): Promise<ProviderAnswer> => {
+    const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken } = tokens;
+    const own = idToken === undefined ? {} : await verified(provider, idToken);
+    const subject = typeof own["sub"] === "string" ? own["sub"] : expectedSubject;
+    if (subject === undefined || (expectedSubject !== undefined && subject !== expectedSubject))
+      throw new ProviderFault("its tokens are about somebody else");
+    const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
+    // Its library has checked that it is an object, about the same subject.
+    const info = hasUserInfo ? ((await fetchUserInfo(configuration, accessToken, subject)) as JsonObject) : {};
+    const { sid } = own;
+    return {
+      claims: { ...info, ...own },
+      subject,
+      sid: typeof sid === "string" ? sid : "",
+      refreshToken,
+    };
+  };
+
+  const asking = async <T>(ask: () => Promise<T>): Promise<T> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof ProviderFault) throw error;
+      if (error instanceof ResponseBodyError && error.error === "invalid_grant")
+        throw new ProviderRefusal("the provider refuses the grant", { cause: error });
+      throw faultFrom(error, "its answer could not be used");
+    }
+  };
+
+  return {
+    async authorizationUrl(provider, redirectUri, { state, nonce, verifier }) {
+      const configuration = await configurationOf(provider);
+      const url = buildAuthorizationUrl(configuration, {
+        response_type: "code",
+        redirect_uri: redirectUri,
+        scope: provider.scopes.join(" "),
+        state,
+        nonce,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256",
+        // OpenID Connect Core section 11: without it, offline_access is to be ignored.
+        ...(provider.scopes.includes("offline_access") ? { prompt: "consent" } : {}),
+      });
+      return httpsUrl(url.href, "its authorization endpoint").href;
+    },
+    takeCode: (provider, answer, { state, nonce, verifier }) =>
+      asking(async () => {
+        const configuration = await configurationOf(provider);
+        const tokens = await authorizationCodeGrant(configuration, answer, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        });
+        return await answerOf(configuration, provider, tokens, undefined);
+      }),
+    refresh: (provider, refreshToken, subject) =>
+      asking(async () => {
+        const configuration = await configurationOf(provider);
+        const tokens = await refreshTokenGrant(configuration, refreshToken);
+        return await answerOf(configuration, provider, tokens, subject);
+      }),
+    async faultOf(provider) {
+      try {
+        await configurationOf(provider);
+        return undefined;
+      } catch (error) {
+        return error instanceof Error ? error.message : String(error);
+      }
+    },
+  };
+}
+
+async function discover(
+  provider: IdentityProviderState,
+  secret: string,
+  fetchFrom: ProviderFetch,
+): Promise<Configuration> {
+  const { source, spec } = provider;
+  const fetch = fetchFrom(source);
+  const options = { algorithm: "oidc", [customFetch]: fetch } as const;
+  const found = await discovery(discoveryUrlOf(source), spec.clientId, {}, authenticationOf(provider, secret), options);
+  const metadata = found.serverMetadata();
+  // Another issuer's document would lend its endpoints to this one's name.
+  if (metadata.issuer !== source.issuer) throw new ProviderFault("its discovery document is that of another issuer");
+  const configuration = new Configuration(
+    metadata,
+    spec.clientId,
+    { [clockTolerance]: TOLERANCE_SECONDS },
+    authenticationOf(provider, secret),
+  );
+  configuration[customFetch] = fetch;
+  return configuration;
+}
+
+function authenticationOf({ spec }: IdentityProviderState, secret: string): ClientAuth {
+  if (spec.clientSecretRef === undefined) return None();
+  return spec.clientAuthentication === "Post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
+}
+
+function secretOf(
+  { spec: { clientSecretRef: reference } }: IdentityProviderState,
+  secretAt: ProviderClientOptions["secretAt"],
+): string {
+  if (reference === undefined) return "";
+  const { secretNamespace, secretName, key = "clientSecret" } = reference;
+  const secret = secretAt(secretNamespace, secretName, key);
+  if (secret === undefined || secret === "")
+    throw new ProviderFault(`the Secret ${secretNamespace}/${secretName} has no ${key}`);
+  return secret;
+}
+
+/** What libraries say may quote what was sent: the text for people is ours. */
+function faultFrom(error: unknown, otherwise: string): ProviderFault {
+  if (error instanceof ProviderFault) return error;
+  const code =
+    isJsonObject(error as never) || error instanceof Error ? Reflect.get(error as object, "error") : undefined;
+  const why = typeof code === "string" && /^[a-z_]{1,64}$/.test(code) ? `it answers ${code}` : otherwise;
+  return new ProviderFault(why, { cause: error });
+}

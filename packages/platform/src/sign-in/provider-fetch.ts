@@ -1,0 +1,93 @@
+// The requests to identity providers: over TLS, to addresses that the rules allow, and never followed anywhere else. It has the form of fetch,
+// so that openid-client sends nothing past it.
+
+import type { IncomingMessage } from "node:http";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { CustomFetch } from "openid-client";
+import { tenantAddressRules } from "../clusters/reach-clusters.ts";
+import type { Configuration } from "../config/configuration.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import type { AddressRules } from "../proxy/address-rules.ts";
+import { createUpstreamConnections } from "../proxy/upstream-connections.ts";
+import { issuerAddresses } from "../trust/fetch-issuer-keys.ts";
+import { discoveryUrlOf, httpsUrl, ISSUER_LIMITS, type IssuerPlace, textOf } from "../trust/fetch-key-set.ts";
+
+export type ProviderFetchOptions = {
+  readonly scheduler: Scheduler;
+  /** For the server that the provider's resource names. */
+  readonly addresses: AddressRules;
+  /** For servers that its documents name. */
+  readonly otherAddresses: AddressRules;
+  readonly userAgent: string;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+export type ProviderFetch = (place: IssuerPlace) => CustomFetch;
+
+export const createProviderFetch = (options: ProviderFetchOptions): ProviderFetch => {
+  const { scheduler, addresses, otherAddresses, userAgent, signal } = options;
+  return (place) => {
+    const { origin: own } = discoveryUrlOf(place);
+    return async (address, { method, headers, body }) => {
+      const { origin, pathname, search } = httpsUrl(address, "an endpoint of the provider");
+      const content = bodyOf(body);
+      using connections = createUpstreamConnections(
+        {
+          server: origin,
+          credential: {},
+          ...(place.certificateAuthorityPem === undefined
+            ? {}
+            : { certificateAuthorityPem: place.certificateAuthorityPem }),
+        },
+        { scheduler, addresses: origin === own ? addresses : otherAddresses, limits: ISSUER_LIMITS },
+      );
+      const { response } = await connections.send({
+        method,
+        path: `${pathname}${search}`,
+        headers: {
+          ...headers,
+          "user-agent": userAgent,
+          ...(content === undefined ? {} : { "content-length": content.length }),
+        },
+        signal,
+        ...(content === undefined ? {} : { writeBody: (request) => void request.end(content) }),
+      });
+      const text = await textOf(response, "an answer of the provider");
+      const status = response.statusCode ?? 0;
+      // A Response of these may have no body at all.
+      const isEmpty = status === 204 || status === 304;
+      return new Response(isEmpty ? null : text, { status, headers: headersOf(response) });
+    };
+  };
+};
+
+function bodyOf(body: unknown): Buffer | undefined {
+  if (body === undefined || body === null) return undefined;
+  if (typeof body === "string" || body instanceof URLSearchParams) return Buffer.from(String(body));
+  throw new TypeError("a request to an identity provider has a form for its body");
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const copied = new Headers();
+  for (const name of ["content-type", "www-authenticate", "date"]) {
+    const value = headers[name];
+    if (typeof value === "string") copied.set(name, value);
+  }
+  return copied;
+}
+
+/** By a server of this configuration. Only administrators name providers. */
+export const fetchFromProviders = (
+  configuration: Configuration,
+  names: PlatformNames,
+  scheduler: Scheduler,
+  signal: AbortSignal,
+): ProviderFetch =>
+  createProviderFetch({
+    scheduler,
+    addresses: issuerAddresses(configuration),
+    otherAddresses: tenantAddressRules(configuration),
+    userAgent: names.name,
+    signal,
+  });

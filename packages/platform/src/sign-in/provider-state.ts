@@ -1,0 +1,80 @@
+// An identity provider as the server keeps it in memory.
+
+import { createHash } from "node:crypto";
+import { withSortedMembers } from "@postern/apimachinery/json/sort-members";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import {
+  DEFAULT_REFRESH_SECONDS,
+  DEFAULT_SCOPES,
+  DEFAULT_SESSION_SECONDS,
+  DEFAULT_STALE_SECONDS,
+  type IdentityProvider,
+  type IdentityProviderSpec,
+} from "../api/identity-provider.ts";
+import type { IssuerSource } from "../trust/trust-rule-state.ts";
+import { jsonOf } from "../trust/trust-rule-state.ts";
+import { type CompiledClaims, compileClaims } from "./map-claims.ts";
+
+export type IdentityProviderState = {
+  readonly name: string;
+  readonly uid: string;
+  readonly title: string;
+  /** Disabled, or about to go. */
+  readonly isOff: boolean;
+  /** Where its keys come from. */
+  readonly source: IssuerSource;
+  readonly spec: IdentityProviderSpec;
+  readonly claims: CompiledClaims;
+  readonly scopes: readonly string[];
+  readonly sessionSeconds: number;
+  readonly refreshSeconds: number;
+  readonly staleSeconds: number;
+  /** Digest of who the provider is: sessions of another one are over. */
+  readonly identity: string;
+  /** Digest of all that it decides by. */
+  readonly terms: string;
+};
+
+export const IDENTITY_PROVIDERS = "identityproviders";
+export const PROVIDER_PREFIX = `${IDENTITY_PROVIDERS}/`;
+/** As keys name what issued them. */
+export const providerId = (name: string): string => `${PROVIDER_PREFIX}${name}`;
+
+/** Throws CelSyntaxError, which validation rules out. */
+export function readProvider(object: CachedObject): IdentityProviderState {
+  // The store holds no other kind under this resource.
+  const { metadata, spec } = object.decode() as IdentityProvider;
+  const { issuer, clientId, disabled = false, displayName = "" } = spec;
+  const { name = "", uid = "" } = metadata;
+  const place = [issuer.url, issuer.discoveryURL, issuer.certificateAuthority];
+  return {
+    name,
+    uid,
+    title: displayName === "" ? name : displayName,
+    isOff: disabled || isBeingDeleted({ metadata }),
+    source: {
+      id: digestOf(JSON.stringify(["provider", ...place])),
+      issuer: issuer.url,
+      discoveryURL: issuer.discoveryURL,
+      certificateAuthorityPem: issuer.certificateAuthority,
+      jwks: undefined,
+      isTenants: false,
+    },
+    spec,
+    claims: compileClaims(spec),
+    scopes: [...new Set(["openid", ...(spec.scopes ?? DEFAULT_SCOPES)])],
+    sessionSeconds: spec.sessionTTL ?? DEFAULT_SESSION_SECONDS,
+    refreshSeconds: spec.refreshInterval ?? DEFAULT_REFRESH_SECONDS,
+    staleSeconds: spec.staleAfter ?? DEFAULT_STALE_SECONDS,
+    identity: digestOf(JSON.stringify([issuer.url, clientId])),
+    terms: termsOfProvider(spec),
+  };
+}
+
+/** Everything but what is only there for people. */
+export const termsOfProvider = ({ displayName: _, description: __, ...spec }: IdentityProviderSpec): string =>
+  digestOf(stringifyJson(withSortedMembers([jsonOf(spec)])));
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 32);

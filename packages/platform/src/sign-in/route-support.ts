@@ -1,0 +1,37 @@
+// What the routes of sign-in share: forms, and pages that say what went wrong.
+
+import { timingSafeEqual } from "node:crypto";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { html, pageResponse } from "./pages.ts";
+import { LOGIN_PATH } from "./sign-in-dependencies.ts";
+
+const MAX_FORM_BYTES = 24 * 1024;
+const MAX_FIELDS = 20;
+
+/** Throws ApiError 400 for anything but a form in which no name comes twice. */
+export async function askedByForm(request: ApiRequest): Promise<URLSearchParams> {
+  const [type = ""] = headerOf(request, "content-type").split(";");
+  if (type.trim().toLowerCase() !== "application/x-www-form-urlencoded")
+    throw badRequestError("the body must be application/x-www-form-urlencoded");
+  const form = new URLSearchParams(Buffer.from(await request.body(MAX_FORM_BYTES)).toString("utf8"));
+  if (form.size > MAX_FIELDS || new Set(form.keys()).size !== form.size)
+    throw badRequestError("a parameter is given more than once, or there are too many");
+  return form;
+}
+
+export const isSameText = (one: string, other: string): boolean => {
+  const [first, second] = [Buffer.from(one), Buffer.from(other)];
+  return first.length === second.length && first.length > 0 && timingSafeEqual(first, second);
+};
+
+export const failurePage = (status: number, text: string, headers: ResponseHeaders = {}): ApiResponse =>
+  pageResponse("Sign-in failed", html`<p>${text}</p><p><a href="${LOGIN_PATH}">Sign in</a></p>`, { status, headers });
+
+/** An error of OAuth. Nothing of it is for a cache: RFC 6749 section 5.1. */
+export const oauthAnswer = (status: number, body: object, headers: ResponseHeaders = {}): ApiResponse =>
+  jsonResponse(status, JSON.stringify(body), { "cache-control": "no-store", pragma: "no-cache", ...headers });
+
+export const oauthFailure = (error: string, description: string, status = 400): ApiResponse =>
+  oauthAnswer(status, { error, error_description: description });

@@ -1,0 +1,46 @@
+// What the routes of sign-in need.
+
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Directory } from "../directory/directory.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import type { IdentityProviders } from "./identity-providers.ts";
+import type { ProviderClient } from "./provider-client.ts";
+import type { SignInTransactions } from "./sign-in-flow.ts";
+import type { SignInRecords } from "./sign-in-records.ts";
+import type { SignInService } from "./sign-in-service.ts";
+
+export type SignInDependencies = {
+  readonly names: PlatformNames;
+  readonly directory: Directory;
+  readonly providers: Pick<IdentityProviders, "get" | "all">;
+  readonly client: ProviderClient;
+  readonly transactions: SignInTransactions;
+  readonly records: SignInRecords;
+  readonly service: SignInService;
+  /** How clients reach this server, such as `https://postern.example.com:8443`. */
+  readonly publicUrl: () => string;
+  /** Notes something of a request in the audit log. */
+  readonly clock: Clock;
+  readonly onError: (error: unknown, subject: string) => void;
+};
+
+export const LOGIN_PATH = "/login";
+export const START_PATH = "/login/start";
+export const CALLBACK_PATH = "/login/callback";
+export const KEY_PATH = "/login/key";
+export const CONFIRM_PATH = "/login/confirm";
+export const AUTHORIZE_PATH = "/oauth/authorize";
+export const DEVICE_AUTHORIZATION_PATH = "/oauth/device_authorization";
+export const DEVICE_PATH = "/device";
+export const PROFILE_PATH = "/profile/access-keys";
+export const SIGN_OUT_PATH = "/profile/sign-out";
+export const METADATA_PATH = "/.well-known/oauth-authorization-server";
+export const BACK_CHANNEL_PATH = "/oauth/backchannel-logout";
+
+export const SESSION_COOKIE = "session";
+/** The one client that this server is an authorization server for. It has no secret: the loopback address and PKCE protect it. */
+export const CLI_CLIENT = "postern-cli";
+/** Where the original command line waits. */
+export const ORIGINAL_CLI_URL = "http://localhost:25843/login";
+
+export const STEP_MS = 10 * 60_000;

@@ -1,0 +1,122 @@
+// What is remembered between the steps of a sign-in, on whichever server each of them is taken: sealed, found by a secret that is not in the store,
+// taken once, and forgotten after minutes.
+
+import { createHash } from "node:crypto";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
+import { createSweeper } from "@postern/apiserver/controllers/sweeper";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { Storage } from "@postern/apiserver/storage/storage";
+import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
+import type { SealedValues } from "../encryption/sealed-value.ts";
+
+/** `pending`: signed in, not confirmed yet; `code`: to be redeemed by a command line; `device`: a device code; `user-code`: points to one. */
+export type RecordKind = "pending" | "code" | "device" | "user-code";
+
+export type SignInRecord = {
+  readonly content: JsonObject;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+  readonly revision: number;
+};
+
+export type SignInRecords = {
+  /** Resolves with false where there are too many. */
+  put(kind: RecordKind, secret: string, content: JsonObject, until: number): Promise<boolean>;
+  /** Undefined for what is not there, over, or somebody else's. */
+  read(kind: RecordKind, secret: string): Promise<SignInRecord | undefined>;
+  /** The same, and it is gone: of two that take it, one has it. */
+  take(kind: RecordKind, secret: string): Promise<JsonObject | undefined>;
+  /** Resolves with false where it is not as it was read any more. */
+  replace(kind: RecordKind, secret: string, before: SignInRecord, content: JsonObject): Promise<boolean>;
+};
+
+export type SignInRecordPlace = ViewPrefix & { readonly storage: Storage };
+
+const MAX_RECORDS = 5_000;
+const INTERVAL_MS = 60_000;
+
+export function createSignInRecords(
+  { view, prefix, storage }: SignInRecordPlace,
+  sealed: Pick<SealedValues, "seal" | "open">,
+  clock: Clock,
+): SignInRecords {
+  const nameOf = (kind: RecordKind, secret: string): string =>
+    createHash("sha256").update(`${kind} ${secret}`).digest("hex");
+  const encode = (name: string, content: JsonObject, until: number): Uint8Array =>
+    encodeStoredValue({
+      apiVersion: "v1",
+      kind: "SignInStep",
+      metadata: { name },
+      until,
+      content: sealed.seal(stringifyJson(content), purposeOf(name)),
+    });
+
+  const read: SignInRecords["read"] = async (kind, secret) => {
+    const name = nameOf(kind, secret);
+    const entry = await storage.get(prefix + name);
+    if (entry === undefined) return undefined;
+    const { until, content } = CachedObject.fromEntry(entry).decode();
+    const end = Number(until ?? 0);
+    const text = typeof content === "string" ? sealed.open(content, purposeOf(name)) : undefined;
+    if (end <= clock.now() || text === undefined) return undefined;
+    const value = parseJson(text);
+    return isJsonObject(value) ? { content: value, until: end, revision: entry.revision } : undefined;
+  };
+
+  return {
+    read,
+    async put(kind, secret, content, until) {
+      if ([...view.list(prefix)].length >= MAX_RECORDS) return false;
+      const name = nameOf(kind, secret);
+      await storage.create(prefix + name, encode(name, content, until));
+      return true;
+    },
+    async take(kind, secret) {
+      const found = await read(kind, secret);
+      if (found === undefined) return undefined;
+      try {
+        await storage.delete(prefix + nameOf(kind, secret), found.revision);
+        return found.content;
+      } catch (error) {
+        if (error instanceof RevisionConflictError) return undefined;
+        throw error;
+      }
+    },
+    async replace(kind, secret, { until, revision }, content) {
+      const name = nameOf(kind, secret);
+      try {
+        await storage.update(prefix + name, encode(name, content, until), revision);
+        return true;
+      } catch (error) {
+        if (error instanceof RevisionConflictError) return false;
+        throw error;
+      }
+    },
+  };
+}
+
+const purposeOf = (name: string): string => `step of sign-in ${name}`;
+
+/** Sweeps once a minute until it is disposed. */
+export const createSignInReaper = (
+  port: Pick<ControllerPort, "runtime" | "onError">,
+  { view, prefix, storage }: SignInRecordPlace,
+): Controller =>
+  createSweeper(port, {
+    intervalMs: INTERVAL_MS,
+    items: () => view.list(prefix),
+    isOver: (record) => Number(record.decode()["until"] ?? 0) <= port.runtime.clock.now(),
+    async remove({ key, revision }) {
+      try {
+        await storage.delete(key, revision);
+      } catch (error) {
+        if (!(error instanceof RevisionConflictError)) throw error;
+      }
+    },
+    nameOf: ({ key }) => key.slice(prefix.length),
+  });

@@ -1,0 +1,81 @@
+// Every route of sign-in, in one table.
+
+import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type { Handler, RequestContext } from "@postern/apiserver/chain/handler";
+import { createRateLimiter } from "@postern/apiserver/chain/rate-limiter";
+import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
+import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type BackChannelLogoutOptions, logOutByBackChannel } from "./back-channel-logout.ts";
+import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
+import { authorize, authorizeDevice, describeServer, devicePage, takeUserCode } from "./oauth-routes.ts";
+import { redirectResponse } from "./pages.ts";
+import { profilePage, signOut } from "./profile-routes.ts";
+import {
+  AUTHORIZE_PATH,
+  BACK_CHANNEL_PATH,
+  CALLBACK_PATH,
+  CONFIRM_PATH,
+  DEVICE_AUTHORIZATION_PATH,
+  DEVICE_PATH,
+  KEY_PATH,
+  LOGIN_PATH,
+  METADATA_PATH,
+  PROFILE_PATH,
+  SIGN_OUT_PATH,
+  type SignInDependencies,
+  START_PATH,
+} from "./sign-in-dependencies.ts";
+
+type Route = (context: RequestContext, deps: SignInDependencies) => Awaitable<ApiResponse>;
+
+type Routes = { readonly [method: string]: Route };
+
+// biome-ignore format: a table
+const ROUTES: { readonly [path: string]: Routes } = {
+  [LOGIN_PATH]:                { GET: openLogin },
+  [START_PATH]:                { GET: startSignIn },
+  [KEY_PATH]:                  { POST: signInWithKey },
+  [CONFIRM_PATH]:              { GET: confirmPage, POST: confirmSignIn },
+  [AUTHORIZE_PATH]:            { GET: authorize },
+  [DEVICE_PATH]:               { GET: (context) => devicePage(context), POST: takeUserCode },
+  [DEVICE_AUTHORIZATION_PATH]: { POST: authorizeDevice },
+  [METADATA_PATH]:             { GET: (_, deps) => describeServer(deps) },
+  [PROFILE_PATH]:              { GET: profilePage },
+  [SIGN_OUT_PATH]:             { POST: signOut },
+};
+/** What browsers open by its address. */
+const PAGES: readonly string[] = [LOGIN_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
+
+const isBelow = (path: string, base: string): boolean =>
+  path.startsWith(`${base}/`) && !path.slice(base.length + 1).includes("/");
+
+export const isSignInPath = (path: string): boolean =>
+  Object.hasOwn(ROUTES, path) || isBelow(path, CALLBACK_PATH) || isBelow(path, BACK_CHANNEL_PATH);
+
+/** People type, and a command line asks every few seconds. */
+const PER_SOURCE = { qps: 10, burst: 200 };
+
+export const signInLimits = (clock: Clock): RateLimits => ({ perSource: createRateLimiter(PER_SOURCE, clock) });
+
+export function createSignInRoutes(deps: SignInDependencies, backChannel: BackChannelLogoutOptions): Handler {
+  const routesOf = (path: string): Routes => {
+    if (isBelow(path, CALLBACK_PATH)) return { GET: finishSignIn };
+    if (isBelow(path, BACK_CHANNEL_PATH)) return { POST: (context) => logOutByBackChannel(context, backChannel) };
+    return ROUTES[path] ?? {};
+  };
+  return (context) => {
+    const { request } = context;
+    const { path, method } = request;
+    if (!isSignInPath(path)) throw resourceNotFoundError();
+    const route = routesOf(path)[method];
+    if (route === undefined) throw methodNotAllowedError();
+    const own = new URL(deps.publicUrl());
+    if (method === "GET" && PAGES.includes(path) && request.host !== own.host) {
+      const query = request.query.size === 0 ? "" : `?${request.query}`;
+      return redirectResponse(`${own.origin}${path}${query}`);
+    }
+    return route(context, deps);
+  };
+}

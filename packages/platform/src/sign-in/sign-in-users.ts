@@ -1,0 +1,167 @@
+// Which user somebody is who signs in: found by the identity, linked or created where the provider allows it, and kept as the provider tells.
+
+import { createHash } from "node:crypto";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
+import type { Clock } from "@postern/apiserver/runtime/clock";
+import { createSystemContext } from "@postern/apiserver/server/system-context";
+import type { Team } from "../api/team.ts";
+import type { User } from "../api/user.ts";
+import type { Directory, DirectoryUser } from "../directory/directory.ts";
+import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
+import type { IdentityProviderState } from "./provider-state.ts";
+
+export type SignInUsersOptions = {
+  readonly directory: Directory;
+  readonly users: () => InstalledResource;
+  readonly teams: () => InstalledResource;
+  readonly clock: Clock;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+export type SignInUsers = {
+  /** The name of the user, whose groups are as the provider tells them. Rejects with SignInRefusal. */
+  enter(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
+  /** For who is in already: writes the groups. Rejects with SignInRefusal where the user is gone, locked or somebody else's now. */
+  keep(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
+};
+
+const MAX_NAME = 50;
+const ATTEMPTS = 2;
+
+export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
+  const { directory, clock, signal } = options;
+  const contextOf = ({ definition: { group, version, plural } }: InstalledResource, verb: string, name: string) =>
+    createSystemContext({ verb, apiGroup: group, apiVersion: version, resource: plural, name }, { clock, signal });
+
+  const change = async (resource: InstalledResource, name: string, transform: (object: KubeObject) => KubeObject) => {
+    const update = { uid: "", subresource: "", transform };
+    await resource.store.update(contextOf(resource, "update", name), "", name, update, { dryRun: false });
+  };
+  const writeIdentity = async (name: string, provider: string, { subject, groups }: MappedIdentity): Promise<void> =>
+    await change(options.users(), name, (object) => {
+      // The store holds no other kind under this resource.
+      const user = object as User;
+      const identities = user.spec?.identities ?? [];
+      const own = { provider, subject, ...(groups.length === 0 ? {} : { groups }) };
+      const at = identities.findIndex((other) => other.provider === provider && other.subject === subject);
+      const next = at < 0 ? [...identities, own] : identities.with(at, own);
+      return JSON.stringify(next) === JSON.stringify(identities)
+        ? object
+        : ({ ...user, spec: { ...user.spec, identities: next } } as unknown as KubeObject);
+    });
+
+  const create = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
+    const { username, subject, groups, email, displayName } = identity;
+    const name = nameFor(identity, provider, directory);
+    const resource = options.users();
+    const { group, version, kind } = resource.definition;
+    const user = {
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata: { name },
+      spec: {
+        ...(displayName === "" ? {} : { displayName }),
+        ...(email === "" ? {} : { email }),
+        ...(name === username ? {} : { username, subject: username }),
+        identities: [{ provider: provider.name, subject, ...(groups.length === 0 ? {} : { groups }) }],
+      },
+    };
+    await resource.store.create(contextOf(resource, "create", name), "", user, { dryRun: false });
+    for (const team of provider.spec.teams ?? []) await join(team, name);
+    return name;
+  };
+  const join = async (team: string, name: string): Promise<void> => {
+    try {
+      await change(options.teams(), team, (object) => {
+        // The store holds no other kind under this resource.
+        const { spec } = object as Team;
+        const users = spec?.users ?? [];
+        return users.includes(name)
+          ? object
+          : ({ ...object, spec: { ...spec, users: [...users, name] } } as KubeObject);
+      });
+    } catch (error) {
+      // A team that is not there has no members.
+      if (!isApiError(error, "NotFound")) throw error;
+    }
+  };
+
+  const enterOnce = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
+    const { name: providerName, spec } = provider;
+    const known = directory.userByIdentity(providerName, identity.subject);
+    if (known !== undefined) {
+      checkUser(known);
+      await writeIdentity(known.name, providerName, identity);
+      return known.name;
+    }
+    const namesake = directory.userBySubject(identity.username) ?? directory.user(identity.username);
+    if (namesake !== undefined) {
+      checkUser(namesake);
+      if (spec.linkUsers !== true || namesake.identities.some(({ provider: other }) => other === providerName))
+        throw new SignInRefusal(
+          "a user with your username is there already: an administrator can write your identity into its spec.identities",
+        );
+      await writeIdentity(namesake.name, providerName, identity);
+      return namesake.name;
+    }
+    if (spec.createUsers !== true)
+      throw new SignInRefusal("you have no user here: an administrator has to create one for you");
+    return await create(provider, identity);
+  };
+
+  return {
+    async enter(provider, identity) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await enterOnce(provider, identity);
+        } catch (error) {
+          // The same person in another window, or on another server.
+          const isRace = isApiError(error, "AlreadyExists") || isApiError(error, "Conflict");
+          if (isRace && attempt < ATTEMPTS) continue;
+          if (isApiError(error, "Invalid"))
+            throw new SignInRefusal("your user cannot be written: an administrator finds the reason in the log", {
+              cause: error,
+            });
+          throw error;
+        }
+      }
+    },
+    async keep(provider, identity) {
+      const known = directory.userByIdentity(provider.name, identity.subject);
+      if (known === undefined) throw new SignInRefusal("the user does not sign in by this identity any more");
+      checkUser(known);
+      await writeIdentity(known.name, provider.name, identity);
+      return known.name;
+    },
+  };
+}
+
+function checkUser({ isBot, locked }: DirectoryUser): void {
+  if (isBot) throw new SignInRefusal("your username is that of a bot, which does not sign in");
+  if (locked) throw new SignInRefusal("your user is locked: an administrator has to unlock it");
+}
+
+/** That of the object: the username as far as it fits, and told apart from others where it does not. */
+function nameFor({ username, subject }: MappedIdentity, provider: IdentityProviderState, directory: Directory): string {
+  const plain = username
+    .slice(0, MAX_NAME)
+    .toLowerCase()
+    .split(".")
+    .map((part) =>
+      part
+        .split(/[^a-z0-9]/)
+        .filter((word) => word !== "")
+        .join("-"),
+    )
+    .filter((part) => part !== "")
+    .join(".");
+  if (plain !== "" && (plain === username || directory.user(plain) === undefined)) return plain;
+  const digest = createHash("sha256")
+    .update(JSON.stringify([provider.name, subject]))
+    .digest("hex")
+    .slice(0, 8);
+  return plain === "" ? `user-${digest}` : `${plain}-${digest}`;
+}
