@@ -2,7 +2,7 @@
 // Source: OpenID Connect Back-Channel Logout 1.0
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { IssuerKeys } from "../trust/issuer-keys.ts";

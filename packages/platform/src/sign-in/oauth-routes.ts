@@ -2,7 +2,7 @@
 // Source: RFC 6749, RFC 7636 (PKCE), RFC 8252 (native apps), RFC 8414 (metadata), RFC 8628 (device grant), RFC 9207 (iss)
 
 import { createHash } from "node:crypto";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { checkSameOrigin, isLoopbackRedirect } from "./browser.ts";

@@ -1,7 +1,7 @@
 // /profile/access-keys: the keys and sessions of whoever is signed in in the browser, and the way out.
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { checkSameOrigin, cookieOf, setCookie } from "./browser.ts";

@@ -2,7 +2,7 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import type { RequestContext } from "@postern/apiserver/chain/handler";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { IdentityProvider } from "../../api/identity-provider.ts";
 import type { PlatformNames } from "../../platform-names.ts";

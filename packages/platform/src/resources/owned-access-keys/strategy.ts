@@ -7,7 +7,7 @@ import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import { systemUser } from "@postern/apiserver/server/system-context";
+import { systemUser } from "@postern/apiserver/context/system-context";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
