@@ -53,7 +53,9 @@ export async function serveProvider(
 
   const start = async (): Promise<any> => {
     const key = await newSigningKey("RS256");
-    const jwks = { keys: [{ ...KeyObject.from(key.privateKey).export({ format: "jwk" }), kid: key.kid, alg: "RS256", use: "sig" }] };
+    const jwks = {
+      keys: [{ ...KeyObject.from(key.privateKey).export({ format: "jwk" }), kid: key.kid, alg: "RS256", use: "sig" }],
+    };
     const provider = new Provider(url, {
       jwks,
       adapter: adapterOver(stored),

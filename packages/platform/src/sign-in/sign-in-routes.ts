@@ -1,9 +1,9 @@
 // Every route of sign-in, in one table.
 
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
 import { createRateLimiter } from "@postern/apiserver/limits/rate-limiter";
-import type { RateLimits } from "@postern/apiserver/chain/with-rate-limit";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";

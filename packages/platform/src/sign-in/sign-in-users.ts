@@ -3,9 +3,9 @@
 import { createHash } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { Team } from "../api/team.ts";
 import type { User } from "../api/user.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
