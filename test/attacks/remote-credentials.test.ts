@@ -1,8 +1,10 @@
 // A key asks a cluster that others run for credentials: they end with the key, or the platform refuses the request.
 
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { KUBERNETES_RELEASES, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
+import { kubectlWith, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, keepKubeConfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
 
 const REMOTE = clusterPath("remote");
@@ -96,11 +98,50 @@ describe("class 7 behind the proxy, in a cluster that others run (security book 
     expect((await send(key, CSRS, { metadata: { name: "short" }, spec: {} })).status).toBe(403);
   });
 
+  it.each(KUBERNETES_RELEASES)("bounds what kubectl %s sends in protobuf", async (release) => {
+    const { kubectl: program } = await kubernetesTools(release);
+    const key = await keyWith({ ttl: 1800 });
+    const config = join(directory.path, `kubectl-${release}.kubeconfig`);
+    const cluster = { server: `${near.process.url}${REMOTE}`, "certificate-authority": near.process.caFile };
+    const text = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "remote", cluster }],
+      users: [{ name: "remote", user: { token: key } }],
+      contexts: [{ name: "remote", context: { cluster: "remote", user: "remote" } }],
+      "current-context": "remote",
+    };
+    await writeFile(config, JSON.stringify(text), { mode: 0o600 });
+    const kubectl = kubectlWith(config, join(directory.path, `cache-${release}`), program);
+    const token = await succeed(kubectl(["create", "token", "default", "--duration=24h"]));
+    const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+    expect(claims.exp - Date.now() / 1000).toBeLessThanOrEqual(1800);
+
+    const name = `protobuf-${release.replace(".", "-")}`;
+    const create = ["create", "secret", "generic", name, "--from-literal=a=b", "-v=8"];
+    const refused = await kubectl([...create, "--type=bootstrap.kubernetes.io/token"]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the access key has an end")]);
+    const made = await kubectl(create);
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("application/vnd.kubernetes.protobuf")]);
+    const seen = await far.http(`${clusterPath("demo")}${SECRETS}/${name}`, { key: far.key });
+    expect([seen.body.type, seen.body.data]).toEqual(["Opaque", { a: "Yg==" }]);
+  });
+
+  it("passes on numbers beyond those of JavaScript", async () => {
+    const key = await keyWith(HOUR_LEFT);
+    const body = '{"metadata":{"generation":9223372036854775807},"spec":{"expirationSeconds":9223372036854775807}}';
+    const answer = await send(key, ACCOUNTS, body);
+    expect(answer.status, answer.text).toBe(201);
+    expect(secondsUntil(answer.body.status.expirationTimestamp)).toBeLessThanOrEqual(3600);
+  });
+
   it("refuses what it cannot look into, and what somebody compressed", async () => {
     const key = await keyWith(HOUR_LEFT);
     for (const path of [ACCOUNTS, SECRETS, CSRS]) {
+      expect((await send(key, path, "{}", { "content-type": "application/cbor" })).status).toBe(415);
       const protobuf = { "content-type": "application/vnd.kubernetes.protobuf" };
-      expect((await send(key, path, "k8s\0", protobuf)).status).toBe(415);
+      expect((await send(key, path, "k8s", protobuf)).status).toBe(400);
+      expect((await send(key, path, "k8s\0", { ...protobuf, "content-encoding": "gzip" })).status).toBe(415);
       expect((await send(key, path, "{}", { "content-encoding": "gzip" })).status).toBe(415);
     }
   });

@@ -2,12 +2,15 @@
 
 import { Readable } from "node:stream";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import {
   badRequestError,
   forbiddenRequestError,
   isApiError,
   unsupportedMediaTypeError,
 } from "@postern/apimachinery/meta/api-error";
+import { decodeProtobufObject, isProtobufKind } from "@postern/apimachinery/protobuf/decode-protobuf-object";
+import { ProtobufError } from "@postern/apimachinery/protobuf/wire-reader";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { tokenRequestAttributes } from "@postern/apiserver/authorization/token-request-attributes";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
@@ -34,6 +37,7 @@ const DEFAULT_TOKEN_SECONDS = 3600;
 /** kube-apiserver gives a year to a token for a pod that asks for exactly this. Source: k8s.io/kubernetes/pkg/serviceaccount/claims.go */
 const EXTENDED_SECONDS = 3607;
 const MAX_BODY_BYTES = 3 << 20;
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 /**
  * Such a cluster knows the name and the groups of the caller, and nothing of the key: what it gives out it gives to all that the caller
@@ -52,7 +56,7 @@ export async function boundRemoteRequest(
   }
   if (apiGroup === "" && resource === "secrets" && subresource === "") {
     if (key?.expiresAt === undefined && (await opensAll(context))) return context;
-    const { body, passedOn } = await readBody(request);
+    const { body, passedOn } = await readBody(request, "Secret", "v1");
     if (makesToken(body)) throw refusal(info, (await opensAll(context)) ? TOKEN_WITHOUT_END : PART_OF_THE_CLUSTER);
     return context.with({ request: passedOn(undefined) });
   }
@@ -62,7 +66,9 @@ export async function boundRemoteRequest(
   if (key?.expiresAt === undefined || !makes || !(isToken || (isCertificate && subresource === ""))) return context;
   const remaining = Math.floor((key.expiresAt - context.receivedAt) / 1000);
   if (remaining < MIN_SECONDS) throw refusal(info, SHORT_LIFE);
-  const { body, passedOn } = await readBody(request);
+  const { body, passedOn } = isToken
+    ? await readBody(request, "TokenRequest", "authentication.k8s.io/v1")
+    : await readBody(request, "CertificateSigningRequest", `${CERTIFICATES_GROUP}/${info.apiVersion}`);
   if (!isJsonObject(body)) throw badRequestError("the body must be an object");
   const usual = isToken ? DEFAULT_TOKEN_SECONDS : Infinity;
   return context.with({ request: passedOn(endingWithin(body, remaining, usual)) });
@@ -79,7 +85,7 @@ function makesToken(body: JsonValue): boolean {
     const { type } = body;
     if (type !== undefined && TOKEN_TYPES.includes(type)) return true;
   }
-  return ACCOUNT_ANNOTATIONS.test(JSON.stringify(body));
+  return ACCOUNT_ANNOTATIONS.test(stringifyJson(body));
 }
 
 function endingWithin(body: JsonObject, remaining: number, usual: number): JsonObject {
@@ -96,25 +102,44 @@ type ReadBody = {
   passedOn(body: JsonObject | undefined): ApiRequest;
 };
 
-/** Throws ApiError 415 for what cannot be looked into, such as protobuf, and 400 for what is no JSON or YAML. */
-async function readBody(request: ApiRequest): Promise<ReadBody> {
+/**
+ * The body of a request for an object of that kind. kubectl and Go clients send protobuf: it goes on as the JSON that was looked into, so that
+ * the cluster reads nothing else in it. Throws ApiError 415 for what cannot be looked into, and 400 for what is not of its type.
+ */
+async function readBody(request: ApiRequest, kind: string, apiVersion: string): Promise<ReadBody> {
   const type = headerOf(request, "content-type").toLowerCase().split(";")[0]?.trim() ?? "";
-  const isReadable = type === "" || type.endsWith("json") || type.endsWith("yaml");
+  const isProtobuf = type === PROTOBUF && isProtobufKind(apiVersion, kind);
+  const isReadable = type === "" || type.endsWith("json") || type.endsWith("yaml") || isProtobuf;
   if (!isReadable || headerOf(request, "content-encoding") !== "") {
-    throw unsupportedMediaTypeError(["application/json", "application/yaml"]);
+    throw unsupportedMediaTypeError(["application/json", "application/yaml", PROTOBUF]);
   }
   const bytes = await request.body(MAX_BODY_BYTES);
+  const read = isProtobuf ? parsedProtobuf(bytes, kind, apiVersion) : parsed(bytes, type.endsWith("yaml"));
   return {
-    body: parsed(bytes, type.endsWith("yaml")),
+    body: read,
     passedOn(body) {
-      const content = body === undefined ? bytes : Buffer.from(JSON.stringify(body));
+      const changed = body ?? (isProtobuf ? read : undefined);
+      const content = changed === undefined ? bytes : Buffer.from(stringifyJson(changed));
       const { "transfer-encoding": _, ...headers } = request.headers;
       return request.with({
-        headers: { ...headers, "content-length": String(content.byteLength) },
+        headers: {
+          ...headers,
+          ...(isProtobuf && { "content-type": "application/json" }),
+          "content-length": String(content.byteLength),
+        },
         bodyStream: () => Readable.from([content], { objectMode: false }),
       });
     },
   };
+}
+
+function parsedProtobuf(bytes: Uint8Array, kind: string, apiVersion: string): JsonObject {
+  try {
+    return decodeProtobufObject(bytes, { apiVersion, kind });
+  } catch (error) {
+    if (error instanceof ProtobufError) throw badRequestError(error.message, error);
+    throw error;
+  }
 }
 
 function parsed(bytes: Uint8Array, isYaml: boolean): JsonValue {
