@@ -21,23 +21,34 @@ export const REPOSITORY = fileURLToPath(new URL("../../", import.meta.url));
 const fromRepository = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 const COMMAND = fromRepository("packages/cli/src/main.ts");
-const THREAD = fromRepository("packages/stores/src/sqlite/sqlite-worker.ts");
+/** A thread, and how the source that starts it names its file, which `tsc` built. */
+const THREADS = [
+  {
+    name: "sqlite-thread",
+    source: fromRepository("packages/stores/src/sqlite/sqlite-worker.ts"),
+    startedIn: /[\\/]sqlite-storage\.ts$/,
+    address: 'new URL("../../dist/sqlite/sqlite-worker.js", import.meta.url)',
+  },
+  {
+    name: "work-thread",
+    source: fromRepository("packages/apiserver/src/server/work-thread-main.ts"),
+    startedIn: /[\\/]work-threads\.ts$/,
+    address: 'new URL("../../dist/server/work-thread-main.js", import.meta.url)',
+  },
+] as const;
 
-/** How the store names the file of the database thread, which `tsc` built. */
-const THREAD_ADDRESS = 'new URL("../../dist/sqlite/sqlite-worker.js", import.meta.url)';
-
-/** The thread is part of the bundle: a server that opens its store later than it starts must not load a thread of another build. */
-const withThread = (address: string): Plugin => ({
+/** The threads are part of the bundle: a server that needs one later than it starts must not load that of another build. */
+const withThread = ({ startedIn, address }: (typeof THREADS)[number], bundled: string): Plugin => ({
   name: "with-thread",
   setup({ onLoad, onEnd }) {
     let replaced = 0;
-    onLoad({ filter: /[\\/]sqlite-storage\.ts$/ }, async ({ path }) => {
-      const parts = (await readFile(path, "utf8")).split(THREAD_ADDRESS);
+    onLoad({ filter: startedIn }, async ({ path }) => {
+      const parts = (await readFile(path, "utf8")).split(address);
       replaced += parts.length - 1;
-      return { contents: parts.join(address), loader: "ts" };
+      return { contents: parts.join(bundled), loader: "ts" };
     });
     onEnd(() => {
-      if (replaced !== 1) throw new Error(`expected ${THREAD_ADDRESS} once in the sources, found it ${replaced} times`);
+      if (replaced !== 1) throw new Error(`expected ${address} once in the sources, found it ${replaced} times`);
     });
   },
 });
@@ -64,43 +75,61 @@ const REQUIRE =
 /** ECMAScript modules. What the command loads on demand stays in files of its own; all names but the entry's carry a hash of the content. */
 export async function bundleModules(options: { readonly sourcemap: boolean }): Promise<Bundle> {
   const modules = { ...shared(), ...options, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
-  const thread = await build({ ...modules, entryPoints: { "sqlite-thread": THREAD }, entryNames: "[name]-[hash]" });
-  const address = `new URL("./${basename(scriptOf(thread.outputFiles).path)}", import.meta.url)`;
+  const threads = await Promise.all(
+    THREADS.map(({ name, source }) =>
+      build({ ...modules, entryPoints: { [name]: source }, entryNames: "[name]-[hash]" }),
+    ),
+  );
+  const addresses = threads.map(
+    ({ outputFiles }) => `new URL("./${basename(scriptOf(outputFiles).path)}", import.meta.url)`,
+  );
   const command = await build({
     ...modules,
     entryPoints: { postern: COMMAND },
     splitting: true,
-    plugins: [withThread(address)],
+    plugins: THREADS.map((thread, index) => withThread(thread, addresses[index] ?? "")),
   });
-  const files = [...thread.outputFiles, ...command.outputFiles].map(({ path, contents }) => ({
-    name: relative(modules.outdir, path),
-    contents,
-  }));
-  return { files, inputs: inputsOf(thread.metafile, command.metafile) };
+  const files = [...threads, command]
+    .flatMap(({ outputFiles }) => outputFiles)
+    .map(({ path, contents }) => ({
+      name: relative(modules.outdir, path),
+      contents,
+    }));
+  return { files, inputs: inputsOf(...threads.map(({ metafile }) => metafile), command.metafile) };
 }
 
-/** One CommonJS script without anything beside it, as Node's single executable applications take it. The thread is a `data:` URL in it. */
+/** One CommonJS script without anything beside it, as Node's single executable applications take it. The threads are `data:` URLs in it. */
 export async function bundleScript(): Promise<Bundle> {
   // Nothing lies beside the program: modules that ask for their own address get one that `createRequire` accepts.
   const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
-  const thread = await build({
-    ...alone,
-    format: "esm",
-    banner: { js: REQUIRE.replace("import.meta.url", define["import.meta.url"]) },
-    define,
-    entryPoints: { "sqlite-thread": THREAD },
+  const threads = await Promise.all(
+    THREADS.map(({ name, source }) =>
+      build({
+        ...alone,
+        format: "esm",
+        banner: { js: REQUIRE.replace("import.meta.url", define["import.meta.url"]) },
+        define,
+        entryPoints: { [name]: source },
+      }),
+    ),
+  );
+  const addresses = threads.map(({ outputFiles }) => {
+    const text = Buffer.from(scriptOf(outputFiles).contents).toString("base64");
+    return `new URL("data:text/javascript;base64,${text}")`;
   });
-  const text = Buffer.from(scriptOf(thread.outputFiles).contents).toString("base64");
   const command = await build({
     ...alone,
     format: "cjs",
     define,
-    plugins: [withThread(`new URL("data:text/javascript;base64,${text}")`)],
+    plugins: THREADS.map((thread, index) => withThread(thread, addresses[index] ?? "")),
     entryPoints: { postern: COMMAND },
   });
   const { contents } = scriptOf(command.outputFiles);
-  return { files: [{ name: ENTRY, contents }], inputs: inputsOf(thread.metafile, command.metafile) };
+  return {
+    files: [{ name: ENTRY, contents }],
+    inputs: inputsOf(...threads.map(({ metafile }) => metafile), command.metafile),
+  };
 }
 
 function scriptOf(files: readonly OutputFile[]): OutputFile {

@@ -180,6 +180,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     random,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
+    onTakenBack: () => metrics.requestTakenBack(),
     limits: transportLimitsOf(configuration),
     handler: createRequestHandler({
       configuration,

@@ -7,6 +7,7 @@ import type { UserInfo } from "../authentication/user-info.ts";
 import type { OuterAuthorizer } from "../authorization/authorizer.ts";
 import type { OpenRequest } from "../authorization/open-requests.ts";
 import type { WorkParts } from "../limits/long-work.ts";
+import type { ResultOf, WorkOf, WorkType } from "../limits/work-threads.ts";
 import type { Behind } from "../request/asked.ts";
 import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
@@ -102,6 +103,11 @@ export class RequestContext {
   /** Before each further walk over what may be a large object. */
   pause(): Promise<void> | undefined {
     return this.work?.pause(this.caller.name);
+  }
+
+  /** Work that cannot be done in parts, in a thread beside. Undefined where there is none. */
+  aside<T extends WorkType>(type: T, work: () => WorkOf<T>): Promise<ResultOf<T>> | undefined {
+    return this.work?.aside(this.caller.name, type, work, this.signal);
   }
 
   inParts<T>(steps: Steps<T>): Awaitable<T> {

@@ -55,6 +55,8 @@ type CompiledVersion = {
   readonly version: JsonObject;
   readonly schema: StructuralSchema;
   readonly rules: ValidationRules | undefined;
+  /** As the definition has it, without what every object has. */
+  readonly ruleSchema: StructuralSchema;
 };
 
 function compileVersion(crd: JsonObject, version: JsonObject, path: string, faults: FieldError[]): CompiledVersion {
@@ -64,12 +66,12 @@ function compileVersion(crd: JsonObject, version: JsonObject, path: string, faul
   const at = `${path}.schema.openAPIV3Schema`;
   // Rules get their types from the schema: those of a faulty one would only be named along with it.
   const rules = errors.length > 0 ? undefined : compileValidationRules(schema, at, faults);
-  return { name, version, schema: kindSchema(schema), rules };
+  return { name, version, schema: kindSchema(schema), rules, ruleSchema: schema };
 }
 
 function definitionOf(
   spec: JsonObject,
-  { name: versionName, version, schema, rules }: CompiledVersion,
+  { name: versionName, version, schema, rules, ruleSchema }: CompiledVersion,
   storedSchemas: ReadonlyMap<string, StructuralSchema>,
 ): ResourceDefinition {
   const names = objectAt(spec, "names");
@@ -100,7 +102,7 @@ function definitionOf(
     schema,
     hasStatus: subresources["status"] !== undefined,
     ...(isJsonObject(scale) ? { scale: scaleOf(scale) } : {}),
-    ...(rules === undefined ? {} : { rules }),
+    ...(rules === undefined ? {} : { rules, ruleSchema }),
     ...(columns.length === 0 ? {} : { columns }),
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
     // The only conversion there is, None: versions differ in what they know of, and what they have defaults for.

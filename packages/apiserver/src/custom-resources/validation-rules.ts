@@ -35,12 +35,16 @@ const COST_PER_RULE = 1_000_000;
 const COST_PER_OBJECT = 10_000_000;
 const MAX_MESSAGE_BYTES = 5 * 1024;
 
-/** `warn` is told of rules that are broken where nothing has changed, which are no errors. */
+/**
+ * `warn` is told of rules that are broken where nothing has changed, which are no errors. Undefined where the rules cost more than `most`: they
+ * may then still hold.
+ */
 export type ValidationRules = (
   object: KubeObject,
   old: KubeObject | undefined,
   warn: (text: string) => void,
-) => readonly FieldError[];
+  most?: number,
+) => readonly FieldError[] | undefined;
 
 /** Undefined where the schema has no rules. Faults of the rules go to `errors`, with paths that begin with `path`. */
 export function compileValidationRules(
@@ -50,13 +54,14 @@ export function compileValidationRules(
 ): ValidationRules | undefined {
   const root = compileRules(schema, path, errors);
   if (root === undefined) return undefined;
-  return (object, old, warn) => {
-    const check: Check = { errors: [], warn, left: COST_PER_OBJECT };
+  return (object, old, warn, most = Number.POSITIVE_INFINITY) => {
+    const check: Check = { errors: [], warn, left: COST_PER_OBJECT, most };
     // Objects are JSON; only their named types hide it.
     const [value, before] = [object as JsonObject, old as JsonObject | undefined];
     try {
       checkValue(root, { value, old: before, path: "", ratchet: createRatchet(schema, value, before) }, check);
     } catch (error) {
+      if (error instanceof TakesLong) return undefined;
       if (!(error instanceof OverBudget)) throw error;
       check.errors.push(error.fault);
     }
@@ -64,7 +69,21 @@ export function compileValidationRules(
   };
 }
 
-type Check = { readonly errors: FieldError[]; readonly warn: (text: string) => void; left: number };
+type Check = { readonly errors: FieldError[]; readonly warn: (text: string) => void; left: number; most: number };
+
+/** What beginning an evaluation takes, beside what it is charged for. */
+const EVALUATION_COST = 5;
+
+/** More than is allowed at once. */
+class TakesLong extends Error {}
+
+function meterOf({ most }: Check): CelMeter {
+  return createCelMeter(Math.min(COST_PER_RULE, most));
+}
+
+function throwIfLong({ most }: Check): void {
+  if (most < COST_PER_RULE) throw new TakesLong();
+}
 
 /** A value that rules are about. */
 type Part = {
@@ -129,7 +148,7 @@ function checkRules({ rules, type, schema }: RuleNode, part: Part, check: Check)
   for (const rule of rules) {
     if (rule.usesOldSelf && old === undefined && !rule.isOldSelfOptional) continue;
     const spend = spender(check, field, typeName);
-    const meter = createCelMeter(COST_PER_RULE);
+    const meter = meterOf(check);
     try {
       const scope = scopeOf(rule, self(), old === undefined ? undefined : celValueOf(old, type));
       const holds = evaluateCel(rule.expression, { names: scope, meter });
@@ -140,6 +159,7 @@ function checkRules({ rules, type, schema }: RuleNode, part: Part, check: Check)
       else check.warn(`${fault.field}: ${fault.message}`);
     } catch (error) {
       if (error instanceof CelLimitError) {
+        throwIfLong(check);
         const why = "no further validation rules will be run due to call cost exceeds limit for rule";
         throw new OverBudget(invalidError(field, typeName, `'${error.message}': ${why}: ${rule.text}`));
       }
@@ -170,6 +190,8 @@ const spender =
   (check: Check, field: string, typeName: string, what = "validation failed") =>
   ({ spent }: CelMeter): void => {
     check.left -= spent;
+    check.most -= spent + EVALUATION_COST;
+    if (check.most < 0) throw new TakesLong();
     if (check.left >= 0) return;
     throw new OverBudget(invalidError(field, typeName, `${what} due to ${OUT_OF_BUDGET}`));
   };
@@ -188,8 +210,9 @@ function messageOf(
   typeName: string,
 ): string {
   if (messageExpression === undefined) return message;
-  const meter = createCelMeter(COST_PER_RULE);
+  const meter = meterOf(check);
   const computed = computeMessage(messageExpression, scope, meter, (why) => {
+    throwIfLong(check);
     throw new OverBudget(invalidError(field, typeName, why));
   });
   spender(check, field, typeName, "messageExpression evaluation failed")(meter);

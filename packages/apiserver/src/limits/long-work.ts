@@ -4,11 +4,14 @@
 import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { ResultOf, WorkOf, WorkThreads, WorkType } from "./work-threads.ts";
 
 export type LongWork = {
   /** Resolves when it is the client's turn: what has arrived for others meanwhile has been looked at. */
   turnOf(client: string): Promise<void>;
   readonly clock: Pick<Clock, "elapsed">;
+  /** For work that cannot be done in parts. Undefined: all of it is done here. */
+  readonly threads: WorkThreads | undefined;
 };
 
 /** What is smaller is done at once: it has a few thousand members at most. */
@@ -16,7 +19,7 @@ export const LONG_WORK_BYTES = 16 * 1024;
 /** A client that has worked for so long gives way. */
 const PART_MS = 4;
 
-export function createLongWork(clock: Pick<Clock, "elapsed">): LongWork {
+export function createLongWork(clock: Pick<Clock, "elapsed">, threads?: WorkThreads): LongWork {
   /** Whoever had a turn last stands last. */
   const waiting = new Map<string, (() => void)[]>();
   const next = (): void => {
@@ -31,6 +34,7 @@ export function createLongWork(clock: Pick<Clock, "elapsed">): LongWork {
   };
   return {
     clock,
+    threads,
     turnOf: (client) =>
       new Promise((resolve) => {
         if (waiting.size === 0) setImmediate(next);
@@ -71,6 +75,16 @@ export class WorkParts {
 
   run<T>(client: string, steps: Steps<T>): Awaitable<T> {
     return this.isLong ? this.#runInParts(client, steps) : atOnce(steps);
+  }
+
+  /** Undefined where there are no threads. */
+  aside<T extends WorkType>(
+    client: string,
+    type: T,
+    work: () => WorkOf<T>,
+    signal: AbortSignal,
+  ): Promise<ResultOf<T>> | undefined {
+    return this.#work.threads?.run(client, type, work(), signal);
   }
 
   async #runInParts<T>(client: string, steps: Steps<T>): Promise<T> {

@@ -31,6 +31,8 @@ export type ServerMetrics = {
   auditError(): void;
   tlsHandshakeError(): void;
   connectionDropped(reason: string): void;
+  /** A client took a request back before its turn came. */
+  requestTakenBack(): void;
 };
 
 export type ServerMetricsOptions = {
@@ -67,6 +69,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     ...countAudit(registers),
     tlsHandshakeError: countHandshakeErrors(registers),
     connectionDropped: countDroppedConnections(registers),
+    requestTakenBack: countRequestsTakenBack(registers),
     requests: createRequestCounters(registry),
     workQueues: createWorkQueueMetrics(registry),
     stalls: createStallWatch(registry),
@@ -216,6 +219,15 @@ function countDroppedConnections(registers: Registers): ServerMetrics["connectio
     registers,
   });
   return (reason) => dropped.inc({ reason });
+}
+
+function countRequestsTakenBack(registers: Registers): ServerMetrics["requestTakenBack"] {
+  const takenBack = new Counter({
+    name: "apiserver_requests_taken_back_total",
+    help: "Requests that their clients cancelled before their turn came: no other metric and no audit event tells of them",
+    registers,
+  });
+  return () => takenBack.inc();
 }
 
 /** What belongs to each value of a label, made when the value is first met. */

@@ -91,7 +91,14 @@ export type ResourceDefinition = GroupVersionKind & {
    */
   setDefaults?(object: KubeObject): KubeObject;
   /** Checks that presuppose a valid object: not made while something else is wrong with it. `old` is absent on create. */
-  rules?(object: KubeObject, old: KubeObject | undefined, warn: (text: string) => void): readonly FieldError[];
+  rules?(
+    object: KubeObject,
+    old: KubeObject | undefined,
+    warn: (text: string) => void,
+    most?: number,
+  ): readonly FieldError[] | undefined;
+  /** What `rules` was made of, for a thread that makes it again. */
+  readonly ruleSchema?: StructuralSchema;
   readonly strategy?: Strategy;
   readonly sealed?: SealedFields;
   /** Built-in kinds take strategic merge patches; custom ones answer 415. */

@@ -7,8 +7,8 @@ import type { Scheduler } from "../runtime/clock.ts";
 import { sourceOf } from "./source-of.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
-/** Why a connection was ended: another one needed its place, or it was silent for too long. */
-export type DropReason = "handshake" | "stranger" | "known" | "silent";
+/** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */
+export type DropReason = "handshake" | "stranger" | "known" | "silent" | "flood";
 
 /** A connection behind its handshake. */
 export type Guest = {

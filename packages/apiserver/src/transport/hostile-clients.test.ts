@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { constants } from "node:http2";
 import { connect as connectTcp } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { jsonResponse } from "./api-response.ts";
 import { echo, serveHandler } from "./testing/serve-handler.ts";
@@ -110,6 +112,40 @@ describe("bad input", () => {
     const headers = JSON.parse(`{":path":"/?constructor=x","__proto__":"y","constructor":"z"}`);
     expect((await http2(session, headers)).status).toBe(200);
     expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  /** Opens so many streams with a GET and resets each, all in one write. */
+  async function rapidReset(port: number, streams: number) {
+    const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+    onTestFinished(() => void socket.destroy());
+    const ended = new Promise<string>((resolve) => {
+      const chunks: Buffer[] = [];
+      socket.on("data", (chunk) => chunks.push(chunk));
+      socket.on("error", () => undefined).on("close", () => resolve(Buffer.concat(chunks).toString()));
+    });
+    const frame = (type: number, flags: number, stream: number, payload: readonly number[]) =>
+      Buffer.from([0, 0, payload.length, type, flags, 0, 0, stream >> 8, stream & 0xff, ...payload]);
+    // HEADERS with GET, https and / of the static table of HPACK, and an authority; SETTINGS; RST_STREAM with CANCEL.
+    const each = Array.from({ length: streams }, (_, index) => [
+      frame(1, 5, 1 + 2 * index, [0x82, 0x87, 0x84, 0x01, 1, 0x68]),
+      frame(3, 0, 1 + 2 * index, [0, 0, 0, constants.NGHTTP2_CANCEL]),
+    ]).flat();
+    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, []), ...each]));
+    return ended;
+  }
+
+  it("security book 48: begins a request, or counts that it was taken back", async () => {
+    const onTakenBack = vi.fn();
+    const handler = vi.fn(() => jsonResponse(200, ""));
+    const { port } = await serveHandler(handler, {}, { onTakenBack });
+    void rapidReset(port, 200);
+    await expect.poll(() => handler.mock.calls.length + onTakenBack.mock.calls.length).toBe(200);
+    expect(onTakenBack).toHaveBeenCalled();
+  });
+
+  it("security book 48: ends a connection that opens many times the streams it may have at one moment", async () => {
+    const { port } = await serveHandler(() => jsonResponse(200, ""), { maxConcurrentStreams: 5 });
+    expect(await rapidReset(port, 200)).toContain("more requests opened at once");
   });
 
   it("security book 48: stays up under rapid reset", async () => {

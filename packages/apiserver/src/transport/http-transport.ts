@@ -1,12 +1,13 @@
 // Serves one TLS listener: accepts connections, turns what comes on them into ApiRequests, and writes the ApiResponses.
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type {
-  Http2SecureServer,
-  Http2Session,
-  IncomingHttpHeaders,
-  ServerHttp2Session,
-  ServerHttp2Stream,
+import {
+  constants,
+  type Http2SecureServer,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -47,6 +48,8 @@ export type HttpTransportOptions = {
   readonly onTlsHandshakeError?: () => void;
   /** A connection was ended in favour of others, or for its silence. */
   readonly onConnectionDropped?: (reason: DropReason) => void;
+  /** A client took a request back before its turn came: nothing else is known of it, and nothing is recorded. */
+  readonly onTakenBack?: () => void;
 };
 
 export type ListenAddress = { readonly address: string; readonly port: number };
@@ -60,6 +63,9 @@ const BACKLOG = 4_096;
  */
 const MAX_PIPELINED = 100;
 
+/** Times the streams that a client may have open. Informers that begin anew under load take back and open as many together. */
+const OPENED_IN_A_TURN = 2;
+
 /** `active` counts the requests under way. */
 type SocketState = Guest & {
   readonly socket: TLSSocket;
@@ -67,6 +73,8 @@ type SocketState = Guest & {
   client: string;
   readonly connection: Connection;
   active: number;
+  /** Streams that were opened since the event loop last turned. */
+  opened: number;
   session: ServerHttp2Session | undefined;
 };
 
@@ -201,6 +209,7 @@ export class HttpTransport {
       client: sourceOf(socket.remoteAddress),
       connection: describeConnection(socket, { know, backlog: this.#backlog.connection() }),
       active: 0,
+      opened: 0,
       session: undefined,
       remoteAddress: socket.remoteAddress ?? "",
       remotePort: socket.remotePort ?? 0,
@@ -242,17 +251,45 @@ export class HttpTransport {
       stream.destroy();
       return;
     }
-    const { connection } = state;
+    if (this.#opensTooMany(state)) {
+      this.#options.onTakenBack?.();
+      state.end("flood");
+      return;
+    }
     state.active += 1;
     stream.once("close", () => {
       state.active -= 1;
     });
-    const { random } = this.#options;
-    const exchange = asksForTunnel(headers)
-      ? http2TunnelExchange(stream, headers, rawHeaders, connection, random)
-      : http2Exchange(stream, headers, rawHeaders, connection);
     // Once everything has been read that came with it: of requests that were cancelled in the same breath none is worked on.
-    this.#arrivals.add(state.client, () => this.#begin(exchange));
+    this.#arrivals.add(state.client, () => this.#beginStream(stream, headers, rawHeaders, state.connection));
+  }
+
+  /** Before any of them is answered a client can have opened as many as it may have, unless it takes them back at once. */
+  #opensTooMany(state: SocketState): boolean {
+    if (state.opened === 0) {
+      setImmediate(() => {
+        state.opened = 0;
+      });
+    }
+    state.opened += 1;
+    return state.opened > OPENED_IN_A_TURN * this.#limits.maxConcurrentStreams;
+  }
+
+  #beginStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    connection: Connection,
+  ): void {
+    if (stream.destroyed || stream.closed || stream.aborted) {
+      this.#options.onTakenBack?.();
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      return;
+    }
+    const exchange = asksForTunnel(headers)
+      ? http2TunnelExchange(stream, headers, rawHeaders, connection, this.#options.random)
+      : http2Exchange(stream, headers, rawHeaders, connection);
+    serveExchange(exchange, this.#serve);
   }
 
   #begin(exchange: Exchange): void {
@@ -327,5 +364,6 @@ const REASONS: Readonly<Record<DropReason, string>> = {
   handshake: "",
   stranger: "too many connections without a valid credential",
   known: "too many connections of the same user",
+  flood: "more requests opened at once than may be open",
   silent: "no request with a valid credential",
 };

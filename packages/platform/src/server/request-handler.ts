@@ -10,6 +10,7 @@ import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/ch
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { createFairShares } from "@postern/apiserver/limits/fair-shares";
 import { createLongWork } from "@postern/apiserver/limits/long-work";
+import { createWorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -91,7 +92,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     audit,
     // One for all surfaces: a place is a place, whichever path a request takes.
     shares: createFairShares(fairSharesOf(configuration), runtime),
-    longWork: createLongWork(clock),
+    longWork: createLongWork(clock, createWorkThreads(options.signal)),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
     failedLogins: failedLoginsOf(configuration, clock),

@@ -16,6 +16,7 @@ import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { RequestContext } from "../../context/request-context.ts";
+import type { ReadYaml } from "../../limits/work-threads.ts";
 import type { InputFormat } from "../negotiation/negotiate-input.ts";
 import { applyFieldValidation, type FieldValidation } from "./field-validation.ts";
 import { findTypeFault } from "./find-type-fault.ts";
@@ -31,7 +32,12 @@ export type BodyKind = GroupVersionKind & {
   readonly strategicMergePatch?: boolean;
 };
 
-export type Body = { readonly bytes: Uint8Array; readonly format: InputFormat };
+export type Body = {
+  readonly bytes: Uint8Array;
+  readonly format: InputFormat;
+  /** Where a thread has read it already. */
+  readonly yaml?: ReadYaml | undefined;
+};
 
 /** The refusal of what cannot be read as an object of the kind. */
 export const refusalOf = (kind: BodyKind) => (why: string) =>
@@ -114,7 +120,7 @@ export function* complete(
 
 function* parseAs(body: Body, kind: BodyKind, directive: FieldValidation): Steps<ParsedBody> {
   try {
-    return yield* parseBodyInSteps(body.bytes, body.format === "yaml", directive !== "Ignore");
+    return yield* parseBodyInSteps(body.bytes, body.format === "yaml", directive !== "Ignore", body.yaml);
   } catch (error) {
     // YAML is made JSON first, and a fault of that is shown as it is.
     const why =

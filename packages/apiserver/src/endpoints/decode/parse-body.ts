@@ -7,7 +7,10 @@ import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import { type DecodedYaml, decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
+import type { RequestContext } from "../../context/request-context.ts";
+import type { ReadYaml } from "../../limits/work-threads.ts";
 
 export type ParsedBody = {
   readonly value: JsonValue;
@@ -19,19 +22,41 @@ export type ParsedBody = {
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
+/** What is longer is read in a thread: it takes as many milliseconds as it has kilobytes. */
+const YAML_AT_ONCE = 4 * 1024;
+
+/** The YAML of a body as a thread has read it. Undefined where it is short, or JSON, which is YAML as well. */
+export async function readYamlAside(context: RequestContext, bytes: Uint8Array): Promise<ReadYaml | undefined> {
+  if (bytes.length <= YAML_AT_ONCE) return undefined;
+  const text = utf8.decode(bytes);
+  // JSON with a fault or duplicates in it is read once more, as YAML: a thread may do both.
+  return await context.aside("decodeYaml", () => ({ text }));
+}
+
 export const parseBody = (bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): ParsedBody =>
   atOnce(parseBodyInSteps(bytes, isYaml, wantsDuplicates));
 
 /** `wantsDuplicates` is false where nobody will look, which saves a second scan of JSON. */
-export function* parseBodyInSteps(bytes: Uint8Array, isYaml: boolean, wantsDuplicates: boolean): Steps<ParsedBody> {
-  const text = utf8.decode(bytes);
-  if (!isYaml) return yield* parseJsonBody(text, wantsDuplicates);
-  const { value, duplicates } = decodeYaml(text);
+export function* parseBodyInSteps(
+  bytes: Uint8Array,
+  isYaml: boolean,
+  wantsDuplicates: boolean,
+  read?: ReadYaml,
+): Steps<ParsedBody> {
+  if (!isYaml) return yield* parseJsonBody(utf8.decode(bytes), wantsDuplicates);
+  const { value, duplicates } = read === undefined ? decodeYaml(utf8.decode(bytes)) : yield* valueRead(read);
+  yield;
   return {
     value,
     duplicates,
     strictTexts: duplicates.length === 0 ? [] : [`yaml: unmarshal errors:\n  ${duplicates.join("\n  ")}`],
   };
+}
+
+function* valueRead(read: ReadYaml): Steps<DecodedYaml> {
+  if ("fault" in read) throw new YamlError(read.fault);
+  const { value } = yield* parseJsonBody(read.json, false);
+  return { value, duplicates: read.duplicates };
 }
 
 /**

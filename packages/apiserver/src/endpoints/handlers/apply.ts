@@ -10,6 +10,7 @@ import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { setDefaults } from "@postern/apimachinery/schema/default";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { Steps } from "@postern/apimachinery/steps/steps";
+import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { complete, refusalOf } from "../decode/decode-object.ts";
@@ -91,16 +92,19 @@ function* completed(merged: KubeObject, definition: ResourceDefinition): Steps<K
 }
 
 /** Unlike other bodies a configuration keeps its unknown fields: the merge refuses them whatever the client asked for. */
-function* readConfiguration({ context, resource, bytes }: PatchInput): Steps<Configuration> {
+function* readConfiguration({ context, resource, bytes, yaml }: PatchInput): Steps<Configuration> {
   const { definition } = resource;
-  const { value, duplicates, strictTexts } = yield* parseConfiguration(bytes);
+  const { value, duplicates, strictTexts } = yield* parseConfiguration(bytes, yaml);
   const object = withKind(value, definition.kind, formatApiVersion(definition));
   addDeprecationWarnings(resource, object, context.warnings);
   return { object, faults: { warnings: duplicates, errors: strictTexts } };
 }
 
-function* parseConfiguration(bytes: Uint8Array): Steps<ParsedBody & { readonly value: JsonObject }> {
-  const parsed = yield* parseYaml(bytes);
+function* parseConfiguration(
+  bytes: Uint8Array,
+  yaml: ReadYaml | undefined,
+): Steps<ParsedBody & { readonly value: JsonObject }> {
+  const parsed = yield* parseYaml(bytes, yaml);
   const value = parsed.value ?? {};
   if (isJsonObject(value)) return { ...parsed, value };
   throw badRequestError(
@@ -109,9 +113,9 @@ function* parseConfiguration(bytes: Uint8Array): Steps<ParsedBody & { readonly v
   );
 }
 
-function* parseYaml(bytes: Uint8Array): Steps<ParsedBody> {
+function* parseYaml(bytes: Uint8Array, yaml: ReadYaml | undefined): Steps<ParsedBody> {
   try {
-    return yield* parseBodyInSteps(bytes, true, true);
+    return yield* parseBodyInSteps(bytes, true, true, yaml);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw badRequestError(`error decoding YAML: error converting YAML to JSON: ${why}`, error);

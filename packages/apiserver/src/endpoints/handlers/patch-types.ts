@@ -35,6 +35,7 @@ import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../../context/request-context.ts";
+import type { ReadYaml } from "../../limits/work-threads.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { type BodyKind, conform, notAnObject, notAString } from "../decode/decode-object.ts";
@@ -53,6 +54,8 @@ export type PatchInput = {
   readonly resource: InstalledResource;
   readonly patchType: string;
   readonly bytes: Uint8Array;
+  /** That of an apply, where a thread has read it already. */
+  readonly yaml: ReadYaml | undefined;
   readonly fieldValidation: string | undefined;
   readonly force: boolean;
   readonly manager: string;

@@ -7,12 +7,14 @@ import {
   unsupportedMediaTypeError,
   verbNotSupportedError,
 } from "@postern/apimachinery/meta/api-error";
+import { atOnce } from "@postern/apimachinery/steps/steps";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { validatePatchOptions } from "@postern/apimachinery/validation/request-options";
+import type { ReadYaml } from "../../limits/work-threads.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import { isDryRun, patchOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
-import { parseBody } from "../decode/parse-body.ts";
+import { parseBodyInSteps, readYamlAside } from "../decode/parse-body.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
 import { objectResponse } from "../negotiation/object-response.ts";
@@ -48,12 +50,13 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
     resource,
     patchType,
     bytes,
+    yaml: patchType === APPLY_PATCH ? await readYamlAside(context, bytes) : undefined,
     fieldValidation: options.fieldValidation,
     force: options.force ?? false,
     manager: fieldManagerOf(options.fieldManager, context.request),
     now: formatTimestamp(endpoint.runtime.clock.now()),
   };
-  context.audit.setRequestObject(() => auditedPatch(patchType, input.bytes));
+  context.audit.setRequestObject(() => auditedPatch(patchType, input.bytes, input.yaml));
   const request = patchType === APPLY_PATCH ? applyRequest(input, endpoint) : patchRequest(input);
   const outcome = await storage.update(
     context,
@@ -66,9 +69,9 @@ export const handlePatch: VerbHandler = async (context, resource, endpoint) => {
 };
 
 /** The patch as the audit log keeps it. One that cannot be read is not kept at all: nobody can tell what of it is secret. */
-export function auditedPatch(patchType: string, bytes: Uint8Array): JsonValue | undefined {
+export function auditedPatch(patchType: string, bytes: Uint8Array, yaml?: ReadYaml): JsonValue | undefined {
   try {
-    return parseBody(bytes, patchType === APPLY_PATCH, false).value;
+    return atOnce(parseBodyInSteps(bytes, patchType === APPLY_PATCH, false, yaml)).value;
   } catch {
     return undefined;
   }

@@ -13,7 +13,8 @@ import { decodeValue, type ObjectValue } from "./object-value.ts";
 import { notAListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
 /** What a conversion reads of a request: `includeObject`, and the time that ages are counted to. */
-export type ConversionContext = Pick<RequestContext, "request" | "receivedAt">;
+export type ConversionContext = Pick<RequestContext, "request" | "receivedAt"> &
+  Partial<Pick<RequestContext, "weigh" | "pause" | "aside">>;
 
 /**
  * The value as it is when nothing is asked for or when it is a Status.

@@ -5,6 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { ListMeta } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ListPage } from "../../registry/resource-storage.ts";
 import { type ApiResponse, type ByteSink, jsonResponse } from "../../transport/api-response.ts";
@@ -14,13 +15,16 @@ import { type ElementsMember, type ListEncoding, listEncoding } from "./list-enc
 import type { ListSegments } from "./list-segments.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
 import { contentTypeOf, encodedResponse } from "./object-response.ts";
-import type { KeptObject, ObjectValue } from "./object-value.ts";
+import { encodeKept, jsonTextOf, type KeptObject, type ObjectValue } from "./object-value.ts";
 import { partialMetadataOfListError, partialObjectMetadata } from "./partial-object-metadata.ts";
 
 /** How much of a list is read or written in one turn of the event loop. */
 const PART_BYTES = 256 * 1024;
 /** The same where objects are parsed and written anew, which takes many times as long. */
 const CONVERTED_PART_BYTES = 32 * 1024;
+
+/** What is larger is written as YAML in a thread. */
+const YAML_BYTES_AT_ONCE = 4 * 1024;
 
 type ListOutput = {
   readonly head: JsonObject;
@@ -42,6 +46,12 @@ export async function listResponse(
   const { head, member, element } = listOutput(context, page, resource, output);
   const encoding = listEncoding(head, member, output);
   const isKeptText = member === "items" && output.format === "json" && !output.pretty && output.convert === undefined;
+  const headers = contentTypeOf(output);
+  if (output.format === "yaml" && context.aside !== undefined && sizeOf(page.items) >= LONG_WORK_BYTES) {
+    const run = (sink: ByteSink, signal: AbortSignal) =>
+      writeParts(sink, signal, yamlParts(context, page.items, element, encoding));
+    return { ...jsonResponse(200, "", headers), body: { type: "stream", run } };
+  }
   const parts =
     segments !== undefined && isKeptText
       ? joinedParts(page.items, encoding, segments)
@@ -51,7 +61,6 @@ export async function listResponse(
           encoding,
           output.convert === undefined && !output.pretty ? PART_BYTES : CONVERTED_PART_BYTES,
         );
-  const headers = contentTypeOf(output);
   const { request } = context;
   if (request.method === "HEAD" || sizeOf(page.items) <= PART_BYTES) {
     return encodedResponse(context, 200, request.method === "HEAD" ? "" : Buffer.concat([...parts]), headers);
@@ -103,6 +112,26 @@ function* joinedParts(
 ): Generator<Buffer> {
   yield Buffer.from(items.length === 0 ? empty : open);
   yield* segments.partsOf(items);
+  if (items.length > 0) yield Buffer.from(close);
+}
+
+/** YAML takes so long to write that a thread does it, unless an object is small. */
+async function* yamlParts(
+  context: ConversionContext,
+  items: readonly CachedObject[],
+  element: (object: CachedObject) => ObjectValue,
+  { open, close, empty, element: encoded }: ListEncoding,
+): AsyncGenerator<Buffer> {
+  yield Buffer.from(items.length === 0 ? empty : open);
+  for (const object of items) {
+    const value = element(object);
+    const aside =
+      object.byteLength < YAML_BYTES_AT_ONCE
+        ? undefined
+        : await context.aside?.("encodeYaml", () => ({ json: `[${jsonTextOf(value)}]` }));
+    const text = aside ?? encoded(value);
+    yield typeof text === "string" ? Buffer.from(text) : encodeKept(text, "", "");
+  }
   if (items.length > 0) yield Buffer.from(close);
 }
 

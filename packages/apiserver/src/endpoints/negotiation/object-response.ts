@@ -2,14 +2,15 @@
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/writers.go
 
 import type { Status } from "@postern/apimachinery/meta/status";
+import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
 import type { ResourceColumns } from "../table/table-cells.ts";
 import { type ConversionContext, convertObject } from "./convert-object.ts";
-import { encodeObject } from "./encode-object.ts";
+import { encodeObject, yamlAside } from "./encode-object.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "./gzip.ts";
 import { negotiateOutput, type OutputMedia } from "./negotiate-output.ts";
-import type { ObjectValue } from "./object-value.ts";
+import { decodeValue, isKept, type KeptObject, type ObjectValue } from "./object-value.ts";
 
 /**
  * The response for one object, converted to what `as=` names. `output` comes from before the work began, so that a
@@ -23,8 +24,32 @@ export function objectResponse(
   resource: ResourceColumns,
   output: OutputMedia = negotiateOutput(context.request),
 ): Awaitable<ApiResponse> {
+  const isText = output.convert === undefined && output.format === "json" && !output.pretty;
+  if (!isText && isKept(value) && value.byteLength >= LONG_WORK_BYTES && context.pause !== undefined) {
+    return largeResponse(context, code, value, resource, output);
+  }
   const converted = convertObject(context, value, output, resource);
   return encodedResponse(context, code, encodeObject(converted, output), contentTypeOf(output));
+}
+
+/** What is read and written anew takes long where it is large. */
+async function largeResponse(
+  context: ConversionContext,
+  code: number,
+  value: KeptObject,
+  resource: ResourceColumns,
+  output: OutputMedia,
+): Promise<ApiResponse> {
+  context.weigh?.(value.byteLength);
+  await context.pause?.();
+  const { convert, format } = output;
+  const yaml = convert === undefined && format === "yaml" ? await yamlAside(context, value) : undefined;
+  if (yaml !== undefined) return await encodedResponse(context, code, yaml, contentTypeOf(output));
+  const object = convert === undefined ? value : decodeValue(value);
+  await context.pause?.();
+  const converted = convertObject(context, object, output, resource);
+  await context.pause?.();
+  return await encodedResponse(context, code, encodeObject(converted, output), contentTypeOf(output));
 }
 
 /** The response for a Status, which `as=` never converts. */

@@ -1,5 +1,7 @@
 // All checks of an object before it is stored: metadata, schema, list uniqueness, and the resource's own.
 
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { jsonOf } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
@@ -36,7 +38,7 @@ export async function validateNewObject(
   await context.pause();
   errors.push(...((await store.strategy.validate?.(object, context)) ?? []));
   await context.pause();
-  refuse(store, object, [...errors, ...brokenRules(store, object, undefined, errors, context)]);
+  refuse(store, object, [...errors, ...(await brokenRules(store, object, undefined, errors, context))]);
 }
 
 /** As `validateNewObject`; faults of parts that were there before and did not change are let through. */
@@ -67,7 +69,7 @@ export async function validateChangedObject(
   await context.pause();
   errors.push(...((await store.strategy.validateUpdate?.(object, old, context)) ?? []));
   await context.pause();
-  refuse(store, object, [...errors, ...brokenRules(store, object, old, errors, context)]);
+  refuse(store, object, [...errors, ...(await brokenRules(store, object, old, errors, context))]);
 }
 
 function* checksOf(...checks: readonly (() => readonly FieldError[])[]): Steps<FieldError[]> {
@@ -142,17 +144,31 @@ const RULES_NOT_CHECKED: FieldError = {
     "complete validation",
 };
 
+/** What rules may cost while everybody waits, in the units of their budgets: some milliseconds. */
+const MOST_RULES_AT_ONCE = 20_000;
+
 /** Source: k8s.io/apiextensions-apiserver/pkg/registry/customresource/strategy.go (hasBlockingErr) */
-function brokenRules(
-  { definition }: StoreContext,
+async function brokenRules(
+  { definition: { rules, ruleSchema } }: StoreContext,
   object: KubeObject,
   old: KubeObject | undefined,
   errors: readonly FieldError[],
-  { warnings }: RequestContext,
-): readonly FieldError[] {
-  if (definition.rules === undefined) return [];
+  context: RequestContext,
+): Promise<readonly FieldError[]> {
+  if (rules === undefined) return [];
   if (errors.some(({ type }) => BLOCKING.has(type))) return [RULES_NOT_CHECKED];
-  return definition.rules(object, old, (text) => warnings.add(text));
+  const warn = (text: string): void => context.warnings.add(text);
+  const broken = rules(object, old, warn, ruleSchema === undefined ? undefined : MOST_RULES_AT_ONCE);
+  if (broken !== undefined || ruleSchema === undefined) return broken ?? [];
+  // What takes long begins anew, where nobody waits for it.
+  const work = () => ({
+    schema: ruleSchema,
+    object: stringifyJson(jsonOf(object)),
+    old: old && stringifyJson(jsonOf(old)),
+  });
+  const checked = await context.aside("checkRules", work);
+  checked?.warnings.forEach(warn);
+  return checked?.errors ?? rules(object, old, warn) ?? [];
 }
 
 function refuse(store: StoreContext, object: KubeObject, errors: readonly FieldError[]): void {

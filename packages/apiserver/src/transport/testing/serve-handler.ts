@@ -5,7 +5,7 @@ import { silentLogger } from "../../logging/logger.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import type { ApiRequest } from "../api-request.ts";
 import { type ApiResponse, jsonResponse, type ResponseBody } from "../api-response.ts";
-import { createHttpTransport, type HttpTransport } from "../http-transport.ts";
+import { createHttpTransport, type HttpTransport, type HttpTransportOptions } from "../http-transport.ts";
 import type { ApiHandler } from "../serve-exchange.ts";
 import type { TransportLimits } from "../transport-limits.ts";
 import { createTestCertificate } from "./test-certificates.ts";
@@ -15,6 +15,7 @@ export const serverCertificate = createTestCertificate();
 export async function serveHandler(
   handler: ApiHandler,
   limits: Partial<TransportLimits> = {},
+  told: Pick<HttpTransportOptions, "onTakenBack"> = {},
 ): Promise<{ readonly port: number; readonly transport: HttpTransport }> {
   const transport = createHttpTransport({
     tls: serverCertificate,
@@ -22,6 +23,7 @@ export async function serveHandler(
     port: 0,
     handler,
     limits,
+    ...told,
     clock: systemRuntime.clock,
     scheduler: systemRuntime.scheduler,
     random: systemRuntime.random,

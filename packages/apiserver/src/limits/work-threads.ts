@@ -1,0 +1,152 @@
+// Work that takes long in one piece, and needs nothing but what it is given, is done in threads beside the one that serves everybody: one thing
+// at a time in each, those of each client after the other.
+
+import { Worker } from "node:worker_threads";
+import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import type { FieldError } from "@postern/apimachinery/validation/field-error";
+
+/** Texts are sent, and not values: making a copy of a value takes the sender as long as reading it. */
+type Works = {
+  readonly decodeYaml: { readonly work: { readonly text: string }; readonly result: ReadYaml };
+  /** The JSON of one value, and its YAML. */
+  readonly encodeYaml: { readonly work: { readonly json: string }; readonly result: string };
+  readonly checkRules: {
+    readonly work: { readonly schema: StructuralSchema; readonly object: string; readonly old: string | undefined };
+    readonly result: { readonly errors: readonly FieldError[]; readonly warnings: readonly string[] };
+  };
+};
+
+export type WorkType = keyof Works;
+export type WorkOf<T extends WorkType> = Works[T]["work"];
+export type ResultOf<T extends WorkType> = Works[T]["result"];
+
+/** What a YAML text says, as JSON; or the message of a YamlError. */
+export type ReadYaml = { readonly json: string; readonly duplicates: readonly string[] } | { readonly fault: string };
+
+export type ToThread =
+  | { readonly type: "decodeYaml"; readonly work: WorkOf<"decodeYaml"> }
+  | { readonly type: "encodeYaml"; readonly work: WorkOf<"encodeYaml"> }
+  /** A schema is sent once, and kept under its number; those before number 0 are forgotten. */
+  | {
+      readonly type: "checkRules";
+      readonly work: Omit<WorkOf<"checkRules">, "schema"> & {
+        readonly number: number;
+        readonly schema: StructuralSchema | undefined;
+      };
+    };
+export type FromThread = { readonly result: ResultOf<WorkType> } | { readonly failure: string };
+
+export type WorkThreads = {
+  /** Rejects when the signal is aborted before the work has begun, and when the thread fails. */
+  run<T extends WorkType>(client: string, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>>;
+};
+
+/** What is this short has a thread of its own, in which nothing takes long. */
+const SHORT = 64 * 1024;
+const MAX_SCHEMAS = 100;
+const MAX_HEAP_MIB = 512;
+
+/** Threads start when there is work for them, and end with `signal`. */
+export function createWorkThreads(signal: AbortSignal): WorkThreads {
+  const [short, long] = [new WorkThread(signal), new WorkThread(signal)];
+  return {
+    run: (client, type, work, aborted) =>
+      ("text" in work && work.text.length <= SHORT ? short : long).run(client, type, work, aborted),
+  };
+}
+
+type Waiting = {
+  readonly type: WorkType;
+  readonly work: WorkOf<WorkType>;
+  readonly signal: AbortSignal;
+  readonly resolve: (result: ResultOf<WorkType>) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+class WorkThread {
+  /** Whoever had a turn last stands last. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #ended: AbortSignal;
+  #worker: Worker | undefined;
+  #current: Waiting | undefined;
+  #numbers = new Map<StructuralSchema, number>();
+
+  constructor(ended: AbortSignal) {
+    this.#ended = ended;
+    ended.addEventListener("abort", () => void this.#worker?.terminate(), { once: true });
+  }
+
+  run<T extends WorkType>(client: string, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>> {
+    return new Promise((resolve, reject) => {
+      // The thread answers each work with a result of its type.
+      const waiting = { type, work, signal, resolve: resolve as Waiting["resolve"], reject };
+      const others = this.#waiting.get(client);
+      if (others === undefined) this.#waiting.set(client, [waiting]);
+      else others.push(waiting);
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#current !== undefined) return;
+    for (const [client, works] of this.#waiting) {
+      this.#waiting.delete(client);
+      const next = works.shift();
+      if (works.length > 0) this.#waiting.set(client, works);
+      if (next === undefined) continue;
+      if (next.signal.aborted || this.#ended.aborted) {
+        next.reject(next.signal.aborted ? next.signal.reason : this.#ended.reason);
+        continue;
+      }
+      this.#current = next;
+      this.#started().postMessage(this.#messageOf(next));
+      return;
+    }
+  }
+
+  #started(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    // The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript.
+    const file = new URL("../../dist/server/work-thread-main.js", import.meta.url);
+    const worker = new Worker(file, {
+      name: "long-work",
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
+    });
+    this.#numbers = new Map();
+    worker.on("message", (message: FromThread) => this.#done(message));
+    worker.on("error", (error) => {
+      this.#worker = undefined;
+      this.#done({ failure: error.message });
+    });
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#worker = undefined;
+      this.#done({ failure: "the thread ended" });
+    });
+    worker.unref();
+    this.#worker = worker;
+    return worker;
+  }
+
+  #messageOf({ type, work }: Waiting): ToThread {
+    if (!("schema" in work)) return { type, work } as ToThread; // the two belong together
+    const { schema, object, old } = work;
+    const known = this.#numbers.get(schema);
+    if (known !== undefined) return { type: "checkRules", work: { object, old, number: known, schema: undefined } };
+    if (this.#numbers.size >= MAX_SCHEMAS) this.#numbers.clear();
+    const number = this.#numbers.size;
+    this.#numbers.set(schema, number);
+    return { type: "checkRules", work: { object, old, number, schema } };
+  }
+
+  #done(message: FromThread): void {
+    const current = this.#current;
+    this.#current = undefined;
+    if (current !== undefined) {
+      if ("result" in message) current.resolve(message.result);
+      else current.reject(new Error(`the thread for long work failed: ${message.failure}`));
+    }
+    this.#next();
+  }
+}
