@@ -30,6 +30,9 @@ describe.each(["management", "embedded"] as const)(`${REQUESTS} malformed bodies
     platform = await startPlatform();
     const demo = { path: "namespaces/p-default/virtualclusterinstances/demo" };
     await platform.until(demo, ({ body }) => body?.status?.phase === "Ready");
+    // Kinds that need nodes are refused otherwise.
+    const workloads = { spec: { template: { workloads: "stored" } } };
+    expect((await platform.send({ ...demo, method: "PATCH", body: workloads })).status).toBe(200);
     if (name === "embedded") await customResources(platform, SURFACES[name]);
     operations = await servedOperations(platform, SURFACES[name]);
   });
@@ -126,6 +129,33 @@ describe("a value of a wrong type that code used to stumble over", () => {
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining('"reason"')]);
     const merged = { path: `${path}/wrong`, method: "PATCH", body: fields };
     expect((await platform.send(merged)).status).toBe(path === "selves" ? 405 : 404);
+  });
+
+  // Of kube-apiserver 1.24, word by word.
+  it.each<[spec: unknown, status: number, text: string]>([
+    [
+      { audiences: "a" },
+      400,
+      "cannot unmarshal string into Go struct field TokenRequestSpec.spec.audiences of type []string",
+    ],
+    [
+      { expirationSeconds: "1h" },
+      400,
+      "string into Go struct field TokenRequestSpec.spec.expirationSeconds of type int64",
+    ],
+    [5, 400, "cannot unmarshal number into Go struct field TokenRequest.spec of type v1.TokenRequestSpec"],
+    [{ boundObjectRef: [] }, 400, "TokenRequestSpec.spec.boundObjectRef of type v1.BoundObjectReference"],
+    [
+      { expirationSeconds: 599 },
+      422,
+      'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599',
+    ],
+    [{ audiences: [null] }, 201, ""],
+    [null, 201, ""],
+  ])("is refused where a token is asked for as kube-apiserver refuses it: %j", async (spec, status, text) => {
+    const path = `${SURFACES.embedded}/api/v1/namespaces/default/serviceaccounts/default/token`;
+    const answer = await platform.send({ path, body: { spec } });
+    expect([answer.status, answer.body.message ?? ""]).toEqual([status, expect.stringContaining(text)]);
   });
 
   it("is refused in every way to change an object, and changes nothing", async () => {

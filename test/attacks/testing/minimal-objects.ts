@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
+import { CLUSTER_OBJECTS } from "./cluster-objects.ts";
 
 /** Of a subject "alice". */
 const CSR = `-----BEGIN CERTIFICATE REQUEST-----
@@ -26,6 +27,7 @@ const access = { resourceAttributes: { verb: "get", resource: "secrets", namespa
 const instance = { spec: { clusterRef: { cluster: "embedded" }, owner: { user: "admin" }, template: {} } };
 
 const BY_KIND: { readonly [kind: string]: object } = {
+  ...CLUSTER_OBJECTS,
   OwnedAccessKey: {
     spec: {
       displayName: "x",

@@ -78,8 +78,8 @@ export const tokenRequests = ({ tokens, accounts, secrets }: TokenRequestOptions
     const account = find(accounts, namespace, name);
     if (account === undefined) throw notFoundError(ACCOUNTS, name);
     const errors = validateExpiration(expirationSeconds);
-    if (errors.length > 0)
-      throw invalidObjectError({ group: AUTHENTICATION_GROUP, kind: "TokenRequest" }, name, errors);
+    // Upstream names none: a request for a token has no name of its own.
+    if (errors.length > 0) throw invalidObjectError({ group: AUTHENTICATION_GROUP, kind: "TokenRequest" }, "", errors);
     const secret = boundSecret(spec, namespace, name, secrets);
 
     const { token, expiresAt } = tokens.issue({

@@ -48,7 +48,8 @@ async function readAction(
 ) {
   const { info } = context;
   const options = validCreateOptions(context);
-  const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING };
+  const { strategicMergePatch = false } = resource.definition;
+  const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING, strategicMergePatch };
   // Only what Go clients know has a protobuf form.
   const body = await readBody(context, endpoint, { protobuf: isProtobufKind(formatApiVersion(kind), kind.kind) });
   const object = await decodeBody(context, body, kind, options.fieldValidation);

@@ -1,0 +1,90 @@
+// One sound object of each kind that charts install, by kind: what has no kinds of ours in it.
+
+const labels = { app: "fuzz" };
+const selector = { matchLabels: labels };
+const template = {
+  metadata: { labels },
+  spec: {
+    containers: [
+      {
+        name: "main",
+        image: "nginx:1",
+        ports: [{ containerPort: 80, name: "http" }],
+        env: [{ name: "A", value: "1" }],
+        resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } },
+        volumeMounts: [{ name: "data", mountPath: "/data" }],
+      },
+    ],
+    volumes: [{ name: "data", emptyDir: {} }],
+  },
+};
+const job = { template: { ...template, spec: { ...template.spec, restartPolicy: "Never" } } };
+const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+
+export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
+  Pod: { spec: template.spec },
+  PodTemplate: { template },
+  Deployment: { spec: { replicas: 1, selector, template } },
+  ReplicaSet: { spec: { replicas: 1, selector, template } },
+  DaemonSet: { spec: { selector, template } },
+  StatefulSet: {
+    spec: {
+      replicas: 1,
+      serviceName: "fuzz",
+      selector,
+      template,
+      volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claim }],
+    },
+  },
+  ControllerRevision: { revision: 1, data: { a: 1 } },
+  Job: { spec: job },
+  CronJob: { spec: { schedule: "*/5 * * * *", jobTemplate: { spec: job } } },
+  HorizontalPodAutoscaler: {
+    spec: {
+      minReplicas: 1,
+      maxReplicas: 3,
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "fuzz" },
+      metrics: [
+        { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } },
+      ],
+    },
+  },
+  PodDisruptionBudget: { spec: { minAvailable: 1, selector } },
+  Service: { spec: { selector: labels, ports: [{ name: "http", port: 80, targetPort: 8080, protocol: "TCP" }] } },
+  Endpoints: { subsets: [{ addresses: [{ ip: "10.0.0.1" }], ports: [{ name: "http", port: 80 }] }] },
+  EndpointSlice: {
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true } }],
+    ports: [{ name: "http", port: 80, protocol: "TCP" }],
+  },
+  Ingress: {
+    spec: {
+      rules: [
+        {
+          host: "a.example.com",
+          http: {
+            paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "fuzz", port: { number: 80 } } } }],
+          },
+        },
+      ],
+      tls: [{ hosts: ["a.example.com"], secretName: "fuzz" }],
+    },
+  },
+  IngressClass: { spec: { controller: "example.com/ingress" } },
+  NetworkPolicy: {
+    spec: {
+      podSelector: selector,
+      policyTypes: ["Ingress"],
+      ingress: [{ from: [{ ipBlock: { cidr: "10.0.0.0/8" } }], ports: [{ protocol: "TCP", port: 80 }] }],
+    },
+  },
+  PersistentVolumeClaim: { spec: claim },
+  PersistentVolume: {
+    spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/data" } },
+  },
+  StorageClass: { provisioner: "example.com/disk", reclaimPolicy: "Delete", parameters: { type: "ssd" } },
+  PriorityClass: { value: 10, description: "x" },
+  // Plenty of all, so that others are not refused because of it.
+  ResourceQuota: { spec: { hard: { "count/configmaps": "1000000", services: "1000000", cpu: "1000000" } } },
+  LimitRange: { spec: { limits: [{ type: "Container", default: { cpu: "100m" }, max: { cpu: "1000" } }] } },
+};
