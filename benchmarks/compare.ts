@@ -4,20 +4,25 @@
 // Usage: npm run benchmarks:compare -- [--builds now=packages/cli/bin/postern.js,before=/other/bin/postern.js] [--node /other/bin/node]
 //        [--objects 10000] [--seconds 0.7] [--rounds 3] [--only get,list] [--store sqlite|etcd]
 //        [--gate 1.5]: fails where the first build takes more than so many times its committed multiple; [--commit]: writes ratios.json
+//        [--table]: all that there are goals for, with how far each is met: on SQLite, on etcd, and starts; under ten minutes, on Node 24
+//        where `npm run nodes` has brought it
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import type { Order, Target } from "./load/order.ts";
 import { type LoadGenerator, startLoadGenerator } from "./load/start-load-generator.ts";
 import { commitRatios, committedRatio } from "./report/committed-ratios.ts";
+import { textOfGoal, worksWithGoals } from "./report/goals.ts";
 import { type Round, type Summary, summarize } from "./report/measurement.ts";
 import { timesPeer } from "./report/peer-figures.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
+import { measureStarts } from "./report/start-rows.ts";
 import { CLUSTERS } from "./scenarios/clusters.ts";
 import { GETS, QUIET_GETS } from "./scenarios/get.ts";
 import { KUBE_CONFIGS } from "./scenarios/kube-configs.ts";
@@ -49,7 +54,7 @@ const WARM_UP_PER_LANE = 48;
 const { values: options } = parseArgs({
   options: {
     builds: { type: "string", default: `now=${MAIN}` },
-    node: { type: "string", default: process.execPath },
+    node: { type: "string" },
     objects: { type: "string", default: "10000" },
     seconds: { type: "string", default: "0.7" },
     rounds: { type: "string", default: "3" },
@@ -57,6 +62,7 @@ const { values: options } = parseArgs({
     store: { type: "string", default: "sqlite" },
     gate: { type: "string" },
     commit: { type: "boolean", default: false },
+    table: { type: "boolean", default: false },
   },
 });
 const [objects, seconds, rounds] = [options.objects, options.seconds, options.rounds].map(Number) as [
@@ -80,27 +86,57 @@ type Contestant = {
   readonly cluster?: Target;
 };
 
+const NODE_24 = fileURLToPath(new URL("../tools/nodes/node_modules/node-24/bin/node", import.meta.url));
+const node = options.node ?? (options.table && existsSync(NODE_24) ? NODE_24 : process.execPath);
+const version = spawnSync(node, ["--version"]).stdout.toString().trim();
 /** Multiples are compared with those of the same runtime on the same kind of store. */
-const SETTING = `${options.store}, Node ${spawnSync(options.node, ["--version"]).stdout.toString().slice(1, 3)}`;
+const settingOf = (store: string): string => `${store}, Node ${version.slice(1, 3)}`;
 
 const folder = mkdtempSync(join(tmpdir(), "postern-compare-"));
 const loadBefore = loadavg()[0] ?? 0;
-const started: AsyncDisposable[] = [];
+const begun = performance.now();
+let started: AsyncDisposable[] = [];
 try {
+  if (options.table) {
+    for (const store of ["sqlite", "etcd"]) {
+      const works = worksWithGoals(store);
+      // What kube-apiserver does one at a time is scaled by the bare server's pace of this one.
+      const asked = SCENARIOS.filter(({ name }) => works.includes(name) || name.startsWith("GET by name, HTTP/2, 32"));
+      await compare(store, asked, join(folder, store));
+    }
+    process.stdout.write(`\nStarts\n\n${renderTable(await measureStarts(folder, builds, { node, runs: rounds }))}\n`);
+  } else {
+    const { ratios } = await compare(options.store, scenarios, folder);
+    if (options.gate !== undefined) holdAgainst(Number(options.gate), ratios);
+    if (options.commit) commitRatios(settingOf(options.store), ratios);
+  }
+  process.stderr.write(`${((performance.now() - begun) / 60_000).toFixed(1)} minutes\n`);
+} finally {
+  await endAll();
+  rmSync(folder, { recursive: true });
+}
+
+/** Prints a table. */
+async function compare(
+  store: string,
+  asked: readonly Scenario[],
+  place: string,
+): Promise<{ readonly ratios: ReadonlyMap<string, number> }> {
+  mkdirSync(place, { recursive: true, mode: 0o700 });
   const generator = alsoEnds(startLoadGenerator());
   const contestants: Contestant[] = [];
   for (const { name, main } of builds) {
     const flags: string[] = [];
-    if (options.store === "etcd") flags.push("--store", `etcd://${alsoEnds(await startEtcd()).endpoints[0]}`);
-    const server: Postern = alsoEnds(await startPostern(join(folder, name), main, [], options.node, flags));
+    if (store === "etcd") flags.push("--store", `etcd://${alsoEnds(await startEtcd()).endpoints[0]}`);
+    const server: Postern = alsoEnds(await startPostern(join(place, name), main, [], node, flags));
     await fill(generator, server);
     contestants.push({ name, kind: "postern", server, cluster: await openVirtualCluster(server.target) });
   }
-  contestants.unshift({ name: "bare", kind: "bare", server: alsoEnds(await startBare(contestants[0]?.server)) });
-  const rows: Row[] = [];
+  contestants.unshift({ name: "bare", kind: "bare", server: alsoEnds(await startBare(contestants[0]?.server, place)) });
+  const measuredWorks = new Map<string, Work>();
   const ratios = new Map<string, number>();
   let run = 0;
-  for (const scenario of scenarios) {
+  for (const scenario of asked) {
     let inFlight = 0;
     const measured = new Map<string, Round[]>(contestants.map(({ name }) => [name, []]));
     // The first round warms up whatever is new to it.
@@ -120,14 +156,18 @@ try {
     const summaries = new Map([...measured].map(([name, list]) => [name, summarize(list)]));
     const ratio = ratioOf(summaries);
     if (Number.isFinite(ratio)) ratios.set(scenario.name, ratio);
-    rows.push(rowOf(scenario.name, inFlight, summaries));
+    measuredWorks.set(scenario.name, { inFlight, summaries });
   }
-  process.stdout.write(`${describe()}\n\n${renderTable(rows)}\n`);
-  if (options.gate !== undefined) holdAgainst(Number(options.gate), ratios);
-  if (options.commit) commitRatios(SETTING, ratios);
-} finally {
-  for (const resource of started.reverse()) await resource[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
+  const rows = [...measuredWorks.keys()].map((work) => rowOf(store, work, measuredWorks));
+  process.stdout.write(`${describe(store)}\n\n${renderTable(rows)}\n`);
+  await endAll();
+  return { ratios };
+}
+
+async function endAll(): Promise<void> {
+  const ending = started.reverse();
+  started = [];
+  for (const resource of ending) await resource[Symbol.asyncDispose]();
 }
 
 function alsoEnds<T extends AsyncDisposable>(resource: T): T {
@@ -135,14 +175,11 @@ function alsoEnds<T extends AsyncDisposable>(resource: T): T {
   return resource;
 }
 
-async function startBare(like: MeasuredServer | undefined) {
+async function startBare(like: MeasuredServer | undefined, place: string) {
   const [name] = builds.map((build) => build.name);
-  const dataDir = join(folder, name ?? "");
+  const dataDir = join(place, name ?? "");
   const path = fileURLToPath(new URL("./servers/bare-server.ts", import.meta.url));
-  const bare = await startProcess(
-    ["--import", "tsx", path, join(dataDir, "tls.crt"), join(dataDir, "tls.key")],
-    options.node,
-  );
+  const bare = await startProcess(["--import", "tsx", path, join(dataDir, "tls.crt"), join(dataDir, "tls.key")], node);
   return {
     target: { token: "", ...like?.target, url: bare.url },
     pid: bare.pid,
@@ -180,9 +217,13 @@ function ratioOf(summaries: ReadonlyMap<string, Summary | undefined>): number {
   return (own?.leastCpuMicroseconds ?? Number.NaN) / (bare?.leastCpuMicroseconds ?? Number.NaN);
 }
 
+type Work = { readonly inFlight: number; readonly summaries: ReadonlyMap<string, Summary | undefined> };
+
 /** Of each build: processor time above the bare server's, and requests a second. */
-function rowOf(work: string, inFlight: number, summaries: ReadonlyMap<string, Summary | undefined>): Row {
-  const bare = summaries.get("bare")?.cpuMicroseconds;
+function rowOf(store: string, work: string, works: ReadonlyMap<string, Work>): Row {
+  const bareOf = (name: string) => works.get(name)?.summaries.get("bare")?.cpuMicroseconds;
+  const { inFlight = 0, summaries = new Map() } = works.get(work) ?? {};
+  const bare = bareOf(work);
   const cells: [string, string][] = [
     ["work", work],
     ["at once", String(inFlight)],
@@ -193,17 +234,22 @@ function rowOf(work: string, inFlight: number, summaries: ReadonlyMap<string, Su
     const above = (cpuMicroseconds ?? Number.NaN) - (bare ?? Number.NaN);
     cells.push([`${name} µs`, micros(cpuMicroseconds)], [`${name} above bare`, micros(above)]);
     cells.push([`${name} /s`, perSecond?.toFixed(0) ?? ""]);
-    cells.push([`${name} × peer`, timesPeer(options.store, work, perSecond, bare)?.toFixed(1) ?? ""]);
+    cells.push([`${name} × peer`, timesPeer(store, work, perSecond, bareOf)?.toFixed(1) ?? ""]);
   }
-  cells.push(["× bare", ratioOf(summaries).toFixed(1)], ["committed", committedRatio(SETTING, work)?.toFixed(1) ?? ""]);
+  const own = summaries.get(builds[0]?.name ?? "");
+  const goal = textOfGoal(store, work, { own, bare, timesPeer: timesPeer(store, work, own?.perSecond, bareOf) });
+  const committed = committedRatio(settingOf(store), work);
+  cells.push(["× bare", ratioOf(summaries).toFixed(1)], ["committed", committed?.toFixed(1) ?? ""], ["goal", goal]);
   const failures = builds.map(({ name }) => summaries.get(name)?.failures ?? "").filter((text) => text !== "");
   return Object.fromEntries([...cells, ["failures", failures.join("; ")]]);
 }
 
 function holdAgainst(factor: number, ratios: ReadonlyMap<string, number>): void {
   for (const [work, ratio] of ratios) {
-    const committed = committedRatio(SETTING, work);
-    if (committed === undefined) process.stderr.write(`${work}: nothing is committed for ${SETTING}\n`);
+    const committed = committedRatio(settingOf(options.store), work);
+    if (committed === undefined) {
+      process.stderr.write(`${work}: nothing is committed for ${settingOf(options.store)}\n`);
+    }
     if (committed === undefined || ratio <= committed * factor) continue;
     process.stderr.write(`${work}: ${ratio.toFixed(1)} × bare, committed are ${committed.toFixed(1)}\n`);
     process.exitCode = 1;
@@ -214,9 +260,9 @@ function micros(value: number | undefined): string {
   return value?.toFixed(value < 1_000 ? 1 : 0) ?? "";
 }
 
-function describe(): string {
+function describe(store: string): string {
   const load = `load average ${loadBefore.toFixed(1)} before, ${(loadavg()[0] ?? 0).toFixed(1)} after, this run included`;
-  return `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, ${options.node}, ${load};
+  return `${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}, Node ${version.slice(1)}, ${store}, ${load};
 ${objects} objects of 1.2 kB; medians of ${rounds} rounds of ${seconds} s in turns; processor time of all threads of the server;
 × peer goes by requests a second, which say something only where the machine has nothing else to do`;
 }

@@ -90,18 +90,18 @@ function base62(bytes: Uint8Array, length: number): string {
     { length: bytes.length / 2 },
     (_, at) => (bytes[at * 2] ?? 0) * 256 + (bytes[at * 2 + 1] ?? 0),
   );
-  let digits = "";
-  while (digits.length < length) {
+  const digits = Buffer.allocUnsafe(length);
+  for (let to = length; to > 0; ) {
     let remainder = 0;
     for (let at = 0; at < rest.length; at++) {
       const part = remainder * 65_536 + (rest[at] ?? 0);
       rest[at] = Math.floor(part / DIVISOR);
       remainder = part % DIVISOR;
     }
-    for (let at = 0; at < DIGITS_AT_ONCE && digits.length < length; at++) {
-      digits = BASE62.charAt(remainder % 62) + digits;
+    for (let at = 0; at < DIGITS_AT_ONCE && to > 0; at++) {
+      digits[--to] = BASE62.charCodeAt(remainder % 62);
       remainder = Math.floor(remainder / 62);
     }
   }
-  return digits;
+  return digits.toString("latin1");
 }

@@ -1,0 +1,61 @@
+// What each row of the comparison is to reach on Node 24: what was agreed on, not what is.
+
+import type { Summary } from "./measurement.ts";
+
+type Goal = {
+  /** Microseconds above the bare server. */
+  readonly above?: number;
+  /** Times as fast as kube-apiserver. */
+  readonly peer?: number;
+  /** As a multiple of the bare server's processor time. */
+  readonly bare?: number;
+  readonly perSecond?: number;
+};
+
+const GOALS: { readonly [store: string]: { readonly [work: string]: Goal } } = {
+  sqlite: {
+    "GET by name, HTTP/1.1, 32 connections": { above: 40, peer: 5 },
+    "GET by name, HTTP/2, 32 streams": { above: 40, peer: 6 },
+    "LIST 500 by limit": { bare: 1.3, peer: 9 },
+    "LIST all": { bare: 1.2, peer: 20 },
+    "LIST by label, 1 in 100": { peer: 10 },
+    "CREATE, durable, 64 at once": { above: 120, peer: 5 },
+    "CREATE, durable, one at a time": { peer: 2 },
+    "PATCH (merge), 32 at once": { above: 120, peer: 6 },
+    "Kube config with a certificate": { perSecond: 1_500 },
+  },
+  etcd: {
+    "CREATE, durable, 64 at once": { peer: 2 },
+    "CREATE, durable, one at a time": { peer: 1 },
+    "PATCH (merge), 32 at once": { peer: 2.5 },
+  },
+};
+
+export const worksWithGoals = (store: string): readonly string[] => Object.keys(GOALS[store] ?? {});
+
+type Measured = {
+  readonly own: Summary | undefined;
+  readonly bare: number | undefined;
+  readonly timesPeer: number | undefined;
+};
+
+/** What is to be reached, and by how much each part of it is missed: `≤ 40 µs above (missed: 84)`. Empty where nothing is. */
+export function textOfGoal(store: string, work: string, { own, bare, timesPeer }: Measured): string {
+  const goal = GOALS[store]?.[work] ?? {};
+  const cpu = own?.cpuMicroseconds ?? Number.NaN;
+  const least = (name: string, wanted: number | undefined, is: number | undefined): readonly string[] =>
+    wanted === undefined ? [] : [`≥ ${wanted} ${name}${missed((is ?? Number.NaN) >= wanted, is)}`];
+  const most = (name: string, wanted: number | undefined, is: number): readonly string[] =>
+    wanted === undefined ? [] : [`≤ ${wanted} ${name}${missed(is <= wanted, is)}`];
+  return [
+    ...most("µs above", goal.above, cpu - (bare ?? Number.NaN)),
+    ...most("× bare", goal.bare, cpu / (bare ?? Number.NaN)),
+    ...least("× peer", goal.peer, timesPeer),
+    ...least("/s", goal.perSecond, own?.perSecond),
+  ].join(", ");
+}
+
+function missed(isMet: boolean, is: number | undefined): string {
+  if (isMet) return " (met)";
+  return is === undefined || Number.isNaN(is) ? " (?)" : ` (missed: ${is < 100 ? is.toFixed(1) : is.toFixed(0)})`;
+}
