@@ -55,7 +55,9 @@ export const projectFields = s
           .describe(
             "Clusters that instances of the project may be placed in. Absent or empty: the built-in one alone.",
           ),
-        quotas: quotasFields.describe("Amounts that the project is meant to keep to. Kept as they are; not enforced."),
+        quotas: quotasFields.describe(
+          "What the project may have: virtualclusterinstances and spaceinstances count those; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are kept, and not enforced.",
+        ),
         access: s
           .list(accessRuleFields)
           .describe("Who else may do what with the project. Kept as it is, without effect: members count."),

@@ -78,5 +78,9 @@ export const templateFields = s.object({
     .describe(
       "stored: a built-in virtual cluster keeps Pods, Deployments, Jobs and the like as objects; nothing runs them. Absent: it refuses them.",
     ),
-  objects: s.string().describe("Manifests for the virtual cluster, as YAML text. Kept as they are."),
+  objects: s
+    .string()
+    .describe(
+      "Manifests for a built-in virtual cluster, as YAML text: applied when it is made, and again when the text changes. What is taken out of it stays.",
+    ),
 });

@@ -14,7 +14,15 @@ import { hasFinalizer, withoutFinalizer } from "../api/finalizers.ts";
 import type { VirtualClusterHealth } from "../clusters/virtual-cluster-backend.ts";
 import type { UpstreamFault } from "../proxy/upstream-failure.ts";
 
-export type InstanceState = { readonly isRemote: boolean; readonly health: VirtualClusterHealth };
+export type InstanceState = {
+  readonly isRemote: boolean;
+  readonly health: VirtualClusterHealth;
+  /** What has become of the objects of its template; undefined where there is nothing new to say. */
+  readonly objects?: AppliedObjects | undefined;
+};
+
+/** `hash` is that of the text; `fault` says why some of them are missing. */
+export type AppliedObjects = { readonly hash: string; readonly fault?: string };
 
 /** What one kind of instance does of its own. */
 export type InstanceWork<T extends KubeObject> = {
@@ -24,7 +32,7 @@ export type InstanceWork<T extends KubeObject> = {
   /** Makes what is missing, and looks how it is. */
   bringUp(instance: T, signal: AbortSignal): Promise<InstanceState>;
   /** `now` in milliseconds since the epoch. */
-  statusOf(instance: T, health: VirtualClusterHealth, now: number): JsonValue;
+  statusOf(instance: T, health: VirtualClusterHealth, now: number, objects?: AppliedObjects): JsonValue;
   /** What the deletion waits for; undefined when nothing is left. */
   remove(instance: T, signal: AbortSignal): Promise<UpstreamFault | undefined>;
   /** What is not ready or on its way out, and what others run, is looked at again after so many milliseconds. */
@@ -52,9 +60,9 @@ export function createInstanceController<T extends Instance>(
 
   async function reconcile(key: string, instance: T, signal: AbortSignal): Promise<void> {
     if (instance.status?.ignoreReconciliation === true) return;
-    const { isRemote, health } = await work.bringUp(instance, signal);
-    await writeStatus(instance, health, signal);
-    if (!health.ready) queue.addAfter(key, work.recheckMs.unready);
+    const { isRemote, health, objects } = await work.bringUp(instance, signal);
+    await writeStatus(instance, health, signal, objects);
+    if (!health.ready || objects?.fault !== undefined) queue.addAfter(key, work.recheckMs.unready);
     else if (isRemote) queue.addAfter(key, work.recheckMs.remote);
   }
 
@@ -70,8 +78,13 @@ export function createInstanceController<T extends Instance>(
     queue.addAfter(key, work.recheckMs.unready);
   }
 
-  const writeStatus = (instance: T, health: VirtualClusterHealth, signal: AbortSignal): Promise<void> => {
-    const status = work.statusOf(instance, health, clock.now());
+  const writeStatus = (
+    instance: T,
+    health: VirtualClusterHealth,
+    signal: AbortSignal,
+    objects?: AppliedObjects,
+  ): Promise<void> => {
+    const status = work.statusOf(instance, health, clock.now(), objects);
     const transform = (current: KubeObject): KubeObject => ({ ...current, status });
     return updateControlled(port, instances, instance, { subresource: "status", transform }, signal);
   };

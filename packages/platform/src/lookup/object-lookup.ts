@@ -16,6 +16,8 @@ export type ObjectLookup = {
   clusterRole(name: string): KubeObject | undefined;
   virtualClusterInstance(namespace: string, name: string): VirtualClusterInstance | undefined;
   spaceInstance(namespace: string, name: string): SpaceInstance | undefined;
+  /** How many there are in a namespace. */
+  countIn(plural: "virtualclusterinstances" | "spaceinstances", namespace: string): number;
   /** Resolves when memory shows all that the store had before the call: another server may have written it. */
   refresh(signal: AbortSignal): Promise<void>;
   /** By name. */
@@ -41,6 +43,10 @@ export function createObjectLookup(
     virtualClusterInstance: (namespace, name) =>
       get("virtualclusterinstances", namespace, name) as VirtualClusterInstance | undefined,
     spaceInstance: (namespace, name) => get("spaceinstances", namespace, name) as SpaceInstance | undefined,
+    countIn(plural, namespace) {
+      const resource = find(plural);
+      return resource === undefined ? 0 : resource.view.list(resource.keys.inNamespace(namespace)).length;
+    },
     refresh: async (signal) => void (await refresh(signal)),
     clusters() {
       const resource = find("clusters");

@@ -1,6 +1,7 @@
 // Nobody hands out more of a virtual cluster or space than they have: the check on its owner, access list and roles inside.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -103,6 +104,20 @@ export async function checkInstanceGrants(
       );
     }
   }
+  const objects = objectsOf(instance);
+  if (objects === "" || objects === objectsOf(old)) return;
+  const opensInside = (key?.restrictions?.ruleSets.length ?? 0) === 0 && (await isAllowed("use", ""));
+  if (!opensInside || !((await holds(everything)) || hasInside("cluster-admin"))) {
+    throw refuse("spec.template.objects is applied with all rights inside, which you do not have");
+  }
+}
+
+/** What is applied inside is applied with all rights there are inside. */
+function objectsOf(instance: KubeObject | undefined): string {
+  const spec = instance?.["spec"];
+  const template = isJsonObject(spec) ? spec["template"] : undefined;
+  const objects = isJsonObject(template) ? template["objects"] : undefined;
+  return typeof objects === "string" ? objects : "";
 }
 
 type People = { readonly users: readonly string[]; readonly teams: readonly string[] };

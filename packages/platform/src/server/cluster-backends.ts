@@ -1,5 +1,6 @@
 // The virtual clusters, spaces and clusters behind the platform: those that this process serves, and those that it reaches.
 
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { WorkQueueMetrics } from "@postern/apiserver/metrics/work-queue-metrics";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
@@ -60,9 +61,12 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
   const { core, configuration, storage, cache, runtime, endpoint, lookup, mint, secret } = options;
   const { names, keys } = core;
   const sealedValues = createInternalValues(options.keyRing, runtime.random);
-  const location = { group: names.managementGroup, resource: "virtualclusterinstances", namespaced: true };
-  const { prefix } = createResourceKeys(MANAGEMENT, location);
-  const settings = createInstanceSettings({ view: cache.view(prefix), prefix }, runtime.scheduler);
+  const viewOf = (resource: string, namespaced: boolean): ViewPrefix => {
+    const { prefix } = createResourceKeys(MANAGEMENT, { group: names.managementGroup, resource, namespaced });
+    return { view: cache.view(prefix), prefix };
+  };
+  const told = { instances: viewOf("virtualclusterinstances", true), projects: viewOf("projects", false) };
+  const settings = createInstanceSettings(told, names, runtime.scheduler);
   const embeddedClusters = createEmbeddedClusters({
     settingsOf: (uid) => settings.of(uid),
     storage,

@@ -96,6 +96,10 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
       await bindRoles(cluster, clusterRoles, { clock: runtime.clock, names }, signal);
     },
 
+    async applyObjects(text, signal) {
+      await (await clusters.open(uid)).applyObjects(text, signal);
+    },
+
     followRoles: (listener) => clusters.follow(uid, CLUSTER_ROLE_BINDINGS, listener),
 
     async health() {

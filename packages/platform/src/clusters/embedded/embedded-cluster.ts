@@ -47,6 +47,8 @@ import { createVersionHandler, type VersionInfo } from "@postern/apiserver/versi
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";
 import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
+import { applyObjects } from "./apply-objects.ts";
+import { DEFAULT_SHARE, meteredStorage, type StorageShare } from "./metered-storage.ts";
 
 export type EmbeddedClusterOptions = {
   /** Names its part of the store. */
@@ -83,6 +85,8 @@ export type EmbeddedClusterOptions = {
 export type ClusterSettings = {
   /** Workloads are kept as objects: `spec.template.workloads: stored`. */
   readonly keepsWorkloads: boolean;
+  /** How much of the store it may have. */
+  readonly share: StorageShare;
 };
 
 export type EmbeddedCluster = Disposable & {
@@ -96,6 +100,8 @@ export type EmbeddedCluster = Disposable & {
   resource(group: string, kind: string): InstalledResource;
   /** Answers a request whose path is below the cluster's root, as `user`, once its own RBAC allows it. */
   handle(context: RequestContext, user: UserInfo): Promise<ApiResponse>;
+  /** Applies a text of manifests on the server's own account. Throws ObjectsError. */
+  applyObjects(text: string, signal: AbortSignal): Promise<void>;
   /** Milliseconds for which no request has been under way; 0 while one is. */
   idleFor(): number;
   /** Resolves when no controller has anything left to do. */
@@ -109,9 +115,10 @@ export async function startEmbeddedCluster(
 ): Promise<EmbeddedCluster> {
   const { runtime, authority, version, onError, queueMetrics } = options;
   const stop = new AbortController();
+  const metered = meteredStorage(options.storage, () => options.settings?.().share ?? DEFAULT_SHARE);
   const surface = createStandardSurface({
     ...options,
-    storage: stoppableStorage(options.storage, stop.signal),
+    storage: stoppableStorage(metered.storage, stop.signal),
     cluster: { keepsWorkloads: () => options.settings?.().keepsWorkloads === true },
     tokens: { authenticateToken: () => undefined },
     audiences: [],
@@ -141,6 +148,7 @@ export async function startEmbeddedCluster(
     await surface.bootstrap(signal);
     const bindings = resource(RBAC_GROUP, "ClusterRoleBinding");
     for (const binding of options.firstBindings) await createWhenAbsent(bindings, binding, runtime.clock, signal);
+    metered.countBy(() => countObjects(surface.registry));
     await publishAuthority(resource("", "ConfigMap"), authority, runtime, signal);
   } catch (error) {
     dispose();
@@ -169,6 +177,7 @@ export async function startEmbeddedCluster(
       const context = outer.with({ user, signal: () => AbortSignal.any([outer.signal, stop.signal]) });
       return await usage.during(() => serve(context));
     },
+    applyObjects: (text, aborted) => applyObjects(text, { ...surface, clock: runtime.clock }, aborted),
     idleFor: () => usage.idleFor(),
     async idle() {
       await surface.idle();
@@ -186,6 +195,22 @@ async function decideAndRoute(
   const { verdict, reason } = await authorizeAsLongAsOpen(authorizer, attributes, context.open);
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
   return await route(context);
+}
+
+/** Of all resources that are served, in the versions in which they are. */
+function countObjects({ resources }: Pick<StandardSurface["registry"], "resources">): StorageShare {
+  const counted = new Set<string>();
+  let objects = 0;
+  let bytes = 0;
+  for (const { keys, view, definition } of resources) {
+    if (definition.submit !== undefined || counted.has(keys.prefix)) continue;
+    counted.add(keys.prefix);
+    for (const object of view.list(keys.prefix)) {
+      objects++;
+      bytes += object.byteLength;
+    }
+  }
+  return { objects, bytes };
 }
 
 /** Notes when something was last under way. */

@@ -31,6 +31,7 @@ import {
   type EmbeddedClusterOptions,
   startEmbeddedCluster,
 } from "./embedded-cluster.ts";
+import { DEFAULT_SHARE } from "./metered-storage.ts";
 import { createRunningClusters } from "./running-clusters.ts";
 
 export type EmbeddedClusters = Disposable & {
@@ -68,7 +69,7 @@ export type EmbeddedClustersOptions = Omit<
   ) => Promise<void>;
 };
 
-const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false };
+const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, share: DEFAULT_SHARE };
 
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = options;

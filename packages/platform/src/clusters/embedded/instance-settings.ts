@@ -1,43 +1,77 @@
-// What instances say of the clusters that this process serves for them, by their uids and without a search.
+// What instances and their projects say of the clusters that this process serves for them, by their uids and without a search.
 
-import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
+import { followView, type ViewFollower, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Project } from "../../api/project.ts";
+import { quotaOf } from "../../api/project-quotas.ts";
 import type { VirtualClusterInstance } from "../../api/virtual-cluster-instance.ts";
+import type { PlatformNames } from "../../platform-names.ts";
 import type { ClusterSettings } from "./embedded-cluster.ts";
+import { DEFAULT_SHARE, type StorageShare } from "./metered-storage.ts";
 
 export type InstanceSettings = Disposable & {
   of(uid: string): ClusterSettings;
 };
 
-const DEFAULTS: ClusterSettings = { keepsWorkloads: false };
+type Told = { readonly namespace: string; readonly keepsWorkloads: boolean };
 
-/** Keeps something only of those that say anything. */
-export function createInstanceSettings(instances: ViewPrefix, scheduler: Scheduler): InstanceSettings {
-  const settings = new Map<string, ClusterSettings>();
+export function createInstanceSettings(
+  { instances, projects }: { readonly instances: ViewPrefix; readonly projects: ViewPrefix },
+  names: Pick<PlatformNames, "projectNamespace">,
+  scheduler: Scheduler,
+): InstanceSettings {
+  const told = new Map<string, Told>();
+  /** By the namespace of the project; of those alone that limit anything. */
+  const shares = new Map<string, StorageShare>();
 
-  const read = (instance: VirtualClusterInstance): void => {
-    const { uid = "" } = instance.metadata;
-    const found = settingsOf(instance);
-    if (found === undefined) settings.delete(uid);
-    else settings.set(uid, found);
-  };
-
-  const following = followView(instances, scheduler, {
-    replace(objects) {
-      settings.clear();
-      // What the store holds has gone through the schema of the kind.
-      for (const object of objects) read(object.decode() as VirtualClusterInstance);
-    },
-    put: (object) => read(object.decode() as VirtualClusterInstance),
-    delete: (object) => void settings.delete(object.decode().metadata.uid ?? ""),
-  });
+  const ofInstances = followView(
+    instances,
+    scheduler,
+    following<VirtualClusterInstance, Told>(told, ({ metadata, spec }) => [
+      metadata.uid ?? "",
+      { namespace: metadata.namespace ?? "", keepsWorkloads: spec?.template?.workloads === "stored" },
+    ]),
+  );
+  const ofProjects = followView(
+    projects,
+    scheduler,
+    following<Project, StorageShare>(shares, (project) => [
+      names.projectNamespace(project.metadata.name ?? ""),
+      shareOf(project),
+    ]),
+  );
   return {
-    of: (uid) => settings.get(uid) ?? DEFAULTS,
-    [Symbol.dispose]: () => following[Symbol.dispose](),
+    of(uid) {
+      const { namespace = "", keepsWorkloads = false } = told.get(uid) ?? {};
+      return { keepsWorkloads, share: shares.get(namespace) ?? DEFAULT_SHARE };
+    },
+    [Symbol.dispose]() {
+      ofInstances[Symbol.dispose]();
+      ofProjects[Symbol.dispose]();
+    },
   };
 }
 
-function settingsOf({ spec }: VirtualClusterInstance): ClusterSettings | undefined {
-  const keepsWorkloads = spec?.template?.workloads === "stored";
-  return keepsWorkloads ? { keepsWorkloads } : undefined;
+function shareOf(project: Project): StorageShare | undefined {
+  const objects = quotaOf(project, "virtualcluster.objects");
+  const bytes = quotaOf(project, "virtualcluster.bytes");
+  if (objects === undefined && bytes === undefined) return undefined;
+  return { objects: objects ?? DEFAULT_SHARE.objects, bytes: bytes ?? DEFAULT_SHARE.bytes };
+}
+
+/** Keeps in a map what `read` finds in objects; what the store holds has gone through the schema of its kind. */
+function following<T, V>(kept: Map<string, V>, read: (object: T) => readonly [string, V | undefined]): ViewFollower {
+  const put: ViewFollower["put"] = (object) => {
+    const [key, value] = read(object.decode() as T);
+    if (value === undefined) kept.delete(key);
+    else kept.set(key, value);
+  };
+  return {
+    replace(objects) {
+      kept.clear();
+      for (const object of objects) put(object, undefined);
+    },
+    put,
+    delete: (object) => void kept.delete(read(object.decode() as T)[0]),
+  };
 }

@@ -11,6 +11,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
+import { instanceLimit, type ProjectLimitsDeps } from "../project-limits.ts";
 import {
   type NamedObject,
   type NameSources,
@@ -24,6 +25,7 @@ import {
 export type SpaceInstanceStrategyDeps = PlacementDeps &
   NameSources &
   UnknownNamesDeps &
+  ProjectLimitsDeps &
   InstanceGrantsDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;
@@ -43,6 +45,7 @@ function* namedIn({ spec }: SpaceInstance, deps: NameSources): Generator<NamedOb
 }
 
 const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> => ({
+  limit: (instance, old) => (old === undefined ? instanceLimit("spaceinstances", instance, deps) : undefined),
   validateName: nameIsDNSLabel,
   allowUnconditionalUpdate: true,
 

@@ -17,6 +17,7 @@ import { networkPeerWarnings } from "../../proxy/network-peer.ts";
 import { callerAsOwner } from "../caller-as-owner.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { type PlacementDeps, validatePlacement, validateSamePlacement } from "../placement.ts";
+import { instanceLimit, type ProjectLimitsDeps } from "../project-limits.ts";
 import {
   type NamedObject,
   type NameSources,
@@ -30,6 +31,7 @@ import {
 export type VirtualClusterInstanceStrategyDeps = PlacementDeps &
   NameSources &
   UnknownNamesDeps &
+  ProjectLimitsDeps &
   InstanceGrantsDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;
@@ -69,6 +71,7 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
     ...validateSpec(instance.spec),
     ...(await validatePlaced(instance, deps, signal)),
   ],
+  limit: (instance, old) => (old === undefined ? instanceLimit("virtualclusterinstances", instance, deps) : undefined),
   warningsOnCreate: (instance) => warningsOf(instance, deps),
   warningsOnUpdate: (instance) => warningsOf(instance, deps),
 

@@ -1,0 +1,138 @@
+// Brings the manifests of `spec.template.objects` into an embedded cluster by server-side apply (ADR 70).
+
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
+import { splitYaml } from "@postern/apimachinery/yaml/split-yaml";
+import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
+import { RequestContext } from "@postern/apiserver/context/request-context";
+import { createSystemContext } from "@postern/apiserver/context/system-context";
+import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
+import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { requestOf } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+
+/** Whose fields they are. */
+const MANAGER = "template";
+/** What others need comes first. */
+const FIRST_KINDS = ["CustomResourceDefinition", "Namespace"];
+/** A definition is served a moment after it is written. */
+const ATTEMPTS = 5;
+
+export class ObjectsError extends Error {
+  override readonly name = "ObjectsError";
+}
+
+/** Tells one text from another, in 16 hexadecimal digits. */
+export const hashOfObjects = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+/** The objects of a text of YAML documents, with those of Lists. Throws ObjectsError that names the document. */
+export function readObjects(text: string): readonly JsonObject[] {
+  return splitYaml(text).flatMap(({ text: document, line }) => {
+    try {
+      return itemsOf(decodeYaml(document).value, line);
+    } catch (error) {
+      if (!(error instanceof YamlError)) throw error;
+      throw new ObjectsError(`line ${line}: ${error.message}`);
+    }
+  });
+}
+
+function itemsOf(value: JsonValue, line: number): readonly JsonObject[] {
+  if (!isJsonObject(value)) throw new ObjectsError(`line ${line}: not an object`);
+  const { kind, items } = value;
+  if (typeof kind === "string" && kind.endsWith("List") && isJsonArray(items))
+    return items.flatMap((item) => itemsOf(item, line));
+  const { metadata, apiVersion } = value;
+  const name = isJsonObject(metadata) ? metadata["name"] : undefined;
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || typeof name !== "string" || name === "") {
+    throw new ObjectsError(`line ${line}: apiVersion, kind and metadata.name are required`);
+  }
+  return [value];
+}
+
+export type ObjectsTarget = {
+  readonly registry: Pick<ResourceRegistry, "find" | "resources">;
+  readonly route: (context: RequestContext) => Promise<ApiResponse> | ApiResponse;
+  readonly idle: () => Promise<void>;
+  readonly clock: Runtime["clock"];
+};
+
+/** Applies all of them, what failed again when the rest is there. Throws ObjectsError that names what could not be applied. */
+export async function applyObjects(text: string, target: ObjectsTarget, signal: AbortSignal): Promise<void> {
+  const rank = ({ kind }: JsonObject): number => (FIRST_KINDS.includes(String(kind)) ? 0 : 1);
+  let left: readonly JsonObject[] = readObjects(text).toSorted((a, b) => rank(a) - rank(b));
+  let faults: string[] = [];
+  for (let attempt = 0; attempt < ATTEMPTS && left.length > 0; attempt++) {
+    faults = [];
+    const failed: JsonObject[] = [];
+    for (const object of left) {
+      signal.throwIfAborted();
+      const fault = await applyOne(object, target, signal);
+      if (fault === undefined) continue;
+      failed.push(object);
+      faults.push(fault);
+    }
+    left = failed;
+    await target.idle();
+  }
+  if (faults.length > 0) throw new ObjectsError(faults.slice(0, 5).join("; "));
+}
+
+/** Undefined when it is there; otherwise why not. */
+async function applyOne(object: JsonObject, target: ObjectsTarget, signal: AbortSignal): Promise<string | undefined> {
+  const { group, version } = parseApiVersion(String(object["apiVersion"])) ?? { group: "", version: "" };
+  const kind = String(object["kind"]);
+  const metadata = isJsonObject(object["metadata"]) ? object["metadata"] : {};
+  const name = String(metadata["name"]);
+  const resource = target.registry.resources.find(
+    ({ definition }) => definition.group === group && definition.version === version && definition.kind === kind,
+  );
+  if (resource === undefined) return `no matches for kind "${kind}" in version "${String(object["apiVersion"])}"`;
+  const { plural, namespaced } = resource.definition;
+  const namespace = typeof metadata["namespace"] === "string" ? metadata["namespace"] : "default";
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const path = `${root}${namespaced ? `/namespaces/${namespace}` : ""}/${plural}/${name}`;
+  try {
+    const response = await target.route(applyContext(path, stringifyJson(object), target.clock, signal));
+    if (response.status < 300) return undefined;
+    const body = response.body.type === "bytes" ? parseJson(Buffer.from(response.body.bytes)) : {};
+    return `${kind} ${name}: ${isJsonObject(body) ? String(body["message"]) : response.status}`;
+  } catch (error) {
+    if (!isApiError(error)) throw error;
+    return `${kind} ${name}: ${error.message}`;
+  }
+}
+
+function applyContext(path: string, body: string, clock: Runtime["clock"], signal: AbortSignal): RequestContext {
+  const query = new URLSearchParams({ fieldManager: MANAGER, force: "true" });
+  const system = createSystemContext({}, { clock, signal });
+  return new RequestContext({
+    request: requestOf({
+      method: "PATCH",
+      path,
+      basePath: "",
+      query,
+      requestUri: `${path}?${query}`,
+      headers: { accept: "application/json", "content-type": "application/apply-patch+yaml" },
+      httpVersion: "1.1",
+      remoteAddress: "",
+      host: "",
+      peerCertificate: () => undefined,
+      body: () => Promise.resolve(Buffer.from(body)),
+      bodyStream: () => Readable.from([body]),
+      signal,
+    }),
+    info: resolveRequestInfo("PATCH", path, query),
+    user: system.user,
+    warnings: { texts: [], add: () => {} },
+    audit: system.audit,
+    receivedAt: clock.now(),
+  });
+}
