@@ -14,6 +14,7 @@ import {
   notSupportedError,
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
 import { isDNS1123Label } from "@postern/apimachinery/validation/string-validators";
 import type { Container, PodSpec, PodTemplate } from "./pod-fields.ts";
 import type { LabelSelector } from "./selector-text.ts";
@@ -78,7 +79,7 @@ export function validateTemplate({ spec }: Workload, restarts?: readonly string[
     selector === undefined ||
     (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
   const faults: FieldError[] = [];
-  if (selector === undefined) faults.push(requiredError("spec.selector"));
+  if (selector === undefined) faults.push(requiredError("spec.selector"), unmatched(labels));
   else if (isEmpty) faults.push(invalidError("spec.selector", {}, "empty selector is invalid for deployment"));
   else faults.push(...validateSelected(selector, labels));
   return [...faults, ...validatePodSpec(template?.spec, "spec.template.spec", restarts)];
@@ -88,15 +89,21 @@ function validateSelected(
   selector: LabelSelector,
   labels: { readonly [label: string]: string },
 ): readonly FieldError[] {
+  const invalid = invalidError("spec.selector", selector as JsonValue, "invalid label selector");
+  const faults = validateLabelSelector(selector, "spec.selector");
+  if (faults.length > 0) return [...faults, invalid];
   try {
-    // Its type says less than the schema that it has passed.
-    if (selectorFromLabelSelector(selector as never).matches(labels)) return [];
-    return [invalidError("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")];
+    // With faults ruled out, no expression is without its key and operator.
+    return selectorFromLabelSelector(selector as never).matches(labels) ? [] : [unmatched(labels)];
   } catch (error) {
+    // What follows from the values of an expression.
     if (!(error instanceof SelectorError)) throw error;
-    return [invalidError("spec.selector", {}, error.message)];
+    return [invalid];
   }
 }
+
+const unmatched = (labels: { readonly [label: string]: string }): FieldError =>
+  invalidError("spec.template.metadata.labels", labels, "`selector` does not match template `labels`");
 
 export const validateSameSelector = (next: Workload, old: Workload): readonly FieldError[] =>
   equalJson((next.spec?.selector ?? null) as JsonValue, (old.spec?.selector ?? null) as JsonValue)
