@@ -17,7 +17,7 @@ const HANDOUTS: readonly Handout[] = [
   { place: /^POST \S*\/ownedaccesskeys(\?\S*)? 20[01]$/, field: ["spec", "key"] },
   { place: /^POST \/oauth\/token 200$/, field: ["access_token"] },
   // That of an identity provider, which has tokens of its own.
-  { place: /^POST \/token 200$/, field: ["access_token"] },
+  { place: /^POST \/token 200$/, field: ["id_token"] },
   { place: /^POST \S*\/ownedaccesskeys\/[^/\s]+\/rotate(\?\S*)? 20[01]$/, field: ["status", "key"] },
   { place: /^POST \S*\/virtualclusterinstances\/[^/\s]+\/kubeconfig(\?\S*)? 20[01]$/, field: ["status", "kubeConfig"] },
   {

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { withConnection, withConnectionOptions } from "../connection-options.ts";
 import { describeFailure } from "../failure.ts";
@@ -25,21 +25,30 @@ import {
   readAuthority,
   savePlatform,
 } from "./platforms.ts";
+import { findSignIn, type SignInServer, signInWithBrowser, signInWithDevice } from "./sign-in.ts";
 
-type LoginFlags = { readonly ca?: string; readonly name?: string };
+type LoginFlags = {
+  readonly ca?: string;
+  readonly name?: string;
+  readonly browser?: boolean;
+  readonly device?: boolean;
+};
 
 export const createLoginCommand = (context: CommandContext): Command =>
   new Command("login")
-    .description("sign in to a platform with an access key, or go back to one that you are signed in to")
+    .description("sign in to a platform, or go back to one that you are signed in to")
     .argument(
       "<server>",
       "address of the platform, such as https://postern.example.com:8443, or the name of a known one",
     )
     .option("--ca <file>", "certificate authority of the platform, if its certificate is not publicly trusted")
     .option("--name <name>", "name for the platform (default: its host and port)")
+    .addOption(new Option("--browser", "sign in with a browser on this machine").conflicts("device"))
+    .addOption(new Option("--device", "sign in with a code that you type in on another device"))
     .addHelpText(
       "after",
-      "\nThe access key is read from standard input, or asked for on a terminal: postern login https://host:8443 < key.txt" +
+      "\nOn a terminal the browser opens, where the platform has identity providers." +
+        "\nAn access key is read from standard input, or asked for on a terminal: postern login https://host:8443 < key.txt" +
         "\nIn CI, set POSTERN_URL, POSTERN_TOKEN and POSTERN_CA instead: no login is needed.",
     )
     .action((server: string, flags: LoginFlags) => logIn(server, flags, context));
@@ -50,8 +59,6 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
   if (known !== undefined && (await goOnWith(known.name, context))) return;
   const address = known?.server ?? parseAddress(server);
   const name = flags.name ?? known?.name ?? new URL(address).host;
-  const token = await context.readSecret(`Access key for ${address}: `);
-  if (token === undefined) throw new UsageError("no access key: pipe it in, or type it at the prompt");
   const authority =
     flags.ca === undefined
       ? ((await knownAuthority(name, address, context)) ?? (await environmentAuthority(context)))
@@ -61,11 +68,24 @@ async function logIn(server: string, flags: LoginFlags, context: CommandContext)
     insecureSkipTlsVerify: false,
     ...(authority === undefined ? {} : { certificateAuthorityPem: authority }),
   };
+  const token = await getToken(transport, flags, context).catch(explainTrust);
   const me = await withConnection({ transport, token }, context, askWhoAmI).catch(explainTrust);
   await savePlatform(environment, { name, server: address, token, certificateAuthorityPem: authority });
   stderr.write(
     `Signed in to ${address} as ${holderOf(me)}, with access key ${me["accessKey"] ?? "?"}, expires ${endOf(me)}.\n`,
   );
+}
+
+async function getToken(transport: SignInServer, flags: LoginFlags, context: CommandContext): Promise<string> {
+  const { browser = false, device = false } = flags;
+  const isTerminal = context.stderr.isTTY === true && process.stdin.isTTY;
+  const metadata = browser || device || isTerminal ? await findSignIn(transport) : undefined;
+  if (metadata !== undefined)
+    return device ? await signInWithDevice(transport, context) : await signInWithBrowser(transport, metadata, context);
+  if (browser || device) throw new UsageError("the platform has no identity provider: sign in with an access key");
+  const token = await context.readSecret(`Access key for ${transport.server}: `);
+  if (token === undefined) throw new UsageError("no access key: pipe it in, or type it at the prompt");
+  return token;
 }
 
 /** Whether the credential that is kept for the platform is still good; it is the current one then. */
@@ -131,15 +151,18 @@ async function logOut(
   const chosen = all === true ? platforms : one;
   if (chosen.length === 0) throw new UsageError("you are not signed in to any platform");
   for (const { name } of chosen) {
-    if (revoke === true) {
-      const connection = await findConnection({ server: name }, environment);
-      await withConnection(connection, context, async (client, group) => {
-        const { accessKey } = await askWhoAmI(client, group);
-        if (typeof accessKey !== "string") throw new UsageError("the credential is no access key: nothing to delete");
-        await accessKeysOf(client, group).delete(accessKey);
-        stderr.write(`Access key ${accessKey} deleted.\n`);
-      });
-    }
+    const connection = await findConnection({ server: name }, environment);
+    await withConnection(connection, context, async (client, group) => {
+      const { accessKey, accessKeyType } = await askWhoAmI(client, group);
+      // That of a sign-in is good for nothing else.
+      if (revoke !== true && accessKeyType !== "Login") return;
+      if (typeof accessKey !== "string") throw new UsageError("the credential is no access key: nothing to delete");
+      await accessKeysOf(client, group).delete(accessKey);
+      stderr.write(`Access key ${accessKey} deleted.\n`);
+    }).catch((error: unknown) => {
+      // Of a platform that is gone, or a key that is over, the credential is forgotten all the same.
+      if (revoke === true) throw error;
+    });
     await forgetCredentials(environment, await findConnection({ server: name }, environment));
     await forgetPlatform(environment, name);
     stderr.write(`Signed out of ${name}.\n`);

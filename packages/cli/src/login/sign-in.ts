@@ -1,0 +1,188 @@
+// Gets an access key for a person: with a browser on this machine, or with a code on another device.
+// Source: RFC 8252 (native apps), RFC 7636 (PKCE), RFC 8628 (device grant), RFC 9207 (iss)
+
+import { spawn } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import { BUILD_INFO } from "@postern/apimachinery/build-info";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { createNodeTransport } from "@postern/client/transport/node";
+import { readAnswer } from "../ci/job-identity.ts";
+import type { CommandContext } from "../command-context.ts";
+import { textAt } from "../json-members.ts";
+import { UsageError } from "../usage-error.ts";
+
+export type SignInServer = { readonly server: string; readonly certificateAuthorityPem?: string };
+
+const CLIENT = "postern-cli";
+const WAIT_MS = 10 * 60_000;
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
+type Answer = { readonly status: number; readonly body: JsonObject };
+
+async function ask(transport: SignInServer, method: string, path: string, form?: object): Promise<Answer> {
+  await using connection = createNodeTransport(transport);
+  const response = await connection.send({
+    method,
+    path,
+    headers: {
+      accept: "application/json",
+      "user-agent": `postern/${BUILD_INFO.version}`,
+      ...(form === undefined ? {} : { "content-type": "application/x-www-form-urlencoded" }),
+    },
+    ...(form === undefined ? {} : { body: new URLSearchParams({ client_id: CLIENT, ...form }).toString() }),
+  });
+  const body = await readAnswer(response);
+  return { status: response.status, body: isJsonObject(body) ? body : {} };
+}
+
+/** What the platform says of its sign-in; undefined where people have no way to sign in. */
+export async function findSignIn(transport: SignInServer): Promise<JsonObject | undefined> {
+  const { status, body } = await ask(transport, "GET", "/.well-known/oauth-authorization-server");
+  return status === 200 && body["sign_in_available"] === true ? body : undefined;
+}
+
+/** Opens the browser, and waits on an address of this machine for it to come back. Throws UsageError. */
+export async function signInWithBrowser(
+  transport: SignInServer,
+  metadata: JsonObject,
+  { stderr, environment }: CommandContext,
+): Promise<string> {
+  const state = randomBytes(32).toString("base64url");
+  const verifier = randomBytes(32).toString("base64url");
+  await using waiting = await waitForBrowser(state, textAt(metadata, "issuer"));
+  const { redirectUri } = waiting;
+  const url = new URL(textAt(metadata, "authorization_endpoint"));
+  if (url.protocol !== "https:") throw new UsageError("the platform names no page to sign in on");
+  const asked = {
+    response_type: "code",
+    client_id: CLIENT,
+    redirect_uri: redirectUri,
+    state,
+    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  stderr.write(`Sign in with your browser. If it does not open by itself, open this address:\n${url}\n`);
+  openBrowser(url.href, environment);
+  const code = await waiting.code;
+  return await redeem(transport, {
+    grant_type: "authorization_code",
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+  });
+}
+
+/** Tells the code to type in on another device, and waits. Throws UsageError. */
+export async function signInWithDevice(transport: SignInServer, { stderr }: CommandContext): Promise<string> {
+  const { status, body } = await ask(transport, "POST", "/oauth/device_authorization", {});
+  const deviceCode = textAt(body, "device_code");
+  if (status !== 200 || deviceCode === "") throw new UsageError(faultIn(body, status));
+  stderr.write(`Open ${textAt(body, "verification_uri")} on any device and type in this code:\n`);
+  stderr.write(`${textAt(body, "user_code")}\n`);
+  let seconds = Number(body["interval"] ?? 5);
+  for (;;) {
+    await delay(seconds * 1000);
+    const form = { grant_type: DEVICE_GRANT, device_code: deviceCode };
+    const answer = await ask(transport, "POST", "/oauth/token", form);
+    const error = textAt(answer.body, "error");
+    if (error === "slow_down") seconds += 5;
+    else if (error !== "authorization_pending") return keyIn(answer);
+  }
+}
+
+async function redeem(transport: SignInServer, form: object): Promise<string> {
+  return keyIn(await ask(transport, "POST", "/oauth/token", form));
+}
+
+function keyIn({ status, body }: Answer): string {
+  const key = textAt(body, "access_token");
+  if (status !== 200 || key === "") throw new UsageError(faultIn(body, status));
+  return key;
+}
+
+const faultIn = (body: JsonObject, status: number): string => {
+  const error = textAt(body, "error");
+  if (error === "access_denied") return "not signed in: it was refused in the browser";
+  if (error === "expired_token") return "not signed in: nobody has agreed in time";
+  const why = textAt(body, "error_description") || error;
+  return `not signed in: ${why === "" ? `the platform answered with code ${status}` : why}`;
+};
+
+type Waiting = AsyncDisposable & { readonly redirectUri: string; readonly code: Promise<string> };
+
+/** The first answer with the right state counts. Anything else on this machine may send others. */
+async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
+  const found = { resolve: (_code: string): void => {}, reject: (_error: Error): void => {} };
+  const code = new Promise<string>((resolve, reject) => Object.assign(found, { resolve, reject }));
+  // Nobody may be waiting for it yet.
+  code.catch(() => {});
+  const server = createServer((request, response) => {
+    const answer = readReturn(request, state, issuer);
+    if (answer === undefined) return say(response, 404, "This is not the page that you are looking for.");
+    if ("error" in answer) {
+      say(response, 200, "You are not signed in. You can close this page.");
+      return found.reject(new UsageError(answer.error));
+    }
+    say(response, 200, "The command line goes on. You can close this page.");
+    found.resolve(answer.code);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const timer = setTimeout(
+    () => found.reject(new UsageError("not signed in: the browser did not come back in time")),
+    WAIT_MS,
+  );
+  return {
+    redirectUri: `http://127.0.0.1:${port}/callback`,
+    code,
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeIdleConnections();
+      await closed;
+    },
+  };
+}
+
+/** Undefined for what is no answer to this sign-in. */
+function readReturn(
+  { method, url = "" }: IncomingMessage,
+  state: string,
+  issuer: string,
+): { readonly code: string } | { readonly error: string } | undefined {
+  const { pathname, searchParams } = new URL(url, "http://127.0.0.1");
+  const isOurs = method === "GET" && pathname === "/callback" && searchParams.get("state") === state;
+  // Another platform's answer is not taken for this one's.
+  if (!isOurs || searchParams.get("iss") !== issuer) return undefined;
+  const code = searchParams.get("code");
+  return code === null ? { error: faultIn({ error: searchParams.get("error") ?? "" }, 200) } : { code };
+}
+
+function say(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, {
+    "content-type": "text/plain; charset=utf-8",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    connection: "close",
+  });
+  response.end(`${text}\n`);
+}
+
+const OPENERS: { readonly [platform: string]: string } = { darwin: "open", win32: "explorer" };
+
+/** BROWSER names another command, and "none" none. */
+function openBrowser(url: string, environment: CommandContext["environment"]): void {
+  const command = environment["BROWSER"] ?? OPENERS[process.platform] ?? "xdg-open";
+  if (command === "none") return;
+  // Where there is none, the person has the address.
+  spawn(command, [url], { stdio: "ignore", detached: true })
+    .on("error", () => {})
+    .unref();
+}

@@ -1,0 +1,466 @@
+// What attackers try where people sign in: at the provider's answers, in the victim's browser, and beside the command line.
+
+import { createHash, createHmac, createPublicKey, KeyObject, randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { request as httpsRequest } from "node:https";
+import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
+import { encode, newSigningKey, type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+const CLIENT = "client-of-ours";
+
+type Answer = {
+  readonly status: number;
+  readonly location: string;
+  readonly text: string;
+  readonly cookies: Map<string, string>;
+};
+
+let platform: RunningPlatform;
+let ca: Buffer;
+let good: ServedIssuer;
+let evil: ServedIssuer;
+let count = 0;
+/** What the token endpoint of each answers, made of the nonce that the browser was sent away with. */
+let idToken: (issuer: ServedIssuer, claims: object) => Promise<string>;
+const nonces = new Map<ServedIssuer, string>();
+const codes = new Set<string>();
+
+/** A provider that does what a test says, at the same address as its keys. */
+function provide(issuer: ServedIssuer): void {
+  issuer.intercept = (request, response) => {
+    const path = (request.url ?? "").split("?")[0];
+    const say = (status: number, body: object): void => {
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify(body));
+    };
+    if (path === "/.well-known/openid-configuration")
+      return say(200, {
+        issuer: issuer.url,
+        authorization_endpoint: `${issuer.url}/authorize`,
+        token_endpoint: `${issuer.url}/token`,
+        jwks_uri: `${issuer.url}/keys`,
+        response_types_supported: ["code"],
+        id_token_signing_alg_values_supported: ["RS256"],
+        authorization_response_iss_parameter_supported: true,
+      });
+    if (path === "/keys") return say(200, JSON.parse(issuer.keySet()));
+    let form = "";
+    request.on("data", (part) => (form += part));
+    request.on("end", () => {
+      const code = new URLSearchParams(form).get("code") ?? "";
+      if (codes.has(code)) return say(400, { error: "invalid_grant" });
+      codes.add(code);
+      const claims = { sub: `sub-${count}`, name_here: `person-${count}`, aud: CLIENT, nonce: nonces.get(issuer) };
+      void idToken(issuer, claims).then((token) =>
+        say(200, { access_token: randomBytes(16).toString("hex"), token_type: "Bearer", id_token: token }),
+      );
+    });
+  };
+}
+
+beforeAll(async () => {
+  platform = await startPlatform({ "proxy-allowed-addresses": ["127.0.0.1/32"] });
+  ca = await readFile(platform.server.caPath);
+  [good, evil] = await Promise.all([serveIssuer(), serveIssuer()]);
+  for (const [name, issuer] of [
+    ["good", good],
+    ["evil", evil],
+  ] as const) {
+    provide(issuer);
+    await platform.create("identityproviders", {
+      metadata: { name },
+      spec: {
+        issuer: { url: issuer.url, certificateAuthority: issuer.certificateAuthorityPem },
+        clientId: CLIENT,
+        claimMappings: { username: { claim: "name_here" } },
+        createUsers: true,
+      },
+    });
+  }
+});
+beforeEach(() => {
+  count++;
+  idToken = (issuer, claims) => issuer.sign(claims);
+});
+afterAll(async () => {
+  await platform?.[Symbol.asyncDispose]();
+  await Promise.all([good, evil].map((each) => each?.[Symbol.asyncDispose]()));
+});
+
+function browse(
+  path: string,
+  cookies: ReadonlyMap<string, string> = new Map(),
+  form?: { readonly [name: string]: string },
+  headers: { readonly [name: string]: string } = {},
+): Promise<Answer> {
+  const body = form === undefined ? undefined : new URLSearchParams(form).toString();
+  return new Promise((resolve, reject) => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const request = httpsRequest(
+      new URL(path, platform.server.url),
+      {
+        method: body === undefined ? "GET" : "POST",
+        ca,
+        headers: {
+          ...(cookie === "" ? {} : { cookie }),
+          ...(body === undefined
+            ? {}
+            : { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(body) }),
+          ...headers,
+        },
+      },
+      (response) => {
+        const kept = new Map(cookies);
+        for (const line of response.headers["set-cookie"] ?? []) {
+          const [pair = ""] = line.split(";");
+          const at = pair.indexOf("=");
+          if (pair.slice(at + 1) === "") kept.delete(pair.slice(0, at));
+          else kept.set(pair.slice(0, at), pair.slice(at + 1));
+        }
+        let text = "";
+        response.on("data", (part) => (text += part));
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, location: response.headers.location ?? "", text, cookies: kept }),
+        );
+      },
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+const OWN = { "sec-fetch-site": "same-origin" };
+const csrfIn = ({ text }: Answer): string => /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? "";
+
+/** As far as the provider's page. */
+async function away(provider: "good" | "evil" = "good", start = "/login") {
+  const chosen = await browse(start);
+  const left = await browse(`/login/start?provider=${provider}`, chosen.cookies);
+  const url = new URL(left.location);
+  nonces.set(provider === "good" ? good : evil, url.searchParams.get("nonce") ?? "");
+  return { url, cookies: left.cookies, state: url.searchParams.get("state") ?? "" };
+}
+const back = (provider: string, query: object, cookies: ReadonlyMap<string, string>): Promise<Answer> =>
+  browse(`/login/callback/${provider}?${new URLSearchParams({ ...query })}`, cookies);
+const newCode = (): string => randomBytes(8).toString("hex");
+const SESSION = "__Host-session";
+
+/** The answer to the return of a browser that was sent away in order. */
+async function signInWith(query: object = {}): Promise<Answer> {
+  const { cookies, state } = await away();
+  return await back("good", { code: newCode(), state, iss: good.url, ...query }, cookies);
+}
+
+describe("the answers of providers", () => {
+  it("open a session where all is right", async () => {
+    const { status, cookies } = await signInWith();
+    expect([status, cookies.has(SESSION)]).toEqual([200, true]);
+  });
+
+  it("are not taken for another provider's (mix-up)", async () => {
+    const { cookies, state } = await away("evil");
+    nonces.set(good, nonces.get(evil) ?? "");
+    // The person began at the evil one, which sent the browser on to the good one.
+    for (const [name, iss] of [
+      ["good", good.url],
+      ["evil", good.url],
+      ["good", evil.url],
+    ] as const) {
+      const answer = await back(name, { code: newCode(), state, iss }, cookies);
+      expect([answer.status >= 400, answer.cookies.has(SESSION)]).toEqual([true, false]);
+    }
+    // Without iss, from one that says that it always sends it.
+    const own = await away();
+    const answer = await back("good", { code: newCode(), state: own.state }, own.cookies);
+    expect([answer.status, answer.cookies.has(SESSION)]).toEqual([502, false]);
+  });
+
+  it.each<[string, (issuer: ServedIssuer, claims: any) => Promise<string>]>([
+    ["a token for another client", (issuer, claims) => issuer.sign({ ...claims, aud: "another" })],
+    ["a token for several without azp", (issuer, claims) => issuer.sign({ ...claims, aud: [CLIENT, "another"] })],
+    ["another nonce", (issuer, claims) => issuer.sign({ ...claims, nonce: "n" })],
+    ["no nonce", (issuer, { nonce: _, ...claims }) => issuer.sign(claims)],
+    ["another issuer", (issuer, claims) => issuer.sign({ ...claims, iss: evil.url })],
+    [
+      "another one's key",
+      (issuer, claims) => issuer.sign(claims, { key: { ...(evil.keys[0] as any), kid: issuer.keys[0]?.kid } }),
+    ],
+    ["a key that it publishes nowhere", async (issuer, claims) => issuer.sign(claims, { key: await newSigningKey() })],
+    ["a clock far behind", (issuer, claims) => issuer.sign({ ...claims, iat: seconds(-900) }, { expiresIn: -600 })],
+    ["a clock far ahead", (issuer, claims) => issuer.sign({ ...claims, nbf: seconds(300), iat: seconds(300) })],
+    ["no signature", async (issuer, claims) => unsigned({ alg: "none" }, issuer, claims)],
+    ["HS256 with the public key", hmacWithPublicKey],
+    ["no expiry", (issuer, claims) => issuer.sign({ ...claims, exp: undefined })],
+  ])("with %s open nothing", async (_, token) => {
+    idToken = token;
+    const { status, cookies } = await signInWith();
+    expect([status, cookies.has(SESSION)]).toEqual([502, false]);
+    expect((await platform.send({ path: `users/person-${count}` })).status).toBe(404);
+  });
+
+  it("with a clock a little off are taken", async () => {
+    idToken = (issuer, claims) => issuer.sign({ ...claims, nbf: seconds(20), iat: seconds(20) });
+    expect((await signInWith()).cookies.has(SESSION)).toBe(true);
+    count++;
+    idToken = (issuer, claims) => issuer.sign({ ...claims, iat: seconds(-320) }, { expiresIn: -10 });
+    expect((await signInWith()).cookies.has(SESSION)).toBe(true);
+  });
+
+  it("are taken once", async () => {
+    const { cookies, state } = await away();
+    const query = { code: newCode(), state, iss: good.url };
+    expect((await back("good", query, cookies)).cookies.has(SESSION)).toBe(true);
+    // With the cookie that a thief kept, and in the browser as it is now.
+    const again = await back("good", query, cookies);
+    expect([again.status, again.cookies.has(SESSION)]).toEqual([400, false]);
+    expect((await back("good", query, again.cookies)).status).toBe(400);
+  });
+
+  it("make nobody a user who is there already", async () => {
+    await platform.create("users", { metadata: { name: `person-${count}` } });
+    const { status, text, cookies } = await signInWith();
+    expect([status, cookies.has(SESSION)]).toEqual([403, false]);
+    expect(text).toContain("is there already");
+  });
+});
+
+describe("the browser of a victim", () => {
+  it("is not signed in as the attacker (login CSRF)", async () => {
+    const attacker = await away();
+    const query = { code: newCode(), state: attacker.state, iss: good.url };
+    expect((await back("good", query, new Map())).status).toBe(400);
+    const victim = await away();
+    expect((await back("good", query, victim.cookies)).status).toBe(400);
+    // Nor with a key of the attacker's, by a form on another site.
+    const page = await browse("/login");
+    const form = { key: platform.adminKey, csrf: csrfIn(page) };
+    for (const headers of [
+      {},
+      { "sec-fetch-site": "cross-site" },
+      { origin: "https://evil.test" },
+      { "sec-fetch-site": "same-site" },
+    ])
+      expect((await browse("/login/key", page.cookies, form, headers)).status).toBe(403);
+    expect((await browse("/login/key", page.cookies, { ...form, csrf: "x" }, OWN)).status).toBe(400);
+    expect((await browse("/login/key", new Map(), form, OWN)).status).toBe(400);
+    expect((await browse("/login/key", page.cookies, form, OWN)).cookies.has(SESSION)).toBe(true);
+  });
+
+  it("gets a new session, whatever it had before (fixation)", async () => {
+    const { cookies, state } = await away();
+    const fixed = new Map([...cookies, [SESSION, platform.adminKey]]);
+    const answer = await back("good", { code: newCode(), state, iss: good.url }, fixed);
+    expect(answer.cookies.get(SESSION)).not.toBe(platform.adminKey);
+    const page = await browse("/profile/access-keys", answer.cookies);
+    expect(page.text).toContain(`person-${count}`);
+    // Two cookies of one name: one of them is somebody else's.
+    const two = await browse("/profile/access-keys", new Map(), undefined, {
+      cookie: `${SESSION}=${platform.adminKey}; ${SESSION}=${answer.cookies.get(SESSION)}`,
+    });
+    expect(two.status).toBe(303);
+  });
+
+  it("is sent nowhere else (open redirect)", async () => {
+    const bad = [
+      ...["//evil.test", "https://evil.test", "/\\evil.test", "/\t/evil.test", "javascript:alert(1)", "/..//evil.test"],
+      ...["/%2f/evil.test\r\nx:y", "\\\\evil.test", "/profile@evil.test", "/a/../..//evil.test", "/./\\evil.test"],
+    ];
+    for (const target of bad) {
+      const { cookies, state } = await away("good", `/login?return=${encodeURIComponent(target)}`);
+      const { status, text } = await back("good", { code: newCode(), state, iss: good.url }, cookies);
+      const next = /url=([^"]*)"/.exec(text)?.[1] ?? "";
+      expect([target, status, new URL(next, platform.server.url).origin]).toEqual([target, 200, platform.server.url]);
+      count++;
+    }
+  });
+
+  it("shows its pages in no frame, runs no scripts, and escapes what it shows", async () => {
+    const page = await browse(`/device?user_code=${encodeURIComponent('"><script>x</script>')}`);
+    expect(page.text).not.toContain("<script");
+    await platform.create("identityproviders", {
+      metadata: { name: "quoted" },
+      spec: {
+        displayName: `<img src=x onerror="y">`,
+        issuer: { url: good.url, certificateAuthority: good.certificateAuthorityPem },
+        clientId: CLIENT,
+        claimMappings: { username: { claim: "sub" } },
+      },
+    });
+    const login = await browse("/login");
+    expect(login.text).toContain("&lt;img src=x onerror=&quot;y&quot;&gt;");
+  });
+
+  it("signs nobody out for another site", async () => {
+    const { cookies } = await signInWith();
+    const page = await browse("/profile/access-keys", cookies);
+    const name = /name="name" value="([^"]+)"/.exec(page.text)?.[1] ?? "";
+    const form = { csrf: csrfIn(page), name };
+    expect((await browse("/profile/sign-out", cookies, form, { "sec-fetch-site": "cross-site" })).status).toBe(403);
+    expect((await browse("/profile/sign-out", cookies, { ...form, csrf: "x" }, OWN)).status).toBe(303);
+    expect((await platform.send({ path: `ownedaccesskeys/${name}` })).status).toBe(200);
+    expect((await browse("/profile/sign-out", cookies, form, OWN)).status).toBe(200);
+    expect((await platform.send({ path: `ownedaccesskeys/${name}` })).status).toBe(404);
+  });
+});
+
+describe("beside the command line", () => {
+  const verifier = randomBytes(32).toString("base64url");
+  const challenge = createHash("sha256").update(verifier).digest("base64url");
+  const REDIRECT = "http://127.0.0.1:4567/callback";
+  const asking = (more: object = {}): string =>
+    `/oauth/authorize?${new URLSearchParams({
+      ...{ response_type: "code", client_id: "postern-cli", redirect_uri: REDIRECT, state: "s" },
+      ...{ code_challenge: challenge, code_challenge_method: "S256" },
+      ...more,
+    })}`;
+  const redeem = (form: object) =>
+    browse("/oauth/token", new Map(), {
+      ...{
+        grant_type: "authorization_code",
+        client_id: "postern-cli",
+        redirect_uri: REDIRECT,
+        code_verifier: verifier,
+      },
+      ...form,
+    });
+
+  async function codeOf(): Promise<string> {
+    count++;
+    const { cookies, state } = await away("good", asking());
+    const returned = await back("good", { code: newCode(), state, iss: good.url }, cookies);
+    const page = await browse("/login/confirm", returned.cookies);
+    const agreed = await browse("/login/confirm", returned.cookies, { csrf: csrfIn(page), decision: "allow" }, OWN);
+    const target = new URL(agreed.location);
+    expect([target.origin, target.searchParams.get("iss")]).toEqual(["http://127.0.0.1:4567", platform.server.url]);
+    return target.searchParams.get("code") ?? "";
+  }
+
+  it.each([
+    "https://evil.test/callback",
+    "http://evil.test/callback",
+    "http://localhost:4567/callback",
+    "http://127.0.0.1.evil.test:4567/callback",
+    "http://127.0.0.1:4567@evil.test/callback",
+    "http://127.0.0.1:4567/other",
+    "http://127.0.0.1:4567/callback?x=y",
+    "http://127.0.0.1:99999/callback",
+    "http://127.0.0.1/callback",
+    "custom:/callback",
+  ])("no code goes to %s", async (redirect) => {
+    const { status, location } = await browse(asking({ redirect_uri: redirect }));
+    expect([status, location]).toEqual([400, ""]);
+  });
+
+  it("a request without PKCE, or with the plain method, is refused", async () => {
+    for (const more of [{ code_challenge: "" }, { code_challenge_method: "plain" }, { code_challenge_method: "" }])
+      expect((await browse(asking(more))).location).toContain("error=invalid_request");
+  });
+
+  it("a code opens with its verifier and its address alone, and once", async () => {
+    expect((await redeem({ code: await codeOf() })).status).toBe(200);
+    for (const wrong of [
+      { code_verifier: randomBytes(32).toString("base64url") },
+      { code_verifier: "" },
+      { code_verifier: challenge },
+      { redirect_uri: "http://127.0.0.1:4568/callback" },
+    ]) {
+      const code = await codeOf();
+      expect((await redeem({ code, ...wrong })).status).toBe(400);
+      // Whoever guessed wrong has taken the code with it.
+      expect((await redeem({ code })).status).toBe(400);
+    }
+    const code = await codeOf();
+    const answers = await Promise.all([1, 2, 3, 4].map(() => redeem({ code })));
+    expect(answers.filter(({ status }) => status === 200).length).toBe(1);
+  });
+
+  it("nobody agrees for the victim", async () => {
+    count++;
+    const { cookies, state } = await away("good", asking());
+    const returned = await back("good", { code: newCode(), state, iss: good.url }, cookies);
+    const page = await browse("/login/confirm", returned.cookies);
+    const form = { csrf: csrfIn(page), decision: "allow" };
+    expect((await browse("/login/confirm", returned.cookies, form, { "sec-fetch-site": "cross-site" })).status).toBe(
+      403,
+    );
+    expect((await browse("/login/confirm", returned.cookies, form)).status).toBe(403);
+    expect((await browse("/login/confirm", returned.cookies, { ...form, csrf: "x" }, OWN)).status).toBe(400);
+    expect((await browse("/login/confirm", cookies, form, OWN)).status).toBe(400);
+  });
+
+  it("a device code is not redeemed before somebody agrees, and guesses find none", async () => {
+    const { text } = await browse("/oauth/device_authorization", new Map(), { client_id: "postern-cli" });
+    const { device_code: code, user_code: userCode } = JSON.parse(text);
+    const poll = (device: string) =>
+      browse("/oauth/token", new Map(), {
+        ...{
+          grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+          client_id: "postern-cli",
+          device_code: device,
+        },
+      });
+    expect(JSON.parse((await poll(code)).text).error).toBe("authorization_pending");
+    expect(JSON.parse((await poll(code)).text).error).toBe("slow_down");
+    expect(JSON.parse((await poll(userCode)).text).error).toBe("expired_token");
+    expect((await browse("/device", new Map(), { user_code: "BCDF-GHJK" }, OWN)).status).toBe(400);
+  });
+});
+
+describe("back-channel logout", () => {
+  const EVENT = "http://schemas.openid.net/event/backchannel-logout";
+  const claims = (more: object = {}) => ({
+    ...{ sub: `sub-${count}`, aud: CLIENT, jti: randomBytes(8).toString("hex"), events: { [EVENT]: {} }, ...more },
+  });
+  const logOut = async (token: string, provider = "good") =>
+    (await browse(`/oauth/backchannel-logout/${provider}`, new Map(), { logout_token: token })).status;
+  const isAlive = async (key: string) =>
+    (await platform.send({ path: "selves", key, body: { spec: {} } })).status === 201;
+
+  it("ends the sessions of a person, and nothing that is not its provider's to end", async () => {
+    const key = (await signInWith()).cookies.get(SESSION) ?? "";
+    const refused: readonly string[] = [
+      await good.sign(claims({ aud: "another" })),
+      await good.sign(claims({ nonce: "n" })),
+      await good.sign(claims({ events: {} })),
+      await good.sign(claims({ events: { [EVENT]: "text" } })),
+      await good.sign(claims({ jti: undefined })),
+      await good.sign(claims({ sub: undefined })),
+      await good.sign(claims({ iat: seconds(-3600) })),
+      await good.sign(claims(), { expiresIn: -600 }),
+      await good.sign(claims({ iss: evil.url })),
+      await evil.sign(claims()),
+      await evil.sign(claims({ iss: good.url })),
+      unsigned({ alg: "none" }, good, claims()),
+      await hmacWithPublicKey(good, claims()),
+      await good.sign(claims(), { header: { typ: "at+jwt" } }),
+    ];
+    for (const [at, token] of refused.entries()) expect([at, await logOut(token)]).toEqual([at, 400]);
+    expect(await isAlive(key)).toBe(true);
+    // Of another provider, the subject is somebody else.
+    expect(await logOut(await evil.sign(claims()), "evil")).toBe(200);
+    expect(await isAlive(key)).toBe(true);
+    const token = await good.sign(claims(), { header: { typ: "logout+jwt" } });
+    expect(await logOut(token)).toBe(200);
+    expect(await isAlive(key)).toBe(false);
+    const next = (await signInWith()).cookies.get(SESSION) ?? "";
+    expect(await logOut(token)).toBe(400);
+    expect(await isAlive(next)).toBe(true);
+  });
+});
+
+const seconds = (from: number): number => Math.floor(Date.now() / 1000) + from;
+
+function unsigned(header: object, issuer: ServedIssuer, claims: object): string {
+  const payload = { iss: issuer.url, iat: seconds(0), exp: seconds(300), ...claims };
+  return `${encode(JSON.stringify(header))}.${encode(JSON.stringify(payload))}.`;
+}
+
+async function hmacWithPublicKey(issuer: ServedIssuer, claims: object): Promise<string> {
+  const key = issuer.keys[0];
+  if (key === undefined) throw new Error("the issuer has no key");
+  const pem = createPublicKey(KeyObject.from(key.privateKey)).export({ type: "spki", format: "pem" });
+  const header = encode(JSON.stringify({ alg: "HS256", kid: key.kid, typ: "JWT" }));
+  const payload = { iss: issuer.url, iat: seconds(0), exp: seconds(300), ...claims };
+  const content = `${header}.${encode(JSON.stringify(payload))}`;
+  return `${content}.${createHmac("sha256", pem).update(content).digest("base64url")}`;
+}
