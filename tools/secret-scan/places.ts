@@ -125,8 +125,16 @@ export const RETURNS: readonly Return[] = [
   },
 ];
 
+/** Headers that give a browser, or the original command line, the key of its session. */
+const SIGN_INS: readonly { readonly place: RegExp; readonly shown: RegExp }[] = [
+  { place: /^(GET \/login\/callback\/\S+|POST \/login\/key) 200 \(headers\)$/, shown: /__Host-session=[^;"]+/ },
+  { place: /^POST \/login\/confirm 303 \(headers\)$/, shown: /http:\/\/localhost:25843\/login\?key=[^"]+/ },
+];
+
 /** What an answer shows besides the data of Secrets that the server made for access keys: they are there to hold the value. */
 export function withoutDelivered({ kind, place, content }: Frame): Buffer {
+  const signIn = kind === "answer" ? SIGN_INS.find((each) => each.place.test(place)) : undefined;
+  if (signIn !== undefined) return Buffer.from(content.toString("latin1").replace(signIn.shown, ""), "latin1");
   if (kind !== "answer" || !SECRETS.test(place) || !/ 20[01]$/.test(place)) return content;
   const object = objectOf(content);
   if (object === undefined) return content;

@@ -3,7 +3,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 
 export type ScopeRole = {
-  /** The canonical name: `agent`, `vcluster`, `network-peer`, `platform-cli`, `workspace`, `metrics-writer`, `metrics-reader`. */
+  /** The canonical name: `agent`, `vcluster`, `network-peer`, `platform-cli`, `workspace`, `metrics-writer`, `metrics-reader`, `scim`. */
   readonly role: string;
   readonly projects: readonly string[];
   readonly virtualClusters: readonly string[];
@@ -54,6 +54,7 @@ export const SCOPE_ROLES = [
   "workspace",
   "metrics-writer",
   "metrics-reader",
+  "scim",
 ] as const;
 
 export const REQUEST_TARGETS = ["Management", "Cluster", "ProjectSpace", "ProjectVirtualCluster"] as const;

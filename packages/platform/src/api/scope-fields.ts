@@ -50,7 +50,7 @@ export const accessKeyScope = s
           role: s
             .string()
             .describe(
-              "Name of the role: agent, vcluster, network-peer, platform-cli, workspace, metrics-writer or metrics-reader.",
+              "Name of the role: agent, vcluster, network-peer, platform-cli, workspace, metrics-writer, metrics-reader or scim.",
             ),
           projects: s.list(s.string()).describe("Projects that the role applies to. Empty: all."),
           virtualClusters: s.list(s.string()).describe("Virtual clusters that the role applies to. Empty: all."),

@@ -157,6 +157,8 @@ function roleOpens(role: ScopeRole, request: PlatformRequest, facts: ScopeFacts)
       return asksAboutOthers(inner, facts.names) || ownInstanceOpens(role, inner, facts);
     case "agent":
       return asksAboutOthers(inner, facts.names) || ownClusterOpens(inner, facts);
+    case "scim":
+      return scimOpens(inner, facts.names);
     case "metrics-reader":
       return !inner.isResourceRequest && inner.path === "/metrics" && (inner.verb === "get" || inner.verb === "head");
     default:
@@ -216,4 +218,16 @@ function includesInstance(role: ScopeRole, namespace: string, name: string, name
     (projects.length === 0 || matchesAnyName(projects, project)) &&
     (virtualClusters.length === 0 || matchesAnyName(virtualClusters, name))
   );
+}
+
+const SCIM_VERBS = ["get", "list", "create", "update", "delete", "impersonate"];
+
+/** The people and groups of a directory: users and teams themselves, and nothing below them. Impersonating is asked about where members change. */
+function scimOpens(
+  { verb, apiGroup, resource, subresource }: TargetedRequest,
+  { managementGroup }: PlatformNames,
+): boolean {
+  if (!SCIM_VERBS.includes(verb) || subresource !== "") return false;
+  if (apiGroup === "" && verb === "impersonate") return resource === "users" || resource === "groups";
+  return apiGroup === managementGroup && (resource === "users" || resource === "teams");
 }

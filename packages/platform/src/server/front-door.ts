@@ -8,6 +8,7 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { readProxied } from "../authorization/proxied-call.ts";
+import { SCIM_PATH } from "../sign-in/scim-routes.ts";
 import { isSignInPath } from "../sign-in/sign-in-routes.ts";
 import { BACKUP_PATH } from "./backup-route.ts";
 
@@ -29,8 +30,9 @@ export function createFrontDoor(surfaces: {
   readonly leaks: HandlerChain;
   readonly exchange: HandlerChain;
   readonly signIn: HandlerChain;
+  readonly scim: HandlerChain;
 }): ApiHandler {
-  const { proxy, leaks, exchange, signIn } = surfaces;
+  const { proxy, leaks, exchange, signIn, scim } = surfaces;
   const management = (request: ApiRequest) => surfaces.management(request, askedOfManagement(request));
   return (request) => {
     const { path } = request;
@@ -38,6 +40,7 @@ export function createFrontDoor(surfaces: {
     if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
     // Codes stand in the query, which is not for logs.
     if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));
+    if (path === SCIM_PATH || path.startsWith(`${SCIM_PATH}/`)) return scim(request);
     if (!path.startsWith("/kubernetes")) return management(request);
     // The cluster that is this server itself: its API is the management API.
     const own = mountRequest(request, OWN_CLUSTER_BASE);

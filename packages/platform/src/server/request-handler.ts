@@ -22,6 +22,7 @@ import { notingUse } from "../authorization/key-usage.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { redeem } from "../sign-in/oauth-routes.ts";
+import { createScimRoutes } from "../sign-in/scim-routes.ts";
 import type { SignInDependencies } from "../sign-in/sign-in-dependencies.ts";
 import { createSignInRoutes, signInLimits } from "../sign-in/sign-in-routes.ts";
 import { createTokenExchange } from "../trust/token-exchange.ts";
@@ -109,6 +110,11 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
   const signIn = createSignInDependencies(options.signIn, management);
   return createFrontDoor({
     management,
+    scim: createHandlerChain(
+      createScimRoutes({ ...core, call: signIn.service.call, publicUrl: options.signIn.publicUrl }),
+      // What is asked goes on to the management API, which decides about it.
+      { ...chain, outermost, authorizer: exchangeAuthorizer },
+    ),
     signIn: createHandlerChain(createSignInRoutes(signIn, options.signIn.backChannel), {
       ...chain,
       outermost,

@@ -1,6 +1,5 @@
 // Which user somebody is who signs in: found by the identity, linked or created where the provider allows it, and kept as the provider tells.
 
-import { createHash } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
@@ -11,6 +10,7 @@ import type { User } from "../api/user.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
+import { objectNameFor } from "./scim-resources.ts";
 
 export type SignInUsersOptions = {
   readonly directory: Directory;
@@ -28,7 +28,6 @@ export type SignInUsers = {
   keep(provider: IdentityProviderState, identity: MappedIdentity): Promise<string>;
 };
 
-const MAX_NAME = 50;
 const ATTEMPTS = 2;
 
 export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
@@ -55,7 +54,7 @@ export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
 
   const create = async (provider: IdentityProviderState, identity: MappedIdentity): Promise<string> => {
     const { username, subject, groups, email, displayName } = identity;
-    const name = nameFor(identity, provider, directory);
+    const name = objectNameFor(username);
     const resource = options.users();
     const { group, version, kind } = resource.definition;
     const user = {
@@ -97,7 +96,9 @@ export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
       await writeIdentity(known.name, providerName, identity);
       return known.name;
     }
-    const namesake = directory.userBySubject(identity.username) ?? directory.user(identity.username);
+    const { username } = identity;
+    const namesake =
+      directory.userBySubject(username) ?? directory.user(username) ?? directory.user(objectNameFor(username));
     if (namesake !== undefined) {
       checkUser(namesake);
       if (spec.linkUsers !== true || namesake.identities.some(({ provider: other }) => other === providerName))
@@ -142,26 +143,4 @@ export function createSignInUsers(options: SignInUsersOptions): SignInUsers {
 function checkUser({ isBot, locked }: DirectoryUser): void {
   if (isBot) throw new SignInRefusal("your username is that of a bot, which does not sign in");
   if (locked) throw new SignInRefusal("your user is locked: an administrator has to unlock it");
-}
-
-/** That of the object: the username as far as it fits, and told apart from others where it does not. */
-function nameFor({ username, subject }: MappedIdentity, provider: IdentityProviderState, directory: Directory): string {
-  const plain = username
-    .slice(0, MAX_NAME)
-    .toLowerCase()
-    .split(".")
-    .map((part) =>
-      part
-        .split(/[^a-z0-9]/)
-        .filter((word) => word !== "")
-        .join("-"),
-    )
-    .filter((part) => part !== "")
-    .join(".");
-  if (plain !== "" && (plain === username || directory.user(plain) === undefined)) return plain;
-  const digest = createHash("sha256")
-    .update(JSON.stringify([provider.name, subject]))
-    .digest("hex")
-    .slice(0, 8);
-  return plain === "" ? `user-${digest}` : `${plain}-${digest}`;
 }

@@ -1,0 +1,159 @@
+// Filters of SCIM: which resources of a list are wanted.
+// Source: RFC 7644 section 3.4.2.2
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+
+export type ScimFilter = (resource: JsonObject) => boolean;
+
+export class ScimFilterFault extends Error {
+  override readonly name = "ScimFilterFault";
+}
+
+const MAX_LENGTH = 1_000;
+const MAX_DEPTH = 10;
+const TOKEN = /\s*(?:([()[\]])|("(?:[^"\\]|\\.)*")|([^\s()[\]"]+))/y;
+
+/** Throws ScimFilterFault. */
+export function parseFilter(text: string): ScimFilter {
+  if (text.length > MAX_LENGTH) throw new ScimFilterFault("the filter is too long");
+  const tokens = tokensOf(text);
+  let at = 0;
+  const peek = (): string => (tokens[at] ?? "").toLowerCase();
+  const take = (): string => tokens[at++] ?? "";
+
+  const any = (depth: number): ScimFilter => {
+    if (depth > MAX_DEPTH) throw new ScimFilterFault("the filter is too deep");
+    let left = all(depth);
+    while (peek() === "or") {
+      take();
+      const [one, other] = [left, all(depth)];
+      left = (resource) => one(resource) || other(resource);
+    }
+    return left;
+  };
+  const all = (depth: number): ScimFilter => {
+    let left = single(depth);
+    while (peek() === "and") {
+      take();
+      const [one, other] = [left, single(depth)];
+      left = (resource) => one(resource) && other(resource);
+    }
+    return left;
+  };
+  const single = (depth: number): ScimFilter => {
+    if (peek() === "not") {
+      take();
+      const inner = single(depth + 1);
+      return (resource) => !inner(resource);
+    }
+    if (peek() === "(") {
+      take();
+      const inner = any(depth + 1);
+      if (take() !== ")") throw new ScimFilterFault("a parenthesis is not closed");
+      return inner;
+    }
+    const path = take();
+    if (peek() === "[") {
+      take();
+      const inner = any(depth + 1);
+      if (take() !== "]") throw new ScimFilterFault("a bracket is not closed");
+      return (resource) => entriesAt(resource, path).some((value) => isJsonObject(value) && inner(value));
+    }
+    const operator = take().toLowerCase();
+    if (operator === "pr") return (resource) => valuesAt(resource, path).length > 0;
+    const compare = OPERATORS[operator];
+    if (compare === undefined || at >= tokens.length) throw new ScimFilterFault("the filter cannot be read");
+    const wanted = literalOf(take());
+    return (resource) => {
+      const values = valuesAt(resource, path).map(comparable);
+      return operator === "ne" ? !values.includes(wanted) : values.some((value) => compare(value, wanted));
+    };
+  };
+
+  const filter = any(0);
+  if (at < tokens.length) throw new ScimFilterFault("the filter cannot be read to its end");
+  return filter;
+}
+
+function tokensOf(text: string): readonly string[] {
+  const tokens: string[] = [];
+  const expression = new RegExp(TOKEN);
+  const end = text.trimEnd().length;
+  while (expression.lastIndex < end) {
+    const found = expression.exec(text);
+    if (found === null) throw new ScimFilterFault("the filter cannot be read");
+    tokens.push(found[1] ?? found[2] ?? found[3] ?? "");
+  }
+  return tokens;
+}
+
+type Comparable = string | number | boolean | null;
+
+function literalOf(token: string): Comparable {
+  try {
+    const value: unknown = JSON.parse(token);
+    if (typeof value === "string") return value.toLowerCase();
+    if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
+  } catch {
+    // Said below.
+  }
+  throw new ScimFilterFault("a value is a text in quotes, a number, true, false or null");
+}
+
+/** Texts are compared whatever their case: names of people are. */
+const comparable = (value: JsonValue): Comparable => {
+  if (typeof value === "string") return value.toLowerCase();
+  // Whole numbers may be of any size.
+  if (typeof value === "bigint") return Number(value);
+  return typeof value === "object" ? null : value;
+};
+
+const asTexts =
+  (holds: (value: string, wanted: string) => boolean) =>
+  (value: Comparable, wanted: Comparable): boolean =>
+    typeof value === "string" && typeof wanted === "string" && holds(value, wanted);
+const inOrder =
+  (holds: (order: number) => boolean) =>
+  (value: Comparable, wanted: Comparable): boolean => {
+    if (value === null || wanted === null || typeof value !== typeof wanted) return false;
+    return holds(value < wanted ? -1 : value > wanted ? 1 : 0);
+  };
+
+const OPERATORS: { readonly [name: string]: ((value: Comparable, wanted: Comparable) => boolean) | undefined } = {
+  eq: (value, wanted) => value === wanted,
+  ne: (value, wanted) => value !== wanted,
+  co: asTexts((value, wanted) => value.includes(wanted)),
+  sw: asTexts((value, wanted) => value.startsWith(wanted)),
+  ew: asTexts((value, wanted) => value.endsWith(wanted)),
+  gt: inOrder((order) => order > 0),
+  ge: inOrder((order) => order >= 0),
+  lt: inOrder((order) => order < 0),
+  le: inOrder((order) => order <= 0),
+};
+
+/** A complex value by itself stands for its value. */
+const valuesAt = (resource: JsonObject, path: string): readonly JsonValue[] =>
+  entriesAt(resource, path).map((value) =>
+    isJsonObject(value) && value["value"] !== undefined ? (value["value"] ?? null) : value,
+  );
+
+/** Of an attribute and a sub-attribute, with every value of those that have several. */
+function entriesAt(resource: JsonObject, path: string): readonly JsonValue[] {
+  let values: readonly JsonValue[] = [resource];
+  for (const step of withoutSchema(path).split("."))
+    values = values.flatMap((value) => {
+      if (!isJsonObject(value)) return [];
+      const name = memberName(value, step);
+      const found = name === undefined ? undefined : value[name];
+      return isJsonArray(found) ? found : found === undefined || found === null ? [] : [found];
+    });
+  return values;
+}
+
+/** Names of attributes have no case. */
+export const memberName = (object: JsonObject, name: string): string | undefined =>
+  Object.keys(object).find((own) => own.toLowerCase() === name.toLowerCase());
+
+/** `urn:ietf:params:scim:schemas:core:2.0:User:userName` is userName. */
+export const withoutSchema = (path: string): string =>
+  path.toLowerCase().startsWith("urn:") ? path.slice(path.lastIndexOf(":") + 1) : path;

@@ -1,0 +1,164 @@
+// Users and teams as SCIM has them: User and Group.
+// Source: RFC 7643 sections 4.1 and 4.2
+
+import { createHash } from "node:crypto";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+
+export const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";
+export const GROUP_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:Group";
+
+export type ScimType = {
+  readonly name: "User" | "Group";
+  readonly path: "Users" | "Groups";
+  readonly schema: string;
+  /** The resource of the management API. */
+  readonly plural: "users" | "teams";
+  readonly kind: "User" | "Team";
+  /** What tells one from another for people. */
+  readonly title: "userName" | "displayName";
+  toScim(object: JsonObject, base: string, domain: string): JsonObject;
+  /** The object as the resource has it; what SCIM does not know stays. */
+  fromScim(resource: JsonObject, object: JsonObject, domain: string): JsonObject;
+};
+
+const annotationOf = (domain: string): string => `${domain}/scim-external-id`;
+
+export const SCIM_TYPES: readonly ScimType[] = [
+  {
+    ...{ name: "User", path: "Users", schema: USER_SCHEMA, plural: "users", kind: "User", title: "userName" },
+    toScim(object, base, domain) {
+      const { spec, status } = partsOf(object);
+      const { displayName, email } = spec;
+      const name = nameOf(object);
+      const teams = isJsonArray(status["teams"]) ? status["teams"] : [];
+      return {
+        ...common(object, USER_SCHEMA, "User", `${base}/Users/${name}`, domain),
+        userName: textOf(spec["username"]) || name,
+        active: spec["disabled"] !== true,
+        ...(textOf(displayName) === ""
+          ? {}
+          : { displayName: textOf(displayName), name: { formatted: textOf(displayName) } }),
+        ...(textOf(email) === "" ? {} : { emails: [{ value: textOf(email), type: "work", primary: true }] }),
+        groups: teams.map((team) => ({ value: textOf(team), $ref: `${base}/Groups/${textOf(team)}` })),
+      };
+    },
+    fromScim(resource, object, domain) {
+      const { metadata, spec } = partsOf(object);
+      const { username: _, displayName: __, email: ___, disabled: ____, ...others } = spec;
+      const name = nameOf(object);
+      const userName = textOf(resource["userName"]);
+      const displayName = displayNameIn(resource);
+      const email = emailIn(resource["emails"]);
+      return {
+        ...object,
+        metadata: withExternalId(metadata, resource, domain),
+        spec: {
+          ...others,
+          ...(userName === "" || userName === name ? {} : { username: userName }),
+          ...(displayName === "" ? {} : { displayName }),
+          ...(email === "" ? {} : { email }),
+          ...(isActive(resource["active"]) ? {} : { disabled: true }),
+        },
+      };
+    },
+  },
+  {
+    ...{ name: "Group", path: "Groups", schema: GROUP_SCHEMA, plural: "teams", kind: "Team", title: "displayName" },
+    toScim(object, base, domain) {
+      const { spec } = partsOf(object);
+      const name = nameOf(object);
+      const users = isJsonArray(spec["users"]) ? spec["users"] : [];
+      return {
+        ...common(object, GROUP_SCHEMA, "Group", `${base}/Groups/${name}`, domain),
+        displayName: textOf(spec["displayName"]) || name,
+        members: users.map((user) => ({ value: textOf(user), $ref: `${base}/Users/${textOf(user)}`, type: "User" })),
+      };
+    },
+    fromScim(resource, object, domain) {
+      const { metadata, spec } = partsOf(object);
+      const members = isJsonArray(resource["members"]) ? resource["members"] : [];
+      const users = members.map((member) => (isJsonObject(member) ? textOf(member["value"]) : textOf(member)));
+      const displayName = textOf(resource["displayName"]);
+      return {
+        ...object,
+        metadata: withExternalId(metadata, resource, domain),
+        spec: {
+          ...spec,
+          ...(displayName === "" ? {} : { displayName }),
+          users: [...new Set(users.filter((user) => user !== ""))],
+        },
+      };
+    },
+  },
+];
+
+/** A name for the object, of what people call it. */
+export function objectNameFor(title: string): string {
+  const plain = title
+    .slice(0, 50)
+    .toLowerCase()
+    .split(".")
+    .map((part) =>
+      part
+        .split(/[^a-z0-9]/)
+        .filter((word) => word !== "")
+        .join("-"),
+    )
+    .filter((part) => part !== "")
+    .join(".");
+  if (plain === title) return plain;
+  const digest = createHash("sha256").update(title).digest("hex").slice(0, 8);
+  return plain === "" ? `scim-${digest}` : `${plain}-${digest}`;
+}
+
+export const nameOf = (object: JsonObject): string => textOf(partsOf(object).metadata["name"]);
+export const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+const partsOf = ({ metadata, spec, status }: JsonObject) => ({
+  metadata: objectOf(metadata),
+  spec: objectOf(spec),
+  status: objectOf(status),
+});
+
+function common(
+  object: JsonObject,
+  schema: string,
+  resourceType: string,
+  location: string,
+  domain: string,
+): JsonObject {
+  const { metadata } = partsOf(object);
+  const externalId = textOf(objectOf(metadata["annotations"])[annotationOf(domain)]);
+  return {
+    schemas: [schema],
+    id: textOf(metadata["name"]),
+    ...(externalId === "" ? {} : { externalId }),
+    meta: { resourceType, created: textOf(metadata["creationTimestamp"]), location },
+  };
+}
+
+function withExternalId(metadata: JsonObject, resource: JsonObject, domain: string): JsonObject {
+  const externalId = textOf(resource["externalId"]);
+  const { [annotationOf(domain)]: _, ...others } = objectOf(metadata["annotations"]);
+  return {
+    ...metadata,
+    annotations: { ...others, ...(externalId === "" ? {} : { [annotationOf(domain)]: externalId }) },
+  };
+}
+
+function displayNameIn(resource: JsonObject): string {
+  const name = objectOf(resource["name"]);
+  const parts = [textOf(name["givenName"]), textOf(name["familyName"])].filter((part) => part !== "").join(" ");
+  return textOf(resource["displayName"]) || parts || textOf(name["formatted"]);
+}
+
+function emailIn(emails: JsonValue | undefined): string {
+  const entries = (isJsonArray(emails) ? emails : []).filter(isJsonObject);
+  const chosen =
+    entries.find(({ primary }) => primary === true) ?? entries.find(({ type }) => type === "work") ?? entries[0];
+  return textOf(chosen?.["value"]);
+}
+
+/** Entra ID sends texts. What is absent is active. */
+const isActive = (active: JsonValue | undefined): boolean =>
+  active !== false && !(typeof active === "string" && active.toLowerCase() === "false");

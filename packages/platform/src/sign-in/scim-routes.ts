@@ -1,0 +1,318 @@
+// /scim/v2: a directory writes its people and groups here. What it asks goes on to the management API with the key that it came with.
+// Source: RFC 7644, RFC 7643
+
+import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { Handler, RequestContext } from "@postern/apiserver/context/request-context";
+import { presentedToken } from "@postern/apiserver/request/bearer-token";
+import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { AccessKeyState } from "../access-keys/access-key-state.ts";
+import type { PlatformNames } from "../platform-names.ts";
+import { parseFilter, ScimFilterFault } from "./scim-filter.ts";
+import { applyPatch } from "./scim-patch.ts";
+import { nameOf, objectNameFor, SCIM_TYPES, type ScimType, textOf } from "./scim-resources.ts";
+import type { ManagementAnswer, ManagementCall } from "./sign-in-service.ts";
+
+export const SCIM_PATH = "/scim/v2";
+export const SCIM_ROLE = "scim";
+
+export type ScimOptions = {
+  readonly names: PlatformNames;
+  readonly keys: { byId(id: string): AccessKeyState | undefined };
+  readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
+  readonly publicUrl: () => string;
+};
+
+const MAX_BODY = 1024 * 1024;
+const MAX_COUNT = 1_000;
+const ATTEMPTS = 5;
+const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
+const ERROR = "urn:ietf:params:scim:api:messages:2.0:Error";
+
+class ScimFault extends Error {
+  override readonly name = "ScimFault";
+  readonly status: number;
+  readonly scimType: string;
+
+  constructor(status: number, message: string, scimType = "") {
+    super(message);
+    this.status = status;
+    this.scimType = scimType;
+  }
+}
+
+export function createScimRoutes(options: ScimOptions): Handler {
+  const { publicUrl } = options;
+  return async (context) => {
+    try {
+      checkKey(context, options);
+      return await answerScim(context, { ...options, base: `${publicUrl()}${SCIM_PATH}` });
+    } catch (error) {
+      if (error instanceof ScimFault) return refusal(error.status, error.message, error.scimType);
+      if (error instanceof ScimFilterFault) return refusal(400, error.message, "invalidFilter");
+      if (isApiError(error) && error.code < 500) return refusal(error.code, error.message);
+      throw error;
+    }
+  };
+}
+
+type Scim = ScimOptions & { readonly base: string };
+
+/** A key says itself that it is a directory's: one that may do everything is none. */
+function checkKey({ credential }: RequestContext, { keys }: ScimOptions): void {
+  const key = credential === undefined ? undefined : keys.byId(credential.id);
+  if (key === undefined) throw new ScimFault(401, "an access key is missing");
+  if (key.restrictions?.scope?.roles.some(({ role }) => role === SCIM_ROLE) !== true)
+    throw new ScimFault(403, `the scope of the access key has no role ${SCIM_ROLE}`);
+}
+
+async function answerScim(context: RequestContext, scim: Scim): Promise<ApiResponse> {
+  const { request } = context;
+  const { method, path } = request;
+  const [first = "", id, ...rest] = path.slice(SCIM_PATH.length + 1).split("/");
+  const type = SCIM_TYPES.find((each) => each.path === first);
+  if (rest.length > 0 || path.length > 1_000) throw new ScimFault(404, "there is no such resource");
+  if (type === undefined) return describe(first, id, method, scim);
+  const call = callAs(context, scim);
+  if (id === undefined) {
+    if (method === "GET") return await list(type, request.query, call, scim);
+    if (method === "POST") return await create(type, await bodyOf(context), call, scim);
+    throw new ScimFault(405, "the method is not served here");
+  }
+  switch (method) {
+    case "GET":
+      return say(200, shown(type.toScim(await read(type, id, call), scim.base, scim.names.domain), request.query));
+    case "PUT":
+      return await change(type, id, (_, body) => body, await bodyOf(context), call, scim);
+    case "PATCH":
+      return await change(type, id, applyPatch, await bodyOf(context), call, scim);
+    case "DELETE":
+      await call("DELETE", id, type);
+      return { status: 204, headers: {}, body: { type: "bytes", bytes: "" } };
+    default:
+      throw new ScimFault(405, "the method is not served here");
+  }
+}
+
+type Call = (method: string, name: string, type: ScimType, body?: JsonObject) => Promise<JsonObject>;
+
+/** Rejects with ScimFault. */
+const callAs = ({ request }: RequestContext, { call }: Scim): Call => {
+  const key = presentedToken(request) ?? "";
+  return async (method, name, { plural }, body) => {
+    const path = name === "" ? plural : `${plural}/${encodeURIComponent(name)}`;
+    const answer = await call({
+      method,
+      path,
+      key,
+      from: request.remoteAddress,
+      ...(body === undefined ? {} : { body }),
+    });
+    if (answer.status < 300) return answer.body;
+    const message = textOf(answer.body["message"]);
+    if (answer.status === 409) throw new ScimFault(409, message, "uniqueness");
+    throw new ScimFault(
+      answer.status === 422 ? 400 : answer.status,
+      message,
+      answer.status === 422 ? "invalidValue" : "",
+    );
+  };
+};
+
+/** Bots are not a directory's. */
+const isPerson = (object: JsonObject): boolean => !isJsonObject(object["spec"]) || object["spec"]["kind"] !== "Bot";
+
+async function read(type: ScimType, id: string, call: Call): Promise<JsonObject> {
+  const object = await call("GET", id, type);
+  if (!isPerson(object)) throw new ScimFault(404, "there is no such resource");
+  return object;
+}
+
+async function listed(type: ScimType, call: Call, { base, names }: Scim): Promise<readonly JsonObject[]> {
+  const { items } = await call("GET", "", type);
+  return (isJsonArray(items) ? items : [])
+    .filter(isJsonObject)
+    .filter(isPerson)
+    .map((item) => type.toScim(item, base, names.domain));
+}
+
+async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Scim): Promise<ApiResponse> {
+  const text = query.get("filter") ?? "";
+  const filter = text === "" ? () => true : parseFilter(text);
+  const found = (await listed(type, call, scim)).filter(filter);
+  const startIndex = Math.max(1, integerIn(query, "startIndex", 1));
+  const count = Math.min(MAX_COUNT, Math.max(0, integerIn(query, "count", MAX_COUNT)));
+  const page = found.slice(startIndex - 1, startIndex - 1 + count);
+  return say(200, {
+    schemas: [LIST],
+    totalResults: found.length,
+    startIndex,
+    itemsPerPage: page.length,
+    Resources: page.map((resource) => shown(resource, query)),
+  });
+}
+
+async function create(type: ScimType, body: JsonObject, call: Call, scim: Scim): Promise<ApiResponse> {
+  const { base, names } = scim;
+  const title = textOf(body[type.title]);
+  if (title === "") throw new ScimFault(400, `${type.title} is missing`, "invalidValue");
+  const isTaken = (await listed(type, call, scim)).some(
+    (other) => textOf(other[type.title]).toLowerCase() === title.toLowerCase(),
+  );
+  if (isTaken) throw new ScimFault(409, `${type.title} is taken`, "uniqueness");
+  const name = objectNameFor(title);
+  const empty = { apiVersion: `${names.managementGroup}/v1`, kind: type.kind, metadata: { name }, spec: {} };
+  const object = type.fromScim(body, empty, names.domain);
+  const made = await call("POST", "", type, withSubject(object, type, title, name));
+  const resource = type.toScim(made, base, names.domain);
+  return say(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
+}
+
+/** Rights are granted to the name that the directory knows. */
+const withSubject = (object: JsonObject, { name: type }: ScimType, title: string, name: string): JsonObject =>
+  type === "Group" || title === name || !isJsonObject(object["spec"])
+    ? object
+    : { ...object, spec: { ...object["spec"], subject: title } };
+
+async function change(
+  type: ScimType,
+  id: string,
+  make: (resource: JsonObject, body: JsonObject) => JsonObject,
+  body: JsonObject,
+  call: Call,
+  { base, names }: Scim,
+): Promise<ApiResponse> {
+  for (let attempt = 1; ; attempt++) {
+    const object = await read(type, id, call);
+    const before = type.toScim(object, base, names.domain);
+    const next = type.fromScim(make(before, body), object, names.domain);
+    try {
+      const written = await call("PUT", id, type, next);
+      return say(200, type.toScim(written, base, names.domain));
+    } catch (error) {
+      const isRace = error instanceof ScimFault && error.status === 409;
+      if (!isRace || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function bodyOf({ request }: RequestContext): Promise<JsonObject> {
+  try {
+    const body = parseJson(await request.body(MAX_BODY), { maxDepth: 20 });
+    if (isJsonObject(body)) return body;
+  } catch (error) {
+    if (isApiError(error)) throw error;
+  }
+  throw new ScimFault(400, "the body is no JSON object", "invalidSyntax");
+}
+
+function integerIn(query: URLSearchParams, name: string, otherwise: number): number {
+  const value = Number(query.get(name) ?? otherwise);
+  return Number.isSafeInteger(value) ? value : otherwise;
+}
+
+/** Section 3.9. */
+function shown(resource: JsonObject, query: URLSearchParams): JsonObject {
+  const namesIn = (parameter: string): readonly string[] =>
+    (query.get(parameter) ?? "").split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim().toLowerCase()]));
+  const [wanted, unwanted] = [namesIn("attributes"), namesIn("excludedAttributes")];
+  const always = ["schemas", "id", "meta"];
+  return Object.fromEntries(
+    Object.entries(resource).filter(([name]) => {
+      const folded = name.toLowerCase();
+      if (always.includes(folded)) return true;
+      return (wanted.length === 0 || wanted.includes(folded)) && !unwanted.includes(folded);
+    }),
+  );
+}
+
+const say = (status: number, body: JsonObject, headers: { readonly [name: string]: string } = {}): ApiResponse => ({
+  status,
+  headers: { "content-type": "application/scim+json", "cache-control": "no-store", ...headers },
+  body: { type: "bytes", bytes: JSON.stringify(body) },
+});
+
+const refusal = (status: number, detail: string, scimType = ""): ApiResponse =>
+  say(status, { schemas: [ERROR], status: String(status), detail, ...(scimType === "" ? {} : { scimType }) });
+
+/** ServiceProviderConfig, ResourceTypes and Schemas. */
+function describe(first: string, id: string | undefined, method: string, { base }: Scim): ApiResponse {
+  const documents: { readonly [path: string]: readonly JsonObject[] } = {
+    ResourceTypes: SCIM_TYPES.map(({ name, path, schema }) => ({
+      schemas: ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"],
+      id: name,
+      name,
+      endpoint: `/${path}`,
+      schema,
+      meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` },
+    })),
+    Schemas: SCIM_TYPES.map(({ name, schema }) => ({
+      schemas: ["urn:ietf:params:scim:schemas:core:2.0:Schema"],
+      id: schema,
+      name,
+      attributes: (name === "User" ? USER_ATTRIBUTES : GROUP_ATTRIBUTES).map(attribute),
+      meta: { resourceType: "Schema", location: `${base}/Schemas/${schema}` },
+    })),
+  };
+  const isConfig = first === "ServiceProviderConfig" && id === undefined;
+  const found = documents[first];
+  if (!isConfig && found === undefined) throw new ScimFault(404, "there is no such resource");
+  if (method !== "GET") throw new ScimFault(405, "the method is not served here");
+  if (isConfig) return say(200, serviceProviderConfig(base));
+  const all = found ?? [];
+  if (id === undefined)
+    return say(200, {
+      schemas: [LIST],
+      totalResults: all.length,
+      startIndex: 1,
+      itemsPerPage: all.length,
+      Resources: [...all],
+    });
+  const one = all.find((document) => document["id"] === decodeURIComponent(id));
+  if (one === undefined) throw new ScimFault(404, "there is no such resource");
+  return say(200, one);
+}
+
+type Attribute = readonly [name: string, type: string, isList?: boolean, isReadOnly?: boolean];
+const USER_ATTRIBUTES: readonly Attribute[] = [
+  ["userName", "string"],
+  ["displayName", "string"],
+  ["name", "complex"],
+  ["emails", "complex", true],
+  ["active", "boolean"],
+  ["groups", "complex", true, true],
+];
+const GROUP_ATTRIBUTES: readonly Attribute[] = [
+  ["displayName", "string"],
+  ["members", "complex", true],
+];
+
+const attribute = ([name, type, multiValued = false, isReadOnly = false]: Attribute): JsonObject => ({
+  name,
+  type,
+  multiValued,
+  required: name === "userName",
+  caseExact: false,
+  mutability: isReadOnly ? "readOnly" : "readWrite",
+  returned: "default",
+  uniqueness: name === "userName" ? "server" : "none",
+});
+
+const serviceProviderConfig = (base: string): JsonObject => ({
+  schemas: ["urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"],
+  patch: { supported: true },
+  bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
+  filter: { supported: true, maxResults: MAX_COUNT },
+  changePassword: { supported: false },
+  sort: { supported: false },
+  etag: { supported: false },
+  authenticationSchemes: [
+    {
+      type: "oauthbearertoken",
+      name: "Access key",
+      description: `An access key whose scope has the role ${SCIM_ROLE}`,
+    },
+  ],
+  meta: { resourceType: "ServiceProviderConfig", location: `${base}/ServiceProviderConfig` },
+});
