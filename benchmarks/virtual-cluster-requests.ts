@@ -1,4 +1,4 @@
-// Requests to an embedded virtual cluster as its users send them: over TLS, through the proxy, with the key of a kube config, which opens
+// Requests to an embedded virtual cluster as its users send them: over TLS, through the proxy, with the key of a kubeconfig, which opens
 // this one cluster. Rounds of all kinds are interleaved; medians are shown, with the slowest and the fastest round.
 // Usage: npm run build && npx tsx benchmarks/virtual-cluster-requests.ts [--objects 5000] [--seconds 2] [--rounds 3]
 

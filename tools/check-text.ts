@@ -10,6 +10,12 @@ const RULES: readonly { readonly files: RegExp; readonly pattern: RegExp; readon
     pattern: /\bMath\.random\b/,
     why: "randomness comes from the Random port",
   },
+  {
+    // In texts that users read: never what a field, a key or a client really is.
+    files: /^packages\/[^/]+\/src\/(?!.*(\.test\.ts$|\/testing\/)).*\.ts$/,
+    pattern: /^(?! *(\/\/|\/?\*)).*["'`].*\b(has no end|opens? nothing|is told|kube configs?)\b/im,
+    why: "no plain English: say 'never expires', 'is refused', 'learns', 'kubeconfig'",
+  },
 ];
 
 const BANNED_NAMES = /(^|\/)(utils?|helpers?|common|misc|manager)(\.[a-z]+)?(\/|$)/;

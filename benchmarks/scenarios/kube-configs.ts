@@ -1,4 +1,4 @@
-// Kube configs for the virtual cluster that a new server comes with.
+// Kubeconfigs for the virtual cluster that a new server comes with.
 
 import { GROUP } from "../servers/access-key-object.ts";
 import type { Scenario } from "./scenario.ts";
@@ -25,6 +25,6 @@ const kubeConfig = (name: string, clientCert: boolean, bytes: number): Scenario 
 });
 
 export const KUBE_CONFIGS: readonly Scenario[] = [
-  kubeConfig("Kube config with a token", false, 2_000),
-  kubeConfig("Kube config with a certificate", true, 4_000),
+  kubeConfig("Kubeconfig with a token", false, 2_000),
+  kubeConfig("Kubeconfig with a certificate", true, 4_000),
 ];

@@ -8,10 +8,10 @@ const DEMO = "/kubernetes/project/default/virtualcluster/demo";
 export const INSTANCE = `/apis/${GROUP}/v1/namespaces/p-default/virtualclusterinstances/demo`;
 export const CONFIG_MAPS = `${DEMO}/api/v1/namespaces/default/configmaps`;
 
-/** The server as the holder of a kube config of the virtual cluster sees it. */
+/** The server as the holder of a kubeconfig of the virtual cluster sees it. */
 export async function openVirtualCluster(target: Target): Promise<Target> {
   const answer = JSON.parse(await askText(target, "POST", `${INSTANCE}/kubeconfig`, "{}"));
   const token = /token: (\S+)/.exec(answer.status.kubeConfig)?.[1];
-  if (token === undefined) throw new Error("the kube config has no token");
+  if (token === undefined) throw new Error("the kubeconfig has no token");
   return { ...target, token };
 }

@@ -56,7 +56,7 @@ async function refused(hosts: readonly string[]): Promise<void> {
   const answers = await Promise.all(hosts.map((host) => askAt(host)));
   const reasons = answers.map(({ status, body }, at) => [hosts[at], status, body?.details?.causes?.[0]?.reason]);
   expect(reasons).toEqual(hosts.map((host) => [host, 502, "AddressRefused"]));
-  // Nobody is told what stands there.
+  // The content is not revealed.
   for (const [at, { text }] of answers.entries()) expect(text).not.toContain(`${hosts[at]}:${port}`);
 }
 

@@ -54,7 +54,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/users",
     "management/virtualclusterinstances",
     "management/virtualclusterinstances/status",
-    // Lists of credentials by their IDs, which open nothing; writing to them revokes.
+    // Lists of credentials by their IDs, which are no secrets; writing to them revokes.
     "management/ownedaccesskeys/credentials",
     "management/teams/accesskeys",
     "management/teams/credentials",

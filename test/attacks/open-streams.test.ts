@@ -150,7 +150,7 @@ describe("a connected cluster", () => {
     ],
     ["it is deleted", (name) => server.send(`${PLATFORM}/clusters/${name}`, undefined, "DELETE")],
     [
-      "its kube config is taken from another Secret",
+      "its kubeconfig is taken from another Secret",
       (name) =>
         server.send(
           `${PLATFORM}/clusters/${name}`,

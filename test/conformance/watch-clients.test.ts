@@ -1,4 +1,4 @@
-// What becomes of a watch whose client does not read, or loses its rights, and what kind of objects it is told of.
+// What becomes of a watch whose client does not read, or loses its rights, and what kind of objects it is notified of.
 
 import { expect, test } from "vitest";
 import { GROUP, KEYS, key, MERGE_PATCH, parseEvents, useServer, WIDGETS, widget } from "./testing/api.ts";
@@ -64,7 +64,7 @@ test("W-18 ends a watch whose right was taken away, and begins no other", async 
   await api.delete(`${RBAC}/clusterrolebindings/${name}`);
   expect((await api.get(path, { as: "alice" })).status).toBe(403);
   await api.post(KEYS, key(name, {}, { labels: { case: name } }));
-  // Over, and nothing was told of what came after.
+  // Over, and nothing after it was delivered.
   expect(parseEvents(await watch.lines(1))).toEqual([]);
   watch.close();
 });

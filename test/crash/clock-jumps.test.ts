@@ -88,7 +88,7 @@ test.skipIf(missing !== undefined)(
   300_000,
 );
 
-/** The token of a kube config, and what it opens. */
+/** The token of a kubeconfig, and what it opens. */
 async function kubeConfig(
   { client }: ServerProcess,
   key: string,

@@ -62,10 +62,10 @@ it.skipIf(whyNoEtcd() !== undefined)(
     /** By name: what is asked, and what is answered as long as the server sees its store. */
     const asked: Readonly<Record<string, readonly [number, () => Promise<number>]>> = {
       "a key": [200, () => statusOf(KEYS, admin)],
-      "a key for a kube config": [201, () => statusOf(`${INSTANCES}/demo/kubeconfig`, admin, { spec: {} })],
+      "a key for a kubeconfig": [201, () => statusOf(`${INSTANCES}/demo/kubeconfig`, admin, { spec: {} })],
       "a key at the proxy": [200, () => statusOf(MAPS, admin)],
-      "the key of a kube config": [200, () => statusOf(MAPS, token)],
-      "the certificate of a kube config": [200, () => statusByCertificate(server, certificate, MAPS)],
+      "the key of a kubeconfig": [200, () => statusOf(MAPS, token)],
+      "the certificate of a kubeconfig": [200, () => statusByCertificate(server, certificate, MAPS)],
       "a ServiceAccount's token": [201, () => statusOf(whoAmI, serviceAccount, review)],
       "a key that it does not know": [401, () => statusOf(MAPS, `${admin}x`)],
     };

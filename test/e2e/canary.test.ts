@@ -133,12 +133,12 @@ describe("security book 38, 41: secrets", () => {
     expect((await patch(`${KEYS}/plain`, "merge", elsewhere)).status).toBe(422);
 
     const kubeConfig = await send(`${DEMO}/kubeconfig`, { body: { spec: {} } }, ({ body }) => ({
-      "the token of a kube config": /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "",
+      "the token of a kubeconfig": /token: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "",
     }));
     expect(kubeConfig.status).toBe(201);
     await send(`${DEMO}/kubeconfig`, { body: { spec: { clientCert: true } } }, ({ body }) => {
       const pem = Buffer.from(/client-key-data: (\S+)/.exec(body.status.kubeConfig)?.[1] ?? "", "base64").toString();
-      return { "the private key of a kube config": pem.split("\n")[1] ?? "" };
+      return { "the private key of a kubeconfig": pem.split("\n")[1] ?? "" };
     });
     await send(`${DEMO}/accesskey`, {}, ({ body }) => ({ "the control plane's key": body.accessKey }));
     await send(`/apis/${GROUP}/clusters/embedded/accesskey`, {}, ({ body }) => ({ "the agent's key": body.accessKey }));
@@ -152,11 +152,11 @@ describe("security book 38, 41: secrets", () => {
         body: {
           apiVersion: "authentication.k8s.io/v1",
           kind: "TokenReview",
-          spec: { token: secrets.get("the token of a kube config") },
+          spec: { token: secrets.get("the token of a kubeconfig") },
         },
       },
       // As in Kubernetes, the review that was sent comes back with its answer.
-      () => ({ "the token of a kube config": secrets.get("the token of a kube config") ?? "" }),
+      () => ({ "the token of a kubeconfig": secrets.get("the token of a kubeconfig") ?? "" }),
     );
   });
 

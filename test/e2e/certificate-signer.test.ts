@@ -1,4 +1,4 @@
-// Kube configs with client certificates from a cluster that others run, whose signer encodes names as Go does; and what is said where the
+// Kubeconfigs with client certificates from a cluster that others run, whose signer encodes names as Go does; and what is said where the
 // platform does not connect to such a cluster.
 
 import { readFile, writeFile } from "node:fs/promises";

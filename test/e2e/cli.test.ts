@@ -1,4 +1,4 @@
-// The command line against the real server: keys from their making to their end, credentials, and kube configs.
+// The command line against the real server: keys from their making to their end, credentials, and kubeconfigs.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -155,7 +155,7 @@ describe("postern key", () => {
 describe("postern credentials", () => {
   it("lists one's own with what they were made with, those of an object, and ends them", async () => {
     const key = await succeed(cli("key", "create", "parent"));
-    // A kube config of the new key, to make children with it.
+    // A kubeconfig of the new key, to make children with it.
     const mine = join(directory.path, "mine.yaml");
     const kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
     const admin = JSON.parse(await succeed(kubectl(["config", "view", "--raw", "-o", "json"])));

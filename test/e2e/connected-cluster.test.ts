@@ -23,7 +23,7 @@ const MAPS = "/api/v1/namespaces/team-a/configmaps";
 /** The connected cluster, at the far server. */
 const HOST = clusterPath("demo");
 
-/** Not a loopback one: a kube config in a vcluster's Secret that says localhost means the inside of the connected cluster. */
+/** Not a loopback one: a kubeconfig in a vcluster's Secret that says localhost means the inside of the connected cluster. */
 const FAR_ADDRESS = ownAddress();
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -31,7 +31,7 @@ let near: Server;
 let far: Server;
 let farFlags: readonly string[];
 
-/** A kube config for a virtual cluster of the far server that may act as others there. */
+/** A kubeconfig for a virtual cluster of the far server that may act as others there. */
 async function farKubeConfig(name: string): Promise<string> {
   const asked = await far.send(`${INSTANCES}/${name}/kubeconfig`, { spec: { clientCert: true } });
   return asked.status.kubeConfig;
@@ -256,7 +256,7 @@ describe("what others run", () => {
     expect(await codeAt("/kubernetes/cluster/peer/api")).toBe(503);
   });
 
-  it("that is external leads to where its own kube config does, once its ingress endpoint is on", async () => {
+  it("that is external leads to where its own kubeconfig does, once its ingress endpoint is on", async () => {
     await keepKubeConfig(near, "vc-outer", await farKubeConfig("demo"));
     await near.create(INSTANCES, {
       kind: "VirtualClusterInstance",

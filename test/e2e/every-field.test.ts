@@ -81,7 +81,7 @@ const REFUSED: { readonly [kind: string]: RegExp } = {
 
 /** What is deprecated says so, and what cannot work here at all. */
 const ALLOWED_WARNING =
-  /^Warning: spec(\.scope\.rules|\.scope\.allowPosternCli|\.rules|\.allowPlatformCli|\.identityRefresh|\.parent|\.oidcLogin): deprecated; .*$|^Warning: spec\.networkPeer: this release reaches clusters by a kube config alone$/;
+  /^Warning: spec(\.scope\.rules|\.scope\.allowPosternCli|\.rules|\.allowPlatformCli|\.identityRefresh|\.parent|\.oidcLogin): deprecated; .*$|^Warning: spec\.networkPeer: this release reaches clusters by a kubeconfig alone$/;
 
 /** What is a credential is never shown again. */
 const shown = (kind: string, { key, ...spec }: any): unknown =>

@@ -1,4 +1,4 @@
-// The request for a kube config as an action on an instance: what it takes for its body, and what it answers to everything else.
+// The request for a kubeconfig as an action on an instance: what it takes for its body, and what it answers to everything else.
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -30,7 +30,7 @@ afterAll(async () => {
 const send = (path: string, options: HttpRequest = {}) => client(path, { key, ...options });
 const post = (body: object | string, path = DEMO) => send(path, { method: "POST", body });
 
-describe("the kube config of an instance", () => {
+describe("the kubeconfig of an instance", () => {
   it("B-05 answers 201 with the kind of the request and its status filled in, named as the instance", async () => {
     const bodies = [
       {},

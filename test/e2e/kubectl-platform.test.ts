@@ -23,7 +23,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", (pair) => {
     return session(name);
   };
 
-  it("goes from one cluster to the other by the contexts of one kube config", async () => {
+  it("goes from one cluster to the other by the contexts of one kubeconfig", async () => {
     const flattened = await tool("env", [
       `KUBECONFIG=${managementConfig()}:${virtualClusterConfig()}`,
       ...[program, "config", "view", "--flatten", "--raw", "-o", "json"],

@@ -63,10 +63,10 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
     }
     const unseen = text("OwnedAccessKey", { name: `unseen-${tag}` }, { spec: { ttl: 3600 } });
     const applied = await management(["apply", "--server-side", "-o", "yaml", "-f", "-"], unseen);
-    expect([applied.code, applied.stderr]).toEqual([0, expect.stringContaining("Warning: spec.secretRef: absent")]);
+    expect([applied.code, applied.stderr]).toEqual([0, expect.stringContaining("Warning: spec.secretRef: unset")]);
     expect(applied.stdout).not.toMatch(/^ {2}key:/m);
     const client = text("OwnedAccessKey", { name: `printed-${tag}` }, { spec: { ttl: 3600 } });
-    expect((await management(["apply", "-f", "-"], client)).stderr).toContain("Warning: spec.secretRef: absent");
+    expect((await management(["apply", "-f", "-"], client)).stderr).toContain("Warning: spec.secretRef: unset");
     // The value goes from the Secret to a request without being printed.
     const whoAmI = await file(
       "who.sh",

@@ -27,7 +27,7 @@ afterAll(async () => {
   echo?.close();
 });
 
-/** The path of a kube config with a key of its own, and the name of that key. */
+/** The path of a kubeconfig with a key of its own, and the name of that key. */
 async function kubeConfig(name: string): Promise<{ readonly path: string; readonly key: string }> {
   const made = await proxied.post(`${MANAGEMENT}/ownedaccesskeys`, {
     apiVersion: "management.postern/v1",

@@ -173,7 +173,7 @@ describe.skipIf(reason !== undefined)("a store that moves", () => {
     expect(await statusOf(back, await adminKey(back))).toBe(200);
   });
 
-  it("that is missed by its server costs no administrator the kube config", async () => {
+  it("that is missed by its server costs no administrator the kubeconfig", async () => {
     const mine = await readFile(join(data, "admin.kubeconfig"), "utf8");
     // Another installation in the same place, on purpose.
     for (let start = 0; start < 2; start++) {

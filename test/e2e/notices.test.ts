@@ -104,7 +104,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("notices of two servers on one etcd",
       return await kubectl(["create", "-f", "-"], JSON.stringify(object));
     };
     expect((await make("person", { user: "admin" })).stderr).toMatch(
-      /Warning: spec\.ttl: absent, so the access key expires in 90d, at \d{4}-/,
+      /Warning: spec\.ttl: unset, so the access key expires in 90d, at \d{4}-/,
     );
     expect((await make("machine", { subject: "robot" })).stderr).not.toContain("Warning");
     const columns = await succeed(kubectl(["get", "oak", "person", "machine", "--no-headers"]));

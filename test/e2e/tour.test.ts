@@ -97,7 +97,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
     await directory?.[Symbol.asyncDispose]();
   });
 
-  it("keeps the administrator's kube config for its owner alone", async () => {
+  it("keeps the administrator's kubeconfig for its owner alone", async () => {
     expect((await stat(server.adminKubeConfig)).mode & 0o777).toBe(0o600);
   });
 
@@ -140,7 +140,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
     expect((await kubectl(["get", "ownedaccesskey", "temporary"])).stderr).toContain("NotFound");
   });
 
-  it("answers the example request for a kube config in YAML", async () => {
+  it("answers the example request for a kubeconfig in YAML", async () => {
     const key = await createKey("yaml", {});
     const example = join(REPOSITORY, "examples/kubeconfig-request.yaml");
     const answer = await curl(
@@ -158,7 +158,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
     expect(answer.body.status.kubeConfig).toContain("kind: Config");
   });
 
-  it("hands out kube configs that work, with a token and with a certificate", async () => {
+  it("hands out kubeconfigs that work, with a token and with a certificate", async () => {
     const key = await createKey("tenant", { ttl: 3600 });
     const token = await kubeConfig(key, {}, "demo-token.yaml");
     const certificate = await kubeConfig(key, { clientCert: true, certificateTTL: 3600 }, "demo-cert.yaml");

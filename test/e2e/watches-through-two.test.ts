@@ -50,7 +50,7 @@ describe.each([
     expect(asked.status, asked.text).toBe(201);
     const config: string = asked.body.status.kubeConfig;
     expect(config).toContain(clientCert ? "client-certificate-data" : "token:");
-    // The key in a kube config opens its one cluster, and acts as nobody else there: the near server needs one that may.
+    // The key in a kubeconfig opens its one cluster, and acts as nobody else there: the near server needs one that may.
     await keepKubeConfig(near, `vc-${name}`, config.replace(/token: \S+/, `token: ${key}`));
     const instance = { kind: "VirtualClusterInstance", metadata: { name }, spec: { external: true } };
     await near.create(INSTANCES, instance);
@@ -103,7 +103,7 @@ describe.each([
     await expect.poll(() => longRunning(far), WAIT).toBe(before);
   });
 
-  it("security book 15: a watch ends on both sides with the kube config's own key, and with the key it was asked with", async () => {
+  it("security book 15: a watch ends on both sides with the kubeconfig's own key, and with the key it was asked with", async () => {
     const parent = await makeKey(near, `parent-${name}`);
     const asked = await near.http(`${INSTANCES}/${name}/kubeconfig`, { key: parent, body: { spec: {} } });
     expect(asked.status, asked.text).toBe(201);

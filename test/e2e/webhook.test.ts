@@ -1,4 +1,4 @@
-// What an API server asks Postern, by the kube configs and flags that are shipped for it: whose a token is, and who may do what.
+// What an API server asks Postern, by the kubeconfigs and flags that are shipped for it: whose a token is, and who may do what.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ const keyFor = async (user: string, spec: object = {}): Promise<any> =>
     spec: { user, ...spec },
   });
 
-/** Sends a review as an API server does: to the URL of a shipped kube config, with the files that it names. */
+/** Sends a review as an API server does: to the URL of a shipped kubeconfig, with the files that it names. */
 async function ask(name: string, review: object): Promise<any> {
   const text = await readFile(join(SHIPPED, `${name}.kubeconfig`), "utf8");
   const path = join(directory.path, `${name}.kubeconfig`);
@@ -138,10 +138,10 @@ describe("an API server with the shipped webhook files", () => {
     expect(await isKnown("admin", { scope: { projects: [{ project: "default" }] } })).toBe(true);
     expect(await isKnown("admin", only("other"))).toBe(false);
     expect(await isKnown("admin", { scope: {} })).toBe(false);
-    // What rules narrow cannot be told to the cluster.
+    // What rules narrow cannot be known to the cluster.
     expect(await isKnown("admin", { rules: [{ verbs: ["get"] }] })).toBe(false);
     expect(await isKnown("alice", only("demo"))).toBe(false);
-    // Whoever stands for no cluster is told of keys that are their owners alone.
+    // Whoever stands for no cluster is notified of keys that are their owners alone.
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", spec: {} };
     for (const [spec, expected] of [
       [only("demo"), false],
@@ -226,7 +226,7 @@ describe("the shipped settings of API servers", () => {
       controlPlane.distro.k8s.apiServer.extraArgs.map((flag: string) => flag.replace(/^--/, "")),
   };
 
-  it.each(Object.keys(flagsOf))("%s names the shipped kube configs, and versions that we serve", async (file) => {
+  it.each(Object.keys(flagsOf))("%s names the shipped kubeconfigs, and versions that we serve", async (file) => {
     const flags = flagsOf[file]?.(read(await readFile(join(SHIPPED, file), "utf8"))) ?? [];
     const values = new Map(flags.map((flag) => flag.split("=", 2) as [string, string]));
     for (const use of ["authentication-token", "authorization"]) {

@@ -129,7 +129,7 @@ describe("the record of a run", () => {
     expect(leaks()).toHaveLength(1);
   });
 
-  it("shows by kubectl what stands in the kube config that it is to show", () => {
+  it("shows by kubectl what stands in the kubeconfig that it is to show", () => {
     const [mine, other] = [newKey(), newKey()];
     const command = "kubectl --kubeconfig /a/b.kubeconfig config view --raw";
     recorder.write("input", command, Buffer.from(`token: ${mine.value}`));
@@ -174,7 +174,7 @@ describe("the record of a run", () => {
   });
 
   it.each(["ec", "ed25519"] as const)(
-    "knows a private key again by itself, in its file and in what a kube config makes of it: %s",
+    "knows a private key again by itself, in its file and in what a kubeconfig makes of it: %s",
     (type) => {
       const { privateKey, publicKey } =
         type === "ec" ? generateKeyPairSync("ec", { namedCurve: "P-256" }) : generateKeyPairSync("ed25519");

@@ -9,7 +9,7 @@ type SecretFile = {
   readonly kinds: readonly Secret["kind"][];
 };
 
-/** One credential in each field of a user of a kube config, whatever the tests call the file. */
+/** One credential in each field of a user of a kubeconfig, whatever the tests call the file. */
 const KUBE_CONFIG_FIELD = /("?(?:token|client-key-data)"?: *"?)([^\s"]+)/g;
 
 const SECRET_FILES: readonly SecretFile[] = [

@@ -14,7 +14,7 @@ export type Secret = {
 /** Parts of this length are looked for: 71 bits of a base62 text, which never come up by themselves. */
 export const PART_LENGTH = 12;
 
-/** What to look for: each of `PART_LENGTH` bytes or more. Nothing for secrets that are too short to be told from other text. */
+/** What to look for: each of `PART_LENGTH` bytes or more. Nothing for secrets that are too short to be distinguished from other text. */
 export function patternsOf({ bytes, random }: Secret): readonly Buffer[] {
   const distinct = new Map<string, Buffer>();
   for (const shape of shapesOf(bytes)) {

@@ -24,7 +24,7 @@ type SubjectFlags = ConnectionFlags & {
 
 export function createCredentialsCommand(context: CommandContext): Command {
   const list = new Command("list")
-    .description("list credentials, each after what it was made with")
+    .description("list credentials, each after the one it was created with")
     .action((flags: SubjectFlags & OutputFlags) =>
       withClient(flags, context, async (client, group) => {
         const { address, name } = await ledgerOf(flags, client, group);
@@ -38,7 +38,9 @@ export function createCredentialsCommand(context: CommandContext): Command {
     );
 
   const revoke = new Command("revoke")
-    .description("end credentials: keys are disabled with all that was made with them, certificates refused")
+    .description(
+      "revoke credentials: keys are disabled with all credentials created with them, certificates are refused",
+    )
     .argument("<id...>", "ids, as `postern credentials list` prints them")
     .action((ids: readonly string[], flags: SubjectFlags) =>
       withClient(flags, context, async (client, group) => {
@@ -53,7 +55,7 @@ export function createCredentialsCommand(context: CommandContext): Command {
       }),
     );
 
-  const credentials = new Command("credentials").description("list and end access keys and certificates together");
+  const credentials = new Command("credentials").description("list and revoke access keys and certificates");
   for (const command of [withOutputOption(list, ["text", "json", "yaml", "name"]), revoke]) {
     credentials.addCommand(withConnectionOptions(withSubjectOptions(command)));
   }

@@ -3,15 +3,13 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 
 const SYSTEM_FAILURES: { readonly [code: string]: string } = {
-  ECONNREFUSED: "nothing answers there: check the server in the kube config, and that it is running",
+  ECONNREFUSED: "connection refused: check the server in the kubeconfig, and that it is running",
   ECONNRESET: "the server cut the connection: try again",
-  ENOTFOUND: "the host is not known: check the server in the kube config",
+  ENOTFOUND: "unknown host: check the server in the kubeconfig",
   ETIMEDOUT: "the server does not answer: check the address and the network",
-  DEPTH_ZERO_SELF_SIGNED_CERT:
-    "its certificate is not signed by the authority in the kube config: get a new kube config",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not signed by the authority in the kube config: get a new kube config",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "its certificate is not signed by the authority in the kube config: get a new kube config",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not signed by the CA in the kubeconfig: get a new kubeconfig",
   CERT_HAS_EXPIRED: "its certificate has expired: renew it on the server",
   ERR_TLS_CERT_ALTNAME_INVALID:
     "its certificate is for another name: reach it by a name it has, or add one with --tls-san",
@@ -24,7 +22,7 @@ export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
   if (isApiError(error)) {
     return error.code === 401
-      ? `${error.message} (401): check the credential in the kube config`
+      ? `${error.message} (401): check the credential in the kubeconfig`
       : oneLine(error.message);
   }
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;

@@ -33,7 +33,7 @@ type RingKey = {
 export function createKeysCommand(context: CommandContext): Command {
   const status = withConnectionOptions(
     withOutputOption(
-      new Command("status").description("show the keys on the ring, and what is still under each of them"),
+      new Command("status").description("show the encryption keys, and what is still encrypted with each of them"),
       FORMATS,
     ),
   ).action(async (flags: ConnectionFlags & OutputFlags) => {
@@ -42,8 +42,8 @@ export function createKeysCommand(context: CommandContext): Command {
   const rotate = withConnectionOptions(
     withOutputOption(
       new Command("rotate")
-        .description("put a new key on the ring, and bring everything under it while the server goes on")
-        .option("--no-wait", "do not wait until everything is under the new key"),
+        .description("create a new encryption key, and re-encrypt everything with it while the server runs")
+        .option("--no-wait", "do not wait until everything is re-encrypted"),
       FORMATS,
     ),
   ).action(async (flags: ConnectionFlags & OutputFlags & { readonly wait: boolean }) => {
@@ -60,7 +60,7 @@ export function createKeysCommand(context: CommandContext): Command {
     });
   });
   return new Command("keys")
-    .description("the keys that secrets are encrypted under")
+    .description("manage the keys that data is encrypted with")
     .addCommand(status)
     .addCommand(rotate);
 }

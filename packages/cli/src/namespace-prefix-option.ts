@@ -5,4 +5,4 @@ import type { Command } from "commander";
 export const DEFAULT_NAMESPACE_PREFIX = "p-";
 
 export const withNamespacePrefixOption = (command: Command): Command =>
-  command.option("--namespace-prefix <prefix>", "what the namespaces of projects begin with", DEFAULT_NAMESPACE_PREFIX);
+  command.option("--namespace-prefix <prefix>", "prefix of project namespaces", DEFAULT_NAMESPACE_PREFIX);

@@ -55,7 +55,7 @@ export function createProgress({
     if (isForPrograms || now() - startedAt < LINE_MS) return false;
     return now() - toldAt >= LINE_MS || (shareOf(step) ?? 0) >= toldShare + LINE_STEP;
   };
-  /** The end of a phase that was told of. */
+  /** The end of a phase that was announced. */
   const finish = (): void => {
     if (last !== undefined && isTold && !isTerminal) write(last);
     last = undefined;

@@ -96,7 +96,7 @@ describe("postern serve", () => {
     await serve.ended;
   });
 
-  it("names no kube config that is not there, as on the second server of a store", async () => {
+  it("names no kubeconfig that is not there, as on the second server of a store", async () => {
     const serve = startServe(["--secure-port", "0", "--data-dir", join(directory, "second")], {}, false);
     await serve.ready;
     expect(serve.written.stdout).toMatch(/^Postern is ready at https:\/\/127\.0\.0\.1:\d+\n/);

@@ -83,7 +83,7 @@ export function readyText(server: RunningServer, { platform }: Configuration, wo
   if (!existsSync(server.adminKubeConfigPath)) return `${ready}\n`;
   return [
     ready,
-    "Try next: see the virtual clusters, create an access key, get a kube config",
+    "Try next: list virtual clusters, create an access key, get a kubeconfig",
     `  ${kubectl} get virtualclusterinstances --all-namespaces`,
     `  echo '${key}' | ${kubectl} create -o yaml -f -`,
     `  echo '{}' | ${kubectl} create --raw ${demo}/kubeconfig -f -`,

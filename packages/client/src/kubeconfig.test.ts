@@ -27,7 +27,7 @@ users:
   user: {${user}}
 `;
 
-describe("a kube config", () => {
+describe("a kubeconfig", () => {
   it("gives the server, authority and credential of its current context", async () => {
     const path = write(
       "full",
@@ -68,13 +68,13 @@ describe("a kube config", () => {
 
   it("is found in the home directory otherwise", async () => {
     await expect(loadConnection({ environment: { HOME: join(directory, "nobody") } })).rejects.toThrow(
-      /no kube config found in .*nobody\/\.kube\/config/,
+      /no kubeconfig found in .*nobody\/\.kube\/config/,
     );
   });
 
   it.each([
     ["a missing file", { path: "/nowhere/config" }, /cannot read \/nowhere\/config \(ENOENT\)/],
-    ["no mapping", { path: write("list", "- a") }, /not a kube config/],
+    ["no mapping", { path: write("list", "- a") }, /not a kubeconfig/],
     ["broken YAML", { path: write("broken", "a: [") }, /is not valid YAML/],
     ["aliases", { path: write("alias", "a: &a [1]\nb: *a\n") }, /is not valid YAML/],
     ["an unknown context", { path: write("ok", config("token: x")), context: "other" }, /no context "other"/],

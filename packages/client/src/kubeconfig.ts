@@ -1,10 +1,10 @@
-// Kube config files as data: reads them, merges several, and picks what one context says.
+// Kubeconfig files as data: reads them, merges several, and picks what one context says.
 // Source: k8s.io/client-go/tools/clientcmd (loader.go, client_config.go)
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parse } from "yaml";
 
-/** Bytes that a kube config holds itself, as PEM text, or names by a file. Data outweighs the file, as in kubectl. */
+/** Bytes that a kubeconfig holds itself, as PEM text, or names by a file. Data outweighs the file, as in kubectl. */
 export type PemSource = { readonly pem: string } | { readonly file: string };
 
 export type KubeConfigCluster = {
@@ -46,7 +46,7 @@ export function parseKubeConfig(
   resolveFile: (path: string) => string = (path) => path,
 ): KubeConfig {
   const document = readYaml(text, origin);
-  if (!isJsonObject(document)) throw new KubeConfigError(`${origin} is not a kube config: a mapping is expected`);
+  if (!isJsonObject(document)) throw new KubeConfigError(`${origin} is not a kubeconfig: a mapping is expected`);
   const pemSource = (member: JsonObject, name: string): PemSource | undefined => {
     const data = textOf(member[`${name}-data`]);
     if (data !== undefined) return { pem: decodeBase64(data, `${origin}: ${name}-data`) };
@@ -102,9 +102,9 @@ export type ResolvedContext = {
 /** What a context stands for; the current one when none is named. A context without user is anonymous. */
 export function resolveContext(config: KubeConfig, contextName?: string): ResolvedContext {
   const name = contextName ?? config.currentContext;
-  if (name === "") throw new KubeConfigError("the kube config has no current context: name one with --context");
+  if (name === "") throw new KubeConfigError("the kubeconfig has no current context: name one with --context");
   const context = config.contexts.get(name);
-  if (context === undefined) throw new KubeConfigError(`the kube config has no context ${JSON.stringify(name)}`);
+  if (context === undefined) throw new KubeConfigError(`the kubeconfig has no context ${JSON.stringify(name)}`);
   const cluster = config.clusters.get(context.cluster);
   if (cluster === undefined || cluster.server === "") {
     throw new KubeConfigError(`context ${JSON.stringify(name)} names no cluster with a server`);
@@ -116,7 +116,7 @@ export function resolveContext(config: KubeConfig, contextName?: string): Resolv
 
 function readYaml(text: string, origin: string): JsonValue {
   try {
-    // No aliases, no tags beyond the JSON ones: a kube config needs neither, and both have been attacked with. What is
+    // No aliases, no tags beyond the JSON ones: a kubeconfig needs neither, and both have been attacked with. What is
     // left are JSON values.
     return parse(text, { maxAliasCount: 0, schema: "core", prettyErrors: false }) as JsonValue;
   } catch (cause) {
@@ -141,7 +141,7 @@ function namedMembers<T>(
   return entries;
 }
 
-/** A scalar as text; undefined for "" too, which kube configs use for absent. */
+/** A scalar as text; undefined for "" too, which kubeconfigs use for absent. */
 function textOf(value: JsonValue | undefined): string | undefined {
   if (typeof value === "number" || typeof value === "bigint") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;

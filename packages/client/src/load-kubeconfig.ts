@@ -1,4 +1,4 @@
-// Finds kube config files where kubectl finds them, and reads the files they name.
+// Finds kubeconfig files where kubectl finds them, and reads the files they name.
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -77,7 +77,7 @@ async function loadKubeConfig({ path, environment }: LoadOptions): Promise<KubeC
     if (config !== undefined) configs.push(config);
   }
   if (configs.length === 0) {
-    throw new KubeConfigError(`no kube config found in ${files.join(", ")}: name one with --kubeconfig or KUBECONFIG`);
+    throw new KubeConfigError(`no kubeconfig found in ${files.join(", ")}: name one with --kubeconfig or KUBECONFIG`);
   }
   return mergeKubeConfigs(configs);
 }

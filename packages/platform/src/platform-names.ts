@@ -9,7 +9,7 @@ export type PlatformNames = {
   readonly managementGroup: string;
   /** `storage.<domain>`. */
   readonly storageGroup: string;
-  /** What the namespace of a project begins with. */
+  /** Prefix of project namespaces. */
   readonly projectNamespacePrefix: string;
   /** The group of the administrators. */
   readonly adminsGroup: string;

@@ -1,4 +1,4 @@
-// Sections C, D and G of the security book, attacked over the wire: tokens, certificates and kube configs that others made.
+// Sections C, D and G of the security book, attacked over the wire: tokens, certificates and kubeconfigs that others made.
 
 import { execFileSync } from "node:child_process";
 import { createHmac, X509Certificate } from "node:crypto";
@@ -155,7 +155,7 @@ it("values and handles never come twice, however many are made at once (security
   expect([handles?.size, secrets?.size]).toEqual([60, 60]);
 });
 
-it("a client of a kube config sends its token to nobody else who answers at the address (security book 36)", async () => {
+it("a client of a kubeconfig sends its token to nobody else who answers at the address (security book 36)", async () => {
   const { kubeConfig } = (await server.ask(`${INSTANCES}/demo/kubeconfig`, { body: { spec: {} } })).body.status;
   expect(kubeConfig).not.toContain("insecure");
   const seen: (string | undefined)[] = [];
@@ -252,7 +252,7 @@ it("no lifetime makes a certificate that outlives its authority, or another than
   }
 });
 
-it("no name becomes YAML, a command or another member of a kube config (security book 57)", async () => {
+it("no name becomes YAML, a command or another member of a kubeconfig (security book 57)", async () => {
   const names = [
     'a"\nusers: []',
     "a: {exec: {command: sh}}",

@@ -73,7 +73,7 @@ it("what fails, or is a dry run, leaves nothing behind (security book 53)", asyn
   expect((await server.ask(`${DEMO}/version`, { key: value })).status).not.toBe(401);
 });
 
-it("an owner has so many keys and no more, also asked for at once and by kube configs, and those over go (security book 54)", async () => {
+it("an owner has so many keys and no more, also asked for at once and by kubeconfigs, and those over go (security book 54)", async () => {
   const key = await server.newUser("hoarder");
   const make = () =>
     server.ask(KEYS, {

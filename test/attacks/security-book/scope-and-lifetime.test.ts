@@ -156,7 +156,7 @@ it("nobody makes, changes, rotates or takes over a key of somebody with more rig
   expect(await statusOf(server.admin)).toBe(201);
 });
 
-it("no lifetime is so odd that a key or its kube config outlives it (security book 14)", async () => {
+it("no lifetime is so odd that a key or its kubeconfig outlives it (security book 14)", async () => {
   const odd = [-1, 1.5, 2 ** 53, 2 ** 63, 1e308, "60", "NaN", null, true, [60]];
   for (const [at, ttl] of odd.entries()) {
     const made = await server.ask(KEYS, { body: object("OwnedAccessKey", `fourteen-${at}`, { user: "admin", ttl }) });

@@ -76,7 +76,7 @@ export const object = (kind: string, name: string, spec?: object): object => ({
   ...(spec === undefined ? {} : { spec }),
 });
 
-/** The pod cluster as a kube config names it. */
+/** The pod cluster as a kubeconfig names it. */
 export const podKubeConfig = ({ pods }: Pick<RightsServer, "pods">, token = "credential-of-the-platform"): string => {
   const authority = Buffer.from(pods.certificateAuthorityPem).toString("base64");
   return JSON.stringify({

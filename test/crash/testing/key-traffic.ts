@@ -1,4 +1,4 @@
-// Clients that make, rotate, disable and delete keys, and ask for kube configs, until the server is gone; and what they were promised.
+// Clients that make, rotate, disable and delete keys, and ask for kubeconfigs, until the server is gone; and what they were promised.
 
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import type { ApiClient, ApiRequest } from "./api-client.ts";

@@ -129,7 +129,7 @@ const bindUser = (admin: Administrator, name: string): Promise<unknown> =>
 const bindGroup = (admin: Administrator, name: string, group: string): Promise<unknown> =>
   create(admin, `${RBAC}/clusterrolebindings`, name, { ...role(name), ...subject("Group", group) });
 
-/** The token of a kube config that was made with a narrowed key. */
+/** The token of a kubeconfig that was made with a narrowed key. */
 const childKind = (
   what: string,
   end: (admin: Administrator, parent: string, key: string) => Promise<unknown>,
@@ -144,7 +144,7 @@ const childKind = (
   },
 });
 
-/** The certificate of a kube config. Ended by the ledger's id of it, or together with the key that asked for it. */
+/** The certificate of a kubeconfig. Ended by the ledger's id of it, or together with the key that asked for it. */
 const certificateKind = (
   what: string,
   end: (admin: Administrator, name: string) => Promise<unknown>,

@@ -23,10 +23,10 @@ export type HttpRequest = {
 
 export type HttpClient = (path: string, options?: HttpRequest) => Promise<Answer>;
 
-/** The key that the administrator's kube config holds. */
+/** The key that the administrator's kubeconfig holds. */
 export async function adminKey(server: PosternProcess): Promise<string> {
   const key = /token: (\S+)/.exec(await readFile(server.adminKubeConfig, "utf8"))?.[1];
-  if (key === undefined) throw new Error("the administrator's kube config holds no key");
+  if (key === undefined) throw new Error("the administrator's kubeconfig holds no key");
   return key;
 }
 

@@ -124,7 +124,7 @@ export async function kubectlsOnStores(): Promise<{
   return { pairs, missing: [...missing, ...missingStores] };
 }
 
-/** What tests say to one kubectl with one kube config. */
+/** What tests say to one kubectl with one kubeconfig. */
 export type KubectlSession = {
   (args: readonly string[], input?: string): Promise<Outcome>;
   /** What it prints for a line of words; throws where it fails. */

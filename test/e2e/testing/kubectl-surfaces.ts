@@ -1,4 +1,4 @@
-// One kubectl, and a server with the kube configs of both its API surfaces: the management API, and an embedded virtual cluster.
+// One kubectl, and a server with the kubeconfigs of both its API surfaces: the management API, and an embedded virtual cluster.
 
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,12 +13,12 @@ const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterins
 export type KubectlSurfaces = {
   /** The path of a file of that name, in a folder that goes with the tests. */
   file(name: string): string;
-  /** Paths of kube configs with the administrator's key. */
+  /** Paths of kubeconfigs with the administrator's key. */
   managementConfig(): string;
   virtualClusterConfig(): string;
   readonly management: KubectlSession;
   readonly inside: KubectlSession;
-  /** With the kube config of that file name, which a test writes. */
+  /** With the kubeconfig of that file name, which a test writes. */
   session(name: string): KubectlSession;
   /** Stops the server, and starts it on the same store and port again. Resolves with the exit code. */
   restart(): Promise<number | NodeJS.Signals>;

@@ -156,7 +156,7 @@ async function runTool(command: string, args: readonly string[], input?: string)
   }
 }
 
-/** kubectl with a kube config, and a discovery cache of its own. */
+/** kubectl with a kubeconfig, and a discovery cache of its own. */
 export const kubectlWith =
   (kubeConfig: string, cacheDir: string, program = "kubectl") =>
   (args: readonly string[], input?: string): Promise<Outcome> =>

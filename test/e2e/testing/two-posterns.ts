@@ -69,7 +69,7 @@ export async function startTwo(
   return { near, far, farFlags };
 }
 
-/** Keeps a kube config of a cluster of the far server in a Secret of the near one. */
+/** Keeps a kubeconfig of a cluster of the far server in a Secret of the near one. */
 export const keepKubeConfig = (server: Server, name: string, config: string, namespace = "p-default"): Promise<any> =>
   server.send(`/kubernetes/management/api/v1/namespaces/${namespace}/secrets`, {
     apiVersion: "v1",

@@ -138,7 +138,7 @@ it("in a backup", async () => {
   await writeFile(join(folder, "monday.postern-backup"), content);
 });
 
-it("in a kube config, beside the one that it is for", async () => {
+it("in a kubeconfig, beside the one that it is for", async () => {
   const [key, other] = [await handedOut("kube-config"), await handedOut("kube-config-own")];
   await writeFile(join(await directory(), "admin.kubeconfig"), `users:\n- user:\n    token: ${other}\n# ${key}\n`);
 });

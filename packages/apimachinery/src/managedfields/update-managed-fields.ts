@@ -78,7 +78,7 @@ export type TrackedUpdate = {
   readonly now: Timestamp;
 };
 
-/** Owns what an update changes while it is under way, so that it can be told from what the manager had before. */
+/** Owns what an update changes while it is under way, so that it can be distinguished from what the manager had before. */
 const CURRENT_OPERATION = "current-operation";
 
 /**

@@ -116,7 +116,7 @@ export const s = {
   /** A list of scalars that holds each once; appliers own single items. */
   set: <T extends string | number | boolean>(item: Field<T, boolean>, rules: ListRules = {}) =>
     array(item, rules, { "x-kubernetes-list-type": "set" }),
-  /** A list of objects told apart by these members; appliers own members of single items. */
+  /** A list of objects distinguished by these members; appliers own members of single items. */
   listMap: <T>(item: Field<T, boolean>, keys: readonly (keyof T & string)[], rules: ListRules = {}) =>
     array(item, rules, { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys }),
   /** Free keys, values of one kind. */

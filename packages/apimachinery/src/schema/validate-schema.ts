@@ -68,7 +68,7 @@ export const validateUpdateAgainstSchema = (
   path = "",
 ): readonly FieldError[] => validatorOf(schema).validateUpdate(newValue, oldValue, path);
 
-/** `old` is what stood here before; undefined on create, and where that cannot be told. */
+/** `old` is what stood here before; undefined on create, and where that cannot be known. */
 function check(compiled: CompiledSchema, value: JsonValue, old: JsonValue | undefined, walk: Walk): void {
   if (old !== undefined && equalJson(value, old)) return;
   checkType(compiled, value, walk);

@@ -50,7 +50,7 @@ type Walk = {
 /** A value, or undefined where that side has none. */
 type Side = JsonValue | undefined;
 
-/** @throws TypedValueError when neither side fits the schema, or list items cannot be told apart. */
+/** @throws TypedValueError when neither side fits the schema, or list items cannot be distinguished. */
 export function compareValues(before: JsonValue, after: JsonValue, schema: TypedSchema): Comparison {
   if (before === after) return NO_CHANGES;
   const walk: Walk = {

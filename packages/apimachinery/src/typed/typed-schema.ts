@@ -14,7 +14,7 @@ export type TypedSchema = {
 
 export type ListSchema = {
   readonly kind: "list";
-  /** `atomic`: owned as a whole. `associative`: every item is owned, told apart by `keys`, or as a set without keys. */
+  /** `atomic`: owned as a whole. `associative`: every item is owned, distinguished by `keys`, or as a set without keys. */
   readonly relationship: "atomic" | "associative";
   readonly keys: readonly string[];
   readonly element: TypedSchema;

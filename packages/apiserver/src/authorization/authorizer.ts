@@ -46,9 +46,9 @@ export type NonResourceRule = { readonly verbs: readonly string[]; readonly nonR
 export type ResolvedRules = {
   readonly resourceRules: readonly ResourceRule[];
   readonly nonResourceRules: readonly NonResourceRule[];
-  /** True when some of what the user may do cannot be told as rules. */
+  /** True when some permissions cannot be expressed as rules. */
   readonly incomplete: boolean;
-  /** What went wrong while the rules were put together, for people to read. */
+  /** What went wrong while the rules were put together, for people. */
   readonly evaluationError?: string;
 };
 

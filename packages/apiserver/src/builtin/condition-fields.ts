@@ -5,9 +5,9 @@ import { s } from "@postern/apimachinery/schema/builder";
 
 export const conditionFields = s.object({
   type: s.string().required().describe("What the condition is about."),
-  status: s.string().required().describe("Whether it holds: True, False or Unknown."),
+  status: s.string().required().describe("Status of the condition: True, False or Unknown."),
   observedGeneration: s.int64().describe("The generation of the object that it is about."),
-  lastTransitionTime: s.timestamp().describe("When the status last changed."),
+  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
   lastUpdateTime: s.timestamp().describe("When it was last looked at, of kinds that say so."),
   lastProbeTime: s.timestamp().describe("When it was last looked at, of kinds that say so."),
   reason: s.string().describe("The cause of the last change in one CamelCase word."),

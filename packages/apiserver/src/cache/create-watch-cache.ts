@@ -158,7 +158,7 @@ class StoreWatchCache implements WatchCache {
 
   #lose(error: Error): void {
     this.#watch = undefined;
-    // What was missed cannot be told any more: everything is loaded anew.
+    // Missed events cannot be recovered: everything is loaded again.
     if (error instanceof RevisionCompactedError) this.#loaded = false;
     this.#runLater(error);
   }

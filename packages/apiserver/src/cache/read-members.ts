@@ -149,7 +149,7 @@ function readValue(cursor: Cursor, member: Wanted): JsonValue | undefined {
   return parseJson(cursor.memory.subarray(cursor.start + at, cursor.start + end));
 }
 
-// What has no end ends with the text: behind it nothing fits then, and the whole is parsed.
+// What has no closing bracket ends with the text: nothing fits behind it then, and the whole is parsed.
 
 /** Behind the value that begins here. */
 function endOfValue(text: string, start: number): number {

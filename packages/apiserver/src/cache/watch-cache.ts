@@ -37,7 +37,7 @@ export interface CacheView {
   get(key: string): CachedObject | undefined;
   /** In byte order of keys, all under `prefix` (which lies under the view's own). A snapshot: later changes do not touch it. */
   list(prefix: string, options?: CacheListOptions): readonly CachedObject[];
-  /** Those that have this value of a label, where they can be told without looking at all. */
+  /** Those that have this value of a label, where they can be known without looking at all. */
   labelled?(label: string, value: string): LabelledObjects | undefined;
   /** How many objects under `prefix` have a key greater than `startAfter`, without looking at each. */
   count(prefix: string, startAfter?: string): number;

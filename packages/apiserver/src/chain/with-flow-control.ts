@@ -87,7 +87,7 @@ function release({ body, place }: Call): void {
   place?.[Symbol.dispose]();
 }
 
-/** Requests without a credential are told apart by where they come from. */
+/** Requests without a credential are distinguished by where they come from. */
 function claimantOf({ request, caller, credential }: Call): Claimant {
   if (credential === undefined) return { user: `${caller.name} ${request.remoteAddress}`, key: request.remoteAddress };
   // Service accounts of different clusters have the same names.

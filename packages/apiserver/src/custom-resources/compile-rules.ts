@@ -53,7 +53,7 @@ export type RuleNode = {
 
 type Place = {
   readonly path: string;
-  /** The path of the list above whose items cannot be told apart over time. */
+  /** The path of the list above whose items cannot be distinguished over time. */
   readonly uncorrelatable: string | undefined;
   /** How many values there can be in one object; undefined where the schema does not say. */
   readonly cardinality: number | undefined;

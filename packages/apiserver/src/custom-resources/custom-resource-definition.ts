@@ -22,7 +22,7 @@ export type CustomResourceNames = Infer<typeof names>;
 const condition = s.object({
   type: s.string().required().describe("NamesAccepted, Established, Terminating, or another condition."),
   status: s.string().required().describe("True, False or Unknown."),
-  lastTransitionTime: s.timestamp().describe("When the status last changed."),
+  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
   reason: s.string().describe("Reason of the last change, one CamelCase word."),
   message: s.string().describe("Details of the last change."),
   observedGeneration: s.int64().describe("Generation of the definition that the condition was set for."),

@@ -10,7 +10,7 @@ import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apima
 type Pair = { readonly schema: StructuralSchema; readonly value: JsonValue; readonly old: JsonValue };
 
 export type Ratchet = {
-  /** Absent where nothing can be told to have been the same value before. */
+  /** Absent where no old value corresponds to the new one. */
   readonly current: Pair | undefined;
   /** The closest part around it of which that is known. */
   readonly parent: Pair | undefined;
@@ -48,7 +48,7 @@ function memberOf({ schema, value, old }: Pair, name: string): Pair | undefined 
   return member === undefined || before === undefined ? undefined : { schema: below, value: member, old: before };
 }
 
-/** Items of lists without a type are told apart by their place, those of sets and atomic lists not at all. */
+/** Items of lists without a type are distinguished by their place, those of sets and atomic lists not at all. */
 function itemOf({ schema, value, old }: Pair, index: number): Pair | undefined {
   const item = isJsonArray(value) ? value[index] : undefined;
   if (schema.items === undefined || item === undefined || !isJsonArray(old)) return undefined;

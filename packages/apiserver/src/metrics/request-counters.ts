@@ -29,25 +29,25 @@ export function createRequestCounters(registry: Registry): RequestCounters {
   const series = new RequestSeries(registers);
   const longRunning = new Gauge({
     name: "apiserver_longrunning_requests",
-    help: "Watches, proxied and upgraded connections that are open now",
+    help: "Open watches, proxied and upgraded connections",
     labelNames: NO_DRY_RUN,
     registers,
   });
   const aborted = new Counter({
     name: "apiserver_request_aborts_total",
-    help: "Requests whose client left before the response was complete",
+    help: "Requests whose client disconnected before the response was complete",
     labelNames: ["group", "version", "resource", "subresource", "scope", "verb"],
     registers,
   });
   const terminated = new Counter({
     name: "apiserver_request_terminations_total",
-    help: "Requests refused by the flow control",
+    help: "Requests rejected by flow control",
     labelNames: [...NO_DRY_RUN, "code"],
     registers,
   });
   const reasons = new Counter({
     name: "apiserver_flowcontrol_rejected_requests_total",
-    help: "Requests refused by the flow control, by why",
+    help: "Requests rejected by flow control, by reason",
     labelNames: ["reason"],
     registers,
   });
@@ -106,7 +106,7 @@ class RequestSeries {
     });
     const durations = new SeriesHistogram({
       name: "apiserver_request_duration_seconds",
-      help: "How long requests took that do not last",
+      help: "Latency of requests that are not long-running, in seconds",
       labelNames: REQUEST_LABELS,
       buckets: DURATION_BUCKETS,
       registers,

@@ -55,14 +55,14 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     authentication: observeAttempts<AuthenticationResult>(registers, {
       durations: {
         name: "authentication_duration_seconds",
-        help: "How long it took to tell who makes a request",
+        help: "Authentication latency in seconds",
       },
       attempts: { name: "authentication_attempts", help: "Requests that were authenticated, by result" },
     }),
     authorization: observeAttempts<AuthorizationResult>(registers, {
       durations: {
         name: "authorization_duration_seconds",
-        help: "How long it took to decide whether a request may proceed",
+        help: "Authorization latency in seconds",
       },
       attempts: { name: "authorization_attempts_total", help: "Requests that were authorized, by result" },
     }),
@@ -82,7 +82,7 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
   let followed: Pick<FairShares, "state" | "bodies"> | undefined;
   new Gauge({
     name: "apiserver_current_inflight_requests",
-    help: "Requests that hold a place in the flow control now",
+    help: "Requests currently executing in flow control",
     labelNames: ["request_kind"],
     registers,
     collect() {
@@ -91,7 +91,7 @@ function gaugePlaces(registers: Registers): ServerMetrics["followFairShares"] {
   });
   new Gauge({
     name: "apiserver_current_inqueue_requests",
-    help: "Requests that wait for a place in the flow control now",
+    help: "Requests currently queued in flow control",
     labelNames: ["request_kind"],
     registers,
     collect() {
@@ -130,7 +130,7 @@ function countWatchEvents(registers: Registers): ServerMetrics["watchEvent"] {
 function countTerminatedWatches(registers: Registers): ServerMetrics["watchTerminated"] {
   const terminated = new Counter({
     name: "apiserver_terminated_watchers_total",
-    help: "Watches that were ended because their clients were too slow, by what they were too much for",
+    help: "Watches closed because their clients were too slow, by the limit that was reached",
     labelNames: ["group", "resource", "scope"],
     registers,
   });
@@ -141,7 +141,7 @@ function gaugeBacklog(registers: Registers): ServerMetrics["followBacklog"] {
   let followed = { bytes: 0 };
   new Gauge({
     name: "apiserver_watch_backlog_bytes",
-    help: "Bytes that wait for the clients of watches",
+    help: "Bytes waiting to be sent to watch clients",
     registers,
     collect() {
       this.set(followed.bytes);
@@ -214,7 +214,7 @@ function countHandshakeErrors(registers: Registers): ServerMetrics["tlsHandshake
 function countDroppedConnections(registers: Registers): ServerMetrics["connectionDropped"] {
   const dropped = new Counter({
     name: "apiserver_connections_dropped_total",
-    help: "Connections ended in favour of others, or because they were silent, by why",
+    help: "Connections closed in favor of others or for inactivity, by reason",
     labelNames: ["reason"],
     registers,
   });

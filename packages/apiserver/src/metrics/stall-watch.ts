@@ -44,7 +44,7 @@ export function createStallWatch(registry: Registry): StallWatch {
   let isMeasured = false;
   const histogram = new SeriesHistogram({
     name: "apiserver_event_loop_stall_seconds",
-    help: "Times of 50 ms and more in which the server did not go on: with work of its own, or waiting for a processor",
+    help: "Stalls of the event loop of 50 ms and more: from its own work, or waiting for a CPU",
     labelNames: ["cause"],
     buckets: BUCKETS,
     registers: [registry],

@@ -18,7 +18,7 @@ export type ChosenCredentials = {
 };
 
 const REDACTED = "<redacted>";
-/** Shorter tokens open nothing, and stand anywhere by chance. */
+/** Shorter tokens are no credentials, and occur by chance. */
 const MIN_TOKEN_LENGTH = 16;
 /** What a client chooses has at least so many characters. */
 const MIN_CHOSEN_LENGTH = 32;

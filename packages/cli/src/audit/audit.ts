@@ -10,17 +10,17 @@ import { linesOf } from "./log-files.ts";
 import { createAuditSearchCommand } from "./search.ts";
 
 const FAULTS = {
-  "not-json": "is not complete: the server was stopped in the middle of it, or somebody cut it",
+  "not-json": "is not complete: the server was stopped while writing it, or it was truncated",
   "not-chained": "carries no hash of the line before it",
-  "not-sealed": "is not sealed with this key: somebody without the key wrote it, or changed it",
+  "not-sealed": "is not authenticated with this key: it was written or changed without the key",
   broken: "does not follow the line before it: something between the two was changed, put in or taken out",
 } as const;
 
 export function createAuditCommand(context: CommandContext): Command {
   const { stdout } = context;
   const verify = new Command("verify")
-    .description("check that no line of an audit log was changed or is missing")
-    .argument("<file...>", "the log; of several, the oldest first, such as audit.log.2 audit.log.1 audit.log")
+    .description("verify that no line of an audit log was changed or removed")
+    .argument("<file...>", "the logs, oldest first, such as audit.log.2 audit.log.1 audit.log")
     .option(
       "--from <sha256>",
       "hash that the first line must carry, as an earlier check of what is before it printed it",
@@ -56,7 +56,7 @@ export function createAuditCommand(context: CommandContext): Command {
       if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
     });
   return new Command("audit")
-    .description("look at the audit log of a server")
+    .description("search and verify the audit log of a server")
     .addCommand(verify)
     .addCommand(createAuditSearchCommand(context));
 }

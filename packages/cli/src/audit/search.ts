@@ -14,9 +14,9 @@ type SearchFlags = OutputFlags & AuditQuery & { readonly requests?: boolean };
 export const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Command =>
   withOutputOption(
     new Command("search")
-      .description("tell who used which access key on which cluster")
-      .argument("<file...>", "the log; what it was before it was renamed (audit.log.1 and so on) is read as well")
-      .option("--key <name>", "requests with this access key, by its name or handle, or with what was made with it")
+      .description("show who used which access key on which cluster")
+      .argument("<file...>", "the log; rotated logs (audit.log.1 and so on) are read as well")
+      .option("--key <name>", "requests with this access key, by name or ID, or with credentials created with it")
       .option("--user <name>", "requests of this user, or as this user")
       .option("--cluster <project/name>", "requests through the proxy to this virtual cluster, space or cluster")
       .option("--verb <verb>", "requests with this verb of the API, such as list")
@@ -27,7 +27,7 @@ export const createAuditSearchCommand = ({ stdout, stderr }: CommandContext): Co
       )
       .option("--until <time>", "before then", parseTime)
       .option("--refused", "only requests that were refused: 401 and 403")
-      .option("--requests", "each request, instead of how many there were"),
+      .option("--requests", "print each request, instead of counts"),
     ["text", "json"],
   ).action(async (files: readonly string[], { output, requests, ...query }: SearchFlags) => {
     const logs = await allFiles(files);

@@ -28,17 +28,17 @@ const BACKUP_PATH = "/backup";
 
 export async function createBackupCommand(context: CommandContext): Promise<Command> {
   const command = new Command("backup")
-    .description("write an encrypted copy of the store, of one moment")
-    .summary("back the store up")
+    .description("write an encrypted, consistent copy of the store")
+    .summary("back up the store")
     .option("--out <file>", "where to write it; the file must not exist")
     .option("--revocations-out <file>", "where to write the list of keys in force, which `postern restore` takes")
-    .option("--backup-key-file <file>", "file with a passphrase to encrypt under, instead of the key of the server");
+    .option("--backup-key-file <file>", "file with a passphrase to encrypt with, instead of the server key");
   withConnectionOptions(withOutputOption(command, ["text", "json"]));
   const store = await withStoreFlags(command, context);
   command.addHelpText(
     "after",
     "\nWith --data-dir, --store or --config the store itself is read, and no server may run on its database file;\n" +
-      "otherwise the server is asked that the kube config names, which goes on serving.",
+      "otherwise the server is asked that the kubeconfig names, which goes on serving.",
   );
   return command.action(async (flags: BackupFlags) => {
     const fromHere = (path: string | undefined) =>

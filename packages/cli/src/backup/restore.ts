@@ -20,17 +20,17 @@ type RestoreFlags = OutputFlags & {
 
 export async function createRestoreCommand(context: CommandContext): Promise<Command> {
   const command = new Command("restore")
-    .description("bring a backup into a new store, without the keys that were revoked since")
+    .description("restore a backup into a new store, without the keys that were revoked since")
     .summary("restore a backup")
     .requiredOption("--in <file>", "the backup")
-    .option("--backup-key-file <file>", "file with the passphrase that it is encrypted under, if it is")
-    .option("--revocations <file>", "list of keys in force, newer than the backup: others do not come back")
+    .option("--backup-key-file <file>", "file with the passphrase of the backup, if it has one")
+    .option("--revocations <file>", "list of valid keys, newer than the backup: other keys are not restored")
     .option("--newer-store <store>", "the same from a newer store itself, as --store names it")
     .option(
       "--disable-all-keys",
       "bring every access key back disabled; the next start makes one for the administrator",
     )
-    .option("--keep-keys", "bring keys back as they were: those that were revoked since the backup work again");
+    .option("--keep-keys", "restore all keys: keys that were revoked since the backup work again");
   withOutputOption(command, ["text", "json"]);
   const store = await withStoreFlags(command, context);
   return command.action(async (flags: RestoreFlags) => {

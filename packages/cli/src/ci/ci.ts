@@ -23,12 +23,12 @@ type LoginFlags = IdentityFlags & {
 
 export function createCiCommand(context: CommandContext): Command {
   const login = new Command("login")
-    .description("get an access key for a CI job by the job's own identity; nobody stores a secret")
+    .description("exchange the identity of a CI job for an access key, without a stored secret")
     .option("--server <url>", "address of the platform [env: POSTERN_URL]")
     .option("--ca <file>", "certificate authority of the platform, if it is not publicly trusted [env: POSTERN_CA]")
-    .option("--rule <name>", "trust rule to ask (default: the only one that takes the job)")
-    .option("--project <name>", "project whose trust rules are asked, instead of those of the whole platform")
-    .option("--audience <text>", "audience to ask the CI system for (default: the address of the platform)")
+    .option("--rule <name>", "trust rule to use (default: the only one that accepts the job)")
+    .option("--project <name>", "project of the trust rule, instead of the whole platform")
+    .option("--audience <text>", "audience of the CI token (default: the address of the platform)")
     .option("--token-file <file>", "file with the job's token, instead of looking for it")
     .option("--token-variable <name>", "variable with the job's token, instead of looking for it")
     .option("--print", "print the access key, and nothing else")

@@ -19,16 +19,16 @@ const LEAK_REPORTED_AT = /\/leak-reported-at$/;
 export const createKeyCompromisedCommand = (context: CommandContext): Command =>
   new Command("compromised")
     .description(
-      "somebody else has the value of an access key: give it a new one and print that, revoke all that was made with it, and tell what it was used for",
+      "rotate a compromised access key: print a new value, revoke all credentials created with the old one, and show what it was used for",
     )
     .argument("<name>", "name of the key")
-    .option("--audit-log <file...>", "audit log of the server, to tell what was reached with the key")
+    .option("--audit-log <file...>", "audit log of the server, to show what the key was used for")
     .option(
       "--since <time>",
       "what was reached from then on: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z; absent: all that the log has",
       parseTime,
     )
-    .option("--keep-disabled", "leave a key disabled that was disabled when somebody reported it as leaked")
+    .option("--keep-disabled", "keep a key disabled that was reported as leaked")
     .action((name: string, { auditLog, since, keepDisabled, ...flags }: CompromisedFlags) =>
       withClient(flags, context, async (client, group) => {
         const { stdout, stderr } = context;

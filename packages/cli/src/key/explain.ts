@@ -15,7 +15,7 @@ type ExplainFlags = ConnectionFlags & OutputFlags & { readonly path?: string; re
 export const createKeyExplainCommand = (context: CommandContext): Command =>
   withOutputOption(
     new Command("explain")
-      .description("tell what an access key may do and why not, and the narrowest scope for what it was used for")
+      .description("explain what an access key may do and why not, and suggest the narrowest scope for its use so far")
       .argument("<name>", "name of the key")
       .option("--path <path>", "path of a request to judge, such as /apis; absent: only how the key was used")
       .option("--method <method>", "HTTP method of that request; absent: GET"),

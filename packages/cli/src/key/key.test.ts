@@ -157,12 +157,12 @@ describe("postern key", () => {
       sendJson(response, { kind: "Status", code: 401, reason: "Unauthorized", message }, 401),
     );
     expect((await runCommand(["key", "list"], environment)).stderr).toBe(
-      `postern: ${message} (401): check the credential in the kube config\n`,
+      `postern: ${message} (401): check the credential in the kubeconfig\n`,
     );
     server.respond((_, response) => sendJson(response, { groups: [{ name: "apps" }] }));
     expect((await runCommand(["key", "list"], environment)).stderr).toMatch(/no Postern.*address/);
     expect((await runCommand(["key", "list"], { KUBECONFIG: "/nowhere" })).stderr).toMatch(
-      /no kube config found in \/nowhere/,
+      /no kubeconfig found in \/nowhere/,
     );
   });
 });

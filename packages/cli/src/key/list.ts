@@ -35,9 +35,7 @@ export const createKeyListCommand = (context: CommandContext): Command =>
 
 export const createKeyGetCommand = (context: CommandContext): Command =>
   withOutputOption(
-    new Command("get")
-      .description("print what an access key is for, how far it reaches and how long it lives")
-      .argument("<name>", "name of the key"),
+    new Command("get").description("print owner, scope and TTL of an access key").argument("<name>", "name of the key"),
   ).action((name: string, flags: ConnectionFlags & OutputFlags) =>
     withClient(flags, context, async (client, group) => {
       const key = await accessKeysOf(client, group).get(name);

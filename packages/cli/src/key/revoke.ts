@@ -15,11 +15,11 @@ export const createKeyDisableCommand = (context: CommandContext): Command =>
   );
 
 export const createKeyEnableCommand = (context: CommandContext): Command =>
-  createSwitchCommand(context, "enable", false).description("let disabled access keys work again");
+  createSwitchCommand(context, "enable", false).description("enable disabled access keys");
 
 export const createKeyRevokeCommand = (context: CommandContext): Command =>
   new Command("revoke")
-    .description("delete access keys; they stop working at once")
+    .description("delete access keys; they stop working immediately")
     .argument(...NAMES)
     .action((names: readonly string[], flags: ConnectionFlags) =>
       withClient(flags, context, async (client, group) => {

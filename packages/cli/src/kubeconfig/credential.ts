@@ -42,7 +42,7 @@ export const createCredentialCommand = (context: CommandContext): Command =>
   withConnectionOptions(
     withNamespacePrefixOption(
       new Command("credential")
-        .description("print a credential for a virtual cluster, as kubectl asks its plugins (see kubeconfig --exec)")
+        .description("print a credential for a virtual cluster, as a kubectl credential plugin (see kubeconfig --exec)")
         .argument("<virtual-cluster>", "name of the virtual cluster")
         .option("--project <name>", "project of the virtual cluster", "default")
         .option("--ttl <duration>", "TTL of each credential, such as 15m or 12h", parseDurationSeconds, HOUR_SECONDS)

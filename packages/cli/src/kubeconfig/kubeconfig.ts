@@ -52,7 +52,7 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         .addOption(
           new Option("--all", "all virtual clusters that you can see, in one kubeconfig").conflicts("contextName"),
         )
-        .option("--exec", "no secret in it: kubectl asks postern for a credential when it needs one")
+        .option("--exec", "write no secret into it: kubectl gets credentials from postern")
         .option(
           "--cert, --client-cert",
           "a client certificate instead of a token; its private key stays on this machine",
@@ -61,7 +61,7 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
         .option("--cluster-server <url>", "address of the virtual cluster to write into it")
         .addOption(new Option("--out <file>", "write it to a file for its owner alone").conflicts("merge"))
-        .option("--merge [file]", "put it beside what is in a kubeconfig file (default: the one that kubectl uses)"),
+        .option("--merge [file]", "merge it into a kubeconfig file (default: the one that kubectl uses)"),
     ),
   ).action((name: string | undefined, flags: KubeconfigFlags) => writeKubeconfig(name, flags, context));
 

@@ -132,9 +132,9 @@ function explainTrust(error: unknown): never {
 
 export const createLogoutCommand = (context: CommandContext): Command =>
   new Command("logout")
-    .description("forget the credential of a platform")
+    .description("sign out of a platform")
     .option("--server <name>", "name or address of the platform, instead of the current one")
-    .option("--all", "forget all platforms")
+    .option("--all", "sign out of all platforms")
     .option("--revoke", "delete the access key on the platform as well")
     .action((flags: { readonly server?: string; readonly all?: boolean; readonly revoke?: boolean }) =>
       logOut(flags, context),

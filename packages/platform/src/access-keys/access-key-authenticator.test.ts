@@ -169,16 +169,16 @@ describe("security book 13, 15: a key stops being good", () => {
     ["its user deleted", () => remove("users/jane"), "its user is gone"],
     ["deleted, but held by a finalizer", () => held("ownedaccesskeys/k"), "being deleted"],
     ["its user deleted, but held", () => held("users/jane"), "its user is gone"],
-    ["its parent deleted", () => remove("ownedaccesskeys/parent"), "the key it was made with is gone"],
+    ["its parent deleted", () => remove("ownedaccesskeys/parent"), "the key it was created with does not exist"],
     [
       "its parent disabled",
       () => patch("ownedaccesskeys/parent", { spec: { disabled: true } }),
-      "the key it was made with is refused: disabled",
+      "the key it was created with is refused: disabled",
     ],
     [
       "its parent narrowed",
       () => patch("ownedaccesskeys/parent", { spec: { scope: { projects: [] } } }),
-      "reaches beyond the key it was made with",
+      "has more permissions than the key it was created with",
     ],
   ];
 

@@ -29,11 +29,11 @@ export class AccessKeyRecord implements AccessKeyState {
   readonly type: string;
   readonly restrictions: AccessKeyRestrictions | undefined;
   readonly disabled: boolean;
-  /** Deleted, and only held by finalizers: it opens nothing any more. */
+  /** Deleted, and only held by finalizers: it is refused. */
   readonly isTerminating: boolean;
   /** A retired value of it was used after its end. */
   readonly isLocked: boolean;
-  /** The value that the key has was reported as leaked, and opens nothing. */
+  /** The current value of the key was reported as leaked, and is refused. */
   readonly isLeaked: boolean;
   readonly serial: number;
   readonly origins: readonly KeyOrigin[];

@@ -90,7 +90,7 @@ describe("comparisons with the values of keys (security book 25, 26)", () => {
     }
     expect(refused).toBe(100);
     expect(await ask("good 7")).toBe(true);
-    // Which is the one thing that is told from a guess.
+    // This is the only case that can be distinguished from a guess.
     await expect(ask("good but new")).rejects.toThrow("too many");
   });
 

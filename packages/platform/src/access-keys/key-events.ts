@@ -1,4 +1,4 @@
-// What is told of the life of an access key as Events, but that it was created: the audit log says that, and an Event would be a second
+// Events about access keys. There is none for their creation: the audit log records that, and an Event would be a second
 // durable write for each key. Nothing in them has a secret in it. See docs/adr/0040.
 
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
@@ -26,19 +26,19 @@ export type KeyEvent = ObjectEvent & { readonly reason: KeyEventReason };
 export type RecordKeyEvent = (event: KeyEvent) => void;
 
 const MESSAGES: { readonly [reason in KeyEventReason]: string } = {
-  Disabled: "The access key was disabled: it opens nothing until it is enabled again",
-  Enabled: "The access key was enabled again",
-  Expired: "The access key was deleted after the end of its life",
-  OwnerGone: "The access key was deleted because its owner is gone",
+  Disabled: "The access key was disabled: requests with it are refused until it is enabled",
+  Enabled: "The access key was enabled",
+  Expired: "The access key was deleted because it expired",
+  OwnerGone: "The access key was deleted because its owner does not exist",
   Deleted: "The access key was deleted",
-  Rotated: "The access key was given a new value",
+  Rotated: "The access key was rotated",
   Compromised:
-    "The access key was given a new value since somebody else had the old one: all that was made with that is revoked",
+    "The access key was rotated because it was compromised: all credentials created with the old value are revoked",
   RetiredValueUsed:
-    "A value that a rotation had replaced was used after its end: the access key and all that was made with it are locked until it is rotated again",
+    "An old value was used after its grace period: the access key, and all credentials created with it, are locked until it is rotated again",
   Leaked: "The access key was reported as leaked",
   RetiredValueLeaked:
-    "A value that the access key had before was reported as leaked: what was made with that is revoked, and the key stays as it is",
+    "An old value of the access key was reported as leaked: credentials created with it are revoked, the key itself stays valid",
   ExpiresSoon: "The access key expires soon",
 };
 

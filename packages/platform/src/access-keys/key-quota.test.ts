@@ -26,7 +26,7 @@ it("security book 54: an owner has no more keys than the setting allows", async 
   for (let at = 0; at < 3; at++) statuses.push((await create({ user: "jane" })).status);
   expect(statuses).toEqual([201, 201, 403]);
   const refused = await create({ user: "jane" });
-  expect(refused.body.message).toContain('the user "jane" has 2 access keys, and the server allows 2');
+  expect(refused.body.message).toContain('the user "jane" has 2 access keys, and the limit is 2');
   const joes = await create({ user: "joe" });
   expect(joes.status).toBe(201);
   const moved = await send("PATCH", `ownedaccesskeys/${joes.body.metadata.name}`, { spec: { user: "jane" } });

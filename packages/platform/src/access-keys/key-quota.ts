@@ -39,7 +39,7 @@ export const createKeyQuota = ({ keys, maxPerOwner }: KeyQuotaOptions): KeyQuota
         const count = keys.ownedBy(owner).filter((key) => !OVER.has(keys.stateOf(key)?.reason ?? "")).length;
         if (count < maxPerOwner) return;
         throw refuse(
-          `the ${kind} ${JSON.stringify(name)} has ${count} access keys, and the server allows ${maxPerOwner}: delete those that are not needed any more`,
+          `the ${kind} ${JSON.stringify(name)} has ${count} access keys, and the limit is ${maxPerOwner}: delete keys that are not needed any more`,
         );
       },
     };

@@ -17,7 +17,7 @@ describe("a key by itself", () => {
     ["that is deleted, and held by a finalizer", { isTerminating: true }, "being deleted"],
     ["that is disabled", { disabled: true }, "disabled"],
     ["that has ended this moment", { ttl: 1_000 }, "expired"],
-    ["that is locked", { isLocked: true }, "locked: a value that a rotation had replaced was used"],
+    ["that is locked", { isLocked: true }, "locked: an old value was used after its rotation"],
     ["of nobody", { owner: { kind: "user", name: "" } }, "belongs to nobody"],
     ["of nobody, as a subject", { owner: { kind: "subject", name: "" } }, "belongs to nobody"],
   ])("%s", (_what, parts, cause) => expect(refusal(parts)).toBe(cause));
@@ -29,7 +29,7 @@ describe("a key by itself", () => {
 
   it("is locked by what is known of its present value, before that is written", () => {
     const marked = (uid: string, id: string) => refusal({}, { marks: [{ mark: "lock", uid, id }] });
-    expect(marked(key.uid, key.id)).toBe("locked: a value that a rotation had replaced was used");
+    expect(marked(key.uid, key.id)).toBe("locked: an old value was used after its rotation");
     expect(marked(key.uid, "before")).toBeUndefined();
     expect(marked("another", key.id)).toBeUndefined();
   });
@@ -58,7 +58,7 @@ describe("a value that a rotation replaced", () => {
 
   it("is locked with its key", () => {
     const lock = { mark: "lock", uid: key.uid, id: key.id } as const;
-    expect(retired({}, { marks: [lock] })).toBe("locked: a value that a rotation had replaced was used");
+    expect(retired({}, { marks: [lock] })).toBe("locked: an old value was used after its rotation");
   });
 
   it("is refused when nothing remembers it, or only a key of another name", () => {
@@ -122,29 +122,29 @@ describe("security book 2: a key that was made with another", () => {
   it("is good with it", () => expect(child([parent()])).toBeUndefined());
 
   it("is refused when it is gone", () => {
-    expect(refusal({ parentUids: ["parent-uid"] })).toBe("the key it was made with is gone");
+    expect(refusal({ parentUids: ["parent-uid"] })).toBe("the key it was created with does not exist");
   });
 
   test.each<readonly [Partial<KeyRecord>, string]>([
     [{ isTerminating: true }, "being deleted"],
     [{ disabled: true }, "disabled"],
     [{ ttl: 1_000 }, "expired"],
-    [{ isLocked: true }, "locked: a value that a rotation had replaced was used"],
+    [{ isLocked: true }, "locked: an old value was used after its rotation"],
     [{ owner: { kind: "user", name: "gone" } }, "its user is gone"],
   ])("is refused with it, when that is %j", (parts, cause) => {
-    const refused = `the key it was made with is refused: ${cause}`;
+    const refused = `the key it was created with is refused: ${cause}`;
     expect(child([parent(parts)])).toBe(refused);
     const good = parent({ name: "good", uid: "good-uid", id: "good" });
     expect(child([good, parent(parts)])).toBe(refused);
     const grandparent = parent({ ...parts, name: "grand", uid: "grand-uid", id: "grand" });
     const between = parent({ parentUids: ["grand-uid"] });
     expect(refusal({ parentUids: ["parent-uid"] }, { keys: [between, grandparent] })).toBe(
-      `the key it was made with is refused: ${refused}`,
+      `the key it was created with is refused: ${refused}`,
     );
   });
 
   it("is refused where it reaches further, also when that was narrowed afterwards", () => {
-    expect(child([parent({ restrictions: narrow })])).toBe("reaches beyond the key it was made with");
+    expect(child([parent({ restrictions: narrow })])).toBe("has more permissions than the key it was created with");
     expect(child([parent({ restrictions: narrow })], { restrictions: narrow })).toBeUndefined();
     expect(child([parent()], { restrictions: narrow })).toBeUndefined();
   });
@@ -162,7 +162,7 @@ describe("security book 2: a key that was made with another", () => {
     const refusalOfChain = (length: number) =>
       judgedKeys(keyWorld({ keys: chain(length) })).refusalOf({ uid: "uid-0", id: "id-0" });
     expect(refusalOfChain(17)).toBeUndefined();
-    expect(refusalOfChain(18)).toMatch(/: made through too many other keys$/);
-    expect(refusal({ parentUids: [key.uid] })).toMatch(/: made through too many other keys$/);
+    expect(refusalOfChain(18)).toMatch(/: created through too many other keys$/);
+    expect(refusal({ parentUids: [key.uid] })).toMatch(/: created through too many other keys$/);
   });
 });

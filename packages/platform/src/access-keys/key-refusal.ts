@@ -9,7 +9,7 @@ import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
 import type { RotationMarks } from "./rotation/rotation-marks.ts";
 
-/** Why a key opens nothing, in one word for machines and in some for people, which hold no secret. */
+/** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
 
 /** What the condition Ready of a key gives as its reason; the first is that of a key which is good. */
@@ -36,7 +36,7 @@ export type RefusableKey = EndingKey &
     AccessKeyState,
     "name" | "id" | "owner" | "groups" | "restrictions" | "disabled" | "origins" | "childrenFrom" | "grant"
   > & {
-    /** Deleted, and only held by finalizers: it opens nothing any more. */
+    /** Deleted, and only held by finalizers: it is refused. */
     readonly isTerminating: boolean;
     /** A retired value of it was used after its end. */
     readonly isLocked: boolean;
@@ -82,14 +82,14 @@ export function createKeyRefusal(
     const byOwner = refusalOfOwner(record.owner, record.ownerUid, directory);
     if (byOwner !== undefined)
       return { reason: byOwner === LOCKED_USER ? "OwnerLocked" : "OwnerGone", message: byOwner };
-    if (depth > MAX_ANCESTORS) return parentRefused("made through too many other keys");
+    if (depth > MAX_ANCESTORS) return parentRefused("created through too many other keys");
     for (const uid of record.parentUids) {
       const parent = table.byUid(uid);
-      if (parent === undefined) return parentRefused("the key it was made with is gone");
+      if (parent === undefined) return parentRefused("the key it was created with does not exist");
       const why = refusal(parent, depth + 1);
-      if (why !== undefined) return parentRefused(`the key it was made with is refused: ${why.message}`);
+      if (why !== undefined) return parentRefused(`the key it was created with is refused: ${why.message}`);
       if (!isWithin(record.restrictions, parent.restrictions) || !isAlike(record, parent))
-        return parentRefused("reaches beyond the key it was made with");
+        return parentRefused("has more permissions than the key it was created with");
     }
     return undefined;
   };
@@ -122,22 +122,22 @@ export function createKeyRefusal(
 
 const parentRefused = (message: string): KeyRefusal => ({ reason: "ParentRefused", message });
 
-const LOCKED = "locked: a value that a rotation had replaced was used";
+const LOCKED = "locked: an old value was used after its rotation";
 const LEAKED = "reported as leaked";
-const REVOKED = "revoked: it was made with a value that somebody else had";
+const REVOKED = "revoked: it was created with a compromised value";
 
-/** What the owner of the key can do about it, for people to read. */
+/** What the owner of the key can do about it, for people. */
 export function remedyOfKeyRefusal(refusal: string): string {
   switch (refusal) {
     case "disabled":
       return "set spec.disabled of the key to false";
     case LEAKED:
-      return "rotate the key with another credential, and set spec.disabled to false then: somebody else has its value";
+      return "its value is compromised: rotate the key with another credential, then set spec.disabled to false";
     case LOCKED:
-      return "rotate the key with another credential: somebody else may have its values";
+      return "its values may be compromised: rotate the key with another credential";
     case LOCKED_USER:
       return "an administrator has to unlock the user: set spec.disabled of the user to false";
     default:
-      return `make another key: this one is refused for good (${refusal})`;
+      return `create another key: this one is refused permanently (${refusal})`;
   }
 }

@@ -92,7 +92,7 @@ export class LoadedAccessKeys implements Disposable {
     return this.byIdAtHand(id) ?? this.#readAll().byId(id);
   }
 
-  /** As byId, for as much as can be told without reading all others. */
+  /** As byId, for as much as can be known without reading all others. */
   byIdAtHand(id: string): AccessKeyRecord | undefined {
     const read = this.#table.byId(id);
     if (read !== undefined) return read;

@@ -1,4 +1,4 @@
-// The ports through which kube configs and control planes get keys of their own.
+// The ports through which kubeconfigs and control planes get keys of their own.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ScopeRole } from "../api/access-key-restrictions.ts";
@@ -12,7 +12,7 @@ export type ChildKeyRequest = {
   readonly displayName: string;
   /** The one virtual cluster that the key opens. */
   readonly scope: { readonly project: string; readonly virtualCluster: string };
-  /** Seconds; undefined: as long as the asking key, or for ever where that has no end. */
+  /** Seconds; undefined: as long as the key of the request. */
   readonly ttl: number | undefined;
   /** The key that asks: the new one is owned by it and dies with it. Undefined when the requester came without a key. */
   readonly parent: { readonly name: string; readonly uid: string } | undefined;
@@ -21,11 +21,11 @@ export type ChildKeyRequest = {
 /** `key` is shown this once. */
 export type MintedKey = {
   readonly key: string;
-  /** Milliseconds since the epoch; undefined when it has no end. */
+  /** Milliseconds since the epoch; undefined when it never expires. */
   readonly expiresAt: number | undefined;
 };
 
-/** Makes the key that goes into a kube config. Its life never exceeds what is left of its parent's. */
+/** Makes the key that goes into a kubeconfig. Its life never exceeds what is left of its parent's. */
 export type MintAccessKey = (request: ChildKeyRequest, context: RequestContext) => Promise<MintedKey>;
 
 export type ControlPlaneKeyRequest = {

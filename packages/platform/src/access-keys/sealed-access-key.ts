@@ -12,7 +12,7 @@ export type RetiredValue = KeptAccessKey & {
   readonly until: number;
   /** It ended by what was done, not by the time: no clock makes it good again, however far apart those of the servers are. */
   readonly isOver?: true;
-  /** Digest of the caller and its nonce, so that a repeated request is told from another one. Empty: no rotation replaced it. */
+  /** Digest of the caller and its nonce, so that a repeated request is distinguished from another one. Empty: no rotation replaced it. */
   readonly nonce: string;
   /** Counts the values that the key has had, from 0. */
   readonly serial: number;
@@ -22,7 +22,7 @@ export type RetiredValue = KeptAccessKey & {
 export type LeakMark = {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Whether it opens nothing since then. */
+  /** Whether it is refused since then. */
   readonly isRefused: boolean;
 };
 

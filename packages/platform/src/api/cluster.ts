@@ -10,53 +10,53 @@ import { accessRuleFields, ownerFields } from "./owner.ts";
 export const EMBEDDED_CLUSTER = "embedded";
 
 const kubeConfigRefFields = s.object({
-  secretNamespace: s.string().describe("Namespace of the Secret. Absent: the management namespace of the cluster."),
+  secretNamespace: s.string().describe("Namespace of the Secret. Defaults to the cluster's management namespace."),
   secretName: s.string({ minLength: 1 }).required().describe("Name of the Secret."),
-  key: s.string().describe("Key of the kube config in the Secret. Absent: config."),
+  key: s.string().describe("Key of the kubeconfig in the Secret. Defaults to config."),
 });
 
 export const clusterFields = s
   .object({
     spec: s
       .object({
-        displayName: s.string().describe("Name for people. Absent: the name of the object."),
-        description: s.string().describe("What the cluster is."),
-        owner: ownerFields.describe("Who administers the cluster. Absent on create: the caller."),
-        access: s.list(accessRuleFields).describe("Who else may use the cluster."),
+        displayName: s.string().describe("Display name. Defaults to the name of the object."),
+        description: s.string().describe("Description of the cluster."),
+        owner: ownerFields.describe("The user or team that administers the cluster. Defaults to the caller."),
+        access: s.list(accessRuleFields).describe("Additional users and teams that may use the cluster."),
         local: s
           .boolean()
-          .describe(
-            "True for the cluster that is this server itself: virtual clusters in it are served by the server.",
-          ),
-        managementNamespace: s.string().describe("Namespace of the cluster that holds what the platform keeps there."),
-        kubeConfigRef: kubeConfigRefFields.describe("Where the kube config lies by which the cluster is reached."),
+          .describe("Whether this is the built-in cluster, whose virtual clusters the server itself serves."),
+        managementNamespace: s.string().describe("Namespace in the cluster for the platform's own objects."),
+        kubeConfigRef: kubeConfigRefFields.describe("Reference to the Secret with the kubeconfig of the cluster."),
         networkPeer: s
           .boolean()
           .describe(
-            "True: the cluster connects to the platform by itself. Such clusters are not reached by this release.",
+            "Whether the cluster connects to the platform through an agent. This release does not support such clusters.",
           ),
-        unusable: s.boolean().describe("True keeps new instances out of the cluster, as usable: false does."),
-        config: keptSecretRef("Where a kube config lies. What counts is spec.kubeConfigRef."),
+        unusable: s.boolean().describe("Whether the cluster is closed to new instances. Same as usable: false."),
+        config: keptSecretRef("Reference to a kubeconfig. Use spec.kubeConfigRef instead."),
         metrics: keptObject("A store for metrics in the cluster."),
         opencost: keptObject("An OpenCost in the cluster."),
         argoCD: keptObject("An Argo CD in the cluster."),
-        usable: s.boolean().describe("False keeps new instances out of the cluster. Absent: true."),
+        usable: s.boolean().describe("Whether new instances can be placed in the cluster. Defaults to true."),
       })
-      .describe("The cluster as it should be."),
+      .describe("Desired state of the cluster."),
     status: s
       .object({
         phase: s
           .string()
-          .describe("Initialized once it is reached; Pending or Failed before. Filled in by the server."),
-        reason: s.string().describe("Why, in one word. Filled in by the server."),
-        message: s.string().describe("Why, for people to read. Filled in by the server."),
-        version: s.string().describe("The Kubernetes version that it answers with. Filled in by the server."),
+          .describe(
+            "Initialized when the server can reach the cluster, Pending or Failed otherwise. Set by the server.",
+          ),
+        reason: s.string().describe("Machine-readable reason for the phase. Set by the server."),
+        message: s.string().describe("Human-readable message about the phase. Set by the server."),
+        version: s.string().describe("Kubernetes version of the cluster. Set by the server."),
         conditions: conditionsField,
-        online: s.boolean().describe("Whether the cluster is connected, as others have written it."),
+        online: s.boolean().describe("Whether the cluster's agent is connected. Stored as given."),
       })
-      .describe("The cluster as it is."),
+      .describe("Observed state of the cluster."),
   })
-  .describe("A cluster in which virtual clusters and spaces live: this server itself, or one that is connected.");
+  .describe("A host cluster for virtual clusters and spaces: the built-in one, or a connected cluster.");
 
 export type Cluster = KindOf<typeof clusterFields>;
 

@@ -5,18 +5,18 @@ import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 
 const conditionFields = s.object({
-  type: s.string().required().describe("What the condition is about, in CamelCase."),
-  status: s.string().required().describe("Whether it holds: True, False or Unknown."),
-  lastTransitionTime: s.timestamp().describe("When the status last changed."),
-  severity: s.string().describe("How bad it is that the condition does not hold: Error, Warning or Info."),
-  reason: s.string().describe("The cause of the last change, in one CamelCase word."),
-  message: s.string().describe("The cause of the last change, for people to read."),
+  type: s.string().required().describe("Type of the condition, in CamelCase."),
+  status: s.string().required().describe("Status of the condition: True, False or Unknown."),
+  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
+  severity: s.string().describe("Severity while the status is False: Error, Warning or Info."),
+  reason: s.string().describe("Machine-readable reason for the last transition, in CamelCase."),
+  message: s.string().describe("Human-readable message about the last transition."),
 });
 export type Condition = Infer<typeof conditionFields>;
 
 export const conditionsField = s
   .listMap(conditionFields, ["type"])
-  .describe("What is known about the object, point by point. Filled in by the server.");
+  .describe("Conditions of the object. Set by the server.");
 
 export type ConditionState = Pick<Condition, "type" | "reason" | "message"> & { readonly holds: boolean };
 

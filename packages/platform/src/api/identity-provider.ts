@@ -29,7 +29,7 @@ const spec = s.object({
   description,
   disabled: s
     .boolean()
-    .describe("True: nobody signs in with the provider, and the sessions that it gave open nothing."),
+    .describe("Whether the provider is disabled. Nobody can sign in with it, and its sessions are refused."),
   issuer: s
     .object({
       url: s

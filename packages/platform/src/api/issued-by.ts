@@ -5,8 +5,8 @@ import { s } from "@postern/apimachinery/schema/builder";
 export const issuedByField = s
   .object({
     rule: s.string().describe("The rule, such as clustertrustrules/deploy or trustrules/p-team/deploy."),
-    issuer: s.string().describe("Who signed the token."),
-    subject: s.string().describe("The sub of the token."),
-    claims: s.map(s.string()).describe("What else the token said, as far as it was short."),
+    issuer: s.string().describe("Issuer of the token."),
+    subject: s.string().describe("Subject of the token."),
+    claims: s.map(s.string()).describe("Further claims of the token; long ones are left out."),
   })
-  .describe("The trust rule that issued the key for a token. Absent: somebody made the key.");
+  .describe("The trust rule that issued the key in exchange for a token. Unset for keys that were created directly.");

@@ -3,7 +3,7 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 
-const WITHOUT_EFFECT = "Kept as it is, without effect.";
+const WITHOUT_EFFECT = "Stored, but has no effect.";
 
 /** An object whose members the original interface defines. */
 export const keptObject = (what: string) => s.anyObject().describe(`${what} ${WITHOUT_EFFECT}`);

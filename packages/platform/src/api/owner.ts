@@ -9,10 +9,12 @@ export const ownerFields = s.object({
 export type Owner = Infer<typeof ownerFields>;
 
 export const accessRuleFields = s.object({
-  name: s.string().describe("A name for people to tell the rules apart."),
-  verbs: s.list(s.string()).describe("What the rule opens, such as get, use or update; * is everything."),
-  subresources: s.list(s.string()).describe("The subresources it opens as well, such as kubeconfig; * is all of them."),
-  users: s.list(s.string()).describe("Names of the users it is for; * is every user."),
-  teams: s.list(s.string()).describe("Names of the teams it is for."),
+  name: s.string().describe("Display name of the rule."),
+  verbs: s.list(s.string()).describe("Verbs that the rule allows, such as get, use or update; * for all."),
+  subresources: s
+    .list(s.string())
+    .describe("Subresources that the rule applies to as well, such as kubeconfig; * for all."),
+  users: s.list(s.string()).describe("Users that the rule applies to; * for all."),
+  teams: s.list(s.string()).describe("Teams that the rule applies to."),
 });
 export type AccessRule = Infer<typeof accessRuleFields>;

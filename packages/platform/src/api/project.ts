@@ -10,24 +10,24 @@ const memberFields = s.object({
   kind: s
     .string({ enum: ["User", "Team"] })
     .required()
-    .describe("What the member is: User or Team."),
-  group: s.string().describe("API group of the kind. Users and teams of the platform are meant, whatever it says."),
+    .describe("Kind of the member: User or Team."),
+  group: s.string().describe("API group of the member. Ignored: members are users and teams of the platform."),
   name: s.string({ minLength: 1 }).required().describe("Name of the user or team."),
   clusterRole: s
     .string({ minLength: 1 })
     .required()
-    .describe("The ClusterRole that the member has in the project, such as the platform's project-user."),
+    .describe("ClusterRole that the member gets in the project, such as the platform's project-user."),
 });
 
 const allowedClusterFields = s.object({
-  name: s.string({ minLength: 1 }).required().describe("Name of a cluster; * is every cluster."),
+  name: s.string({ minLength: 1 }).required().describe("Name of a cluster; * for all."),
 });
 
 const allowedTemplateFields = s.object({
   kind: s.string().describe("Kind of the template, such as VirtualClusterTemplate."),
   group: s.string().describe("API group of the template."),
-  name: s.string().describe("Name of the template; * is every template."),
-  isDefault: s.boolean().describe("True: the template that is proposed first."),
+  name: s.string().describe("Name of the template; * for all."),
+  isDefault: s.boolean().describe("Whether this is the default template."),
 });
 
 const namespacePatternFields = s.object({
@@ -36,42 +36,40 @@ const namespacePatternFields = s.object({
 });
 
 const quotasFields = s.object({
-  project: s.map(s.string()).describe("Amounts for the whole project, by resource."),
-  user: s.map(s.string()).describe("Amounts for each of its users, by resource."),
+  project: s.map(s.string()).describe("Quota of the whole project, by resource."),
+  user: s.map(s.string()).describe("Quota of each user of the project, by resource."),
 });
 
 export const projectFields = s
   .object({
     spec: s
       .object({
-        displayName: s.string().describe("Name for people. Absent: the name of the object."),
+        displayName: s.string().describe("Display name. Defaults to the name of the object."),
         description: s.string().describe("What the project is for."),
-        owner: ownerFields.describe("Who administers the project. Absent on create: the caller."),
-        members: s
-          .list(memberFields)
-          .describe("Who may do what in the project: manage, use, or see what is in its namespace."),
+        owner: ownerFields.describe("User or team that administers the project. Defaults to the caller."),
+        members: s.list(memberFields).describe("Users and teams in the project, each with a ClusterRole."),
         allowedClusters: s
           .list(allowedClusterFields)
-          .describe(
-            "Clusters that instances of the project may be placed in. Absent or empty: the built-in one alone.",
-          ),
+          .describe("Clusters that instances of the project can be placed in. Defaults to the built-in cluster only."),
         quotas: quotasFields.describe(
           "What the project may have: virtualclusterinstances and spaceinstances count those; virtualcluster.objects and virtualcluster.bytes limit each built-in virtual cluster. Others are kept, and not enforced.",
         ),
         access: s
           .list(accessRuleFields)
-          .describe("Who else may do what with the project. Kept as it is, without effect: members count."),
+          .describe("Additional access rules for the project. Stored, but has no effect: use spec.members."),
         allowedTemplates: s
           .list(allowedTemplateFields)
-          .describe("Templates that instances may be made from. Kept as they are: this release has no templates."),
+          .describe(
+            "Templates that are allowed in the project. Stored, but has no effect: this release has no templates.",
+          ),
         requireTemplate: s
-          .object({ disabled: s.boolean().describe("True: instances need no template.") })
-          .describe("Whether instances need a template. Kept as it is, without effect: this release has no templates."),
+          .object({ disabled: s.boolean().describe("Whether instances can be created without a template.") })
+          .describe("Whether instances require a template. Stored, but has no effect: this release has no templates."),
         requirePreset: s
-          .object({ disabled: s.boolean().describe("True: instances need no preset.") })
-          .describe("Whether instances need a preset. Kept as it is, without effect."),
+          .object({ disabled: s.boolean().describe("Whether instances can be created without a preset.") })
+          .describe("Whether instances require a preset. Stored, but has no effect."),
         namespacePattern: namespacePatternFields.describe(
-          "How namespaces in connected clusters are named. Kept as it is, without effect: spec.clusterRef names them.",
+          "Name patterns for namespaces in connected clusters. Stored, but has no effect: use spec.clusterRef.",
         ),
         namespaceTemplate: keptMetadata("For the namespace of the project."),
         allowedRunners: keptNames("Runners of the project."),
@@ -82,18 +80,18 @@ export const projectFields = s
         vault: keptObject("A Vault whose secrets the project gets."),
         rancher: keptObject("A project of Rancher."),
       })
-      .describe("The project as it should be."),
+      .describe("Desired state of the project."),
     status: s
       .object({
-        phase: s.string().describe("Pending, Ready, Failed or Terminating. Filled in by the server."),
-        message: s.string().describe("What keeps it from being ready. Filled in by the server."),
+        phase: s.string().describe("Pending, Ready, Failed or Terminating. Set by the server."),
+        message: s.string().describe("Human-readable message about why the project is not ready. Set by the server."),
         conditions: conditionsField,
-        quotas: keptObject("How much of the quotas is used, as others have written it."),
+        quotas: keptObject("Usage of the quotas."),
       })
-      .describe("The project as it is."),
+      .describe("Observed state of the project."),
   })
   .describe(
-    "A group of virtual clusters and spaces, and of the people who work with them. It has a namespace of its own.",
+    "A project groups virtual clusters and spaces with the users and teams that may use them. Each project has its own namespace.",
   );
 
 export type Project = KindOf<typeof projectFields>;

@@ -16,62 +16,62 @@ const templateFields = s.object({
     })
     .describe("Metadata for the namespace."),
   ...keptInstallations,
-  access: keptObject(
-    "Who has which ClusterRole in the namespace; spec.extraAccessRules of the instance is what counts.",
-  ),
+  access: keptObject("ClusterRoles in the namespace. Has no effect: use spec.extraAccessRules of the instance."),
   instanceTemplate: keptMetadata("For the instance."),
-  objects: s.string().describe("Manifests for the namespace, as YAML text. Kept as they are."),
+  objects: s.string().describe("Manifests for the namespace, as YAML text. Stored, but has no effect."),
 });
 
 export const spaceInstanceFields = s
   .object({
     spec: s
       .object({
-        displayName: s.string().describe("Name for people. Absent: the name of the object."),
+        displayName: s.string().describe("Display name. Defaults to the name of the object."),
         description: s.string().describe("What the space is for."),
-        owner: ownerFields.describe("Who it belongs to. Absent on create: the caller."),
+        owner: ownerFields.describe("User or team that owns the space. Defaults to the caller."),
         templateRef: s
           .object({
             name: s.string().describe("Name of the template."),
-            version: s.string().describe("Version of the template. Absent: the newest."),
-            syncOnce: s.boolean().describe("True: later versions of the template change nothing."),
+            version: s.string().describe("Version of the template. Defaults to the latest."),
+            syncOnce: s.boolean().describe("Whether the template is applied only once."),
           })
-          .describe("The template that it was made from. Kept as it is: this release has no templates."),
-        template: templateFields.describe("What the namespace is made of."),
+          .describe(
+            "Template that the instance was created from. Stored, but has no effect: this release has no templates.",
+          ),
+        template: templateFields.describe("Template for the namespace."),
         clusterRef: s
           .object({
-            cluster: s.string().describe("Name of the cluster that the namespace is in."),
-            namespace: s.string().describe("Name of the namespace there."),
+            cluster: s.string().describe("Name of the cluster."),
+            namespace: s.string().describe("Name of the namespace in the cluster."),
           })
-          .describe("Where it is. What is absent on create is filled in by the server. Cannot be changed afterwards."),
-        parameters: s.string().describe("Values for the parameters of the template, as YAML text."),
+          .describe("Cluster and namespace of the space. The server fills in what is unset at creation. Immutable."),
+        parameters: s.string().describe("Template parameters, as YAML."),
         extraAccessRules: s
           .list(
             s.object({
-              users: s.list(s.string()).describe("Names of the users it is for; * is every user."),
-              teams: s.list(s.string()).describe("Names of the teams it is for."),
-              clusterRole: s.string().describe("The ClusterRole that they have in the namespace."),
+              users: s.list(s.string()).describe("Users that the rule applies to; * for all."),
+              teams: s.list(s.string()).describe("Teams that the rule applies to."),
+              clusterRole: s.string().describe("ClusterRole that they get in the namespace."),
             }),
           )
-          .describe("Who has which ClusterRole in the namespace, beside what the project gives."),
-        access: s.list(accessRuleFields).describe("Who else may do what with the instance."),
+          .describe("Additional ClusterRoles in the namespace, for users and teams."),
+        access: s.list(accessRuleFields).describe("Additional access rules for the instance."),
       })
-      .describe("The space as it should be."),
+      .describe("Desired state of the space."),
     status: s
       .object({
-        phase: s.string({ enum: PHASES }).describe("Pending, Ready, Sleeping or Failed. Filled in by the server."),
-        reason: s.string().describe("Why it is not ready, in one word. Filled in by the server."),
-        message: s.string().describe("Why it is not ready, for people to read. Filled in by the server."),
+        phase: s.string({ enum: PHASES }).describe("Pending, Ready, Sleeping or Failed. Set by the server."),
+        reason: s.string().describe("Machine-readable reason why it is not ready. Set by the server."),
+        message: s.string().describe("Human-readable message about why it is not ready. Set by the server."),
         conditions: conditionsField,
-        space: templateFields.describe("The template with everything filled in."),
-        spaceObjects: s.anyObject().describe("What has been made in the namespace."),
-        ignoreReconciliation: s.boolean().describe("True: the server leaves the space as it is."),
-        sleepModeConfig: s.anyObject().describe("When it sleeps."),
-        canUse: s.boolean().describe("Whether the caller may use it. Only with ?extended=true."),
-        canUpdate: s.boolean().describe("Whether the caller may change it. Only with ?extended=true."),
+        space: templateFields.describe("The template with its parameters resolved."),
+        spaceObjects: s.anyObject().describe("Objects that were created in the namespace."),
+        ignoreReconciliation: s.boolean().describe("Whether the server stops reconciling the space."),
+        sleepModeConfig: s.anyObject().describe("Sleep mode settings."),
+        canUse: s.boolean().describe("Whether you may use it. Returned only with ?extended=true."),
+        canUpdate: s.boolean().describe("Whether you may update it. Returned only with ?extended=true."),
       })
-      .describe("The space as it is."),
+      .describe("Observed state of the space."),
   })
-  .describe("A namespace of a connected cluster that is handed to a project.");
+  .describe("A space: a namespace of a connected cluster that belongs to a project.");
 
 export type SpaceInstance = KindOf<typeof spaceInstanceFields>;

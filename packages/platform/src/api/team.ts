@@ -12,18 +12,20 @@ const fields = s
       .object({
         displayName,
         description,
-        owner: ownerFields.describe("Whom the team belongs to."),
-        username: s.string().describe("Short name of the team. Absent: the name of the object."),
-        users: s.list(s.string()).describe("Names of the users in the team."),
-        groups: s.list(s.string()).describe("Groups whose users are in the team as well."),
+        owner: ownerFields.describe("User or team that owns the team."),
+        username: s.string().describe("Username of the team. Defaults to the name of the object."),
+        users: s.list(s.string()).describe("Members of the team, by user name."),
+        groups: s.list(s.string()).describe("Groups whose users are members of the team as well."),
         imagePullSecrets,
-        clusterRoles: keptNames("ClusterRoles of the team. Rights come from bindings, groups and projects."),
-        access: s.list(accessRuleFields).describe("Who else may do what with the team. Kept as it is, without effect."),
+        clusterRoles: keptNames(
+          "ClusterRoles of the team. Use role bindings, groups and projects to grant permissions.",
+        ),
+        access: s.list(accessRuleFields).describe("Additional access rules for the team. Stored, but has no effect."),
       })
-      .describe("Who is in the team."),
-    status: s.anyObject().describe("What others have written of the team. Kept as it is, without effect."),
+      .describe("Desired state of the team."),
+    status: s.anyObject().describe("Status of the team. Stored, but has no effect."),
   })
-  .describe("Users that permissions are granted to together, and that share access keys.");
+  .describe("A team: users with common permissions and access keys.");
 
 export type Team = KindOf<typeof fields>;
 export const teamSchema = kindSchema(fields.schema);

@@ -5,16 +5,16 @@ import { keptBoolean, keptInstallations, keptMetadata, keptObject, keptString } 
 
 const chartFields = s.object({
   name: s.string().describe("Name of the chart."),
-  repo: s.string().describe("URL of the repository that it lies in."),
+  repo: s.string().describe("URL of the chart repository."),
   version: s.string().describe("Version of the chart."),
-  username: keptString("Name to log in to the repository with."),
-  password: keptString("Password for the repository. It belongs into a Secret: this field is readable."),
-  insecureSkipTlsVerify: keptBoolean("True: the certificate of the repository is not checked."),
+  username: keptString("Username for the repository."),
+  password: keptString("Password for the repository. Use a Secret instead: this field is readable."),
+  insecureSkipTlsVerify: keptBoolean("Whether to skip verification of the repository's certificate."),
 });
 
 const helmReleaseFields = s.object({
-  chart: chartFields.describe("The Helm chart that the virtual cluster is installed from."),
-  values: s.string().describe("Its values, as YAML text."),
+  chart: chartFields.describe("Helm chart of the virtual cluster."),
+  values: s.string().describe("Helm values, as YAML."),
 });
 
 const accessPointFields = s.object({
@@ -22,20 +22,18 @@ const accessPointFields = s.object({
     .object({
       enabled: s
         .boolean()
-        .describe(
-          "True: clients reach the virtual cluster without the platform's proxy, and kube configs are handed out.",
-        ),
+        .describe("Whether clients reach the virtual cluster directly. Required to issue kubeconfigs for it."),
       annotations: s.map(s.string()).describe("Annotations for the Ingress in a connected cluster."),
     })
     .describe(
-      "The ingress endpoint. In a connected cluster it needs the cluster's annotation with the ingress suffix.",
+      "Ingress endpoint. In a connected cluster this needs the annotation with the ingress suffix on the cluster.",
     ),
 });
 
 const accessRule = s.object({
-  users: s.list(s.string()).describe("Names of the users it is for; * is every user."),
-  teams: s.list(s.string()).describe("Names of the teams it is for."),
-  clusterRole: s.string().describe("The ClusterRole that they have inside the virtual cluster."),
+  users: s.list(s.string()).describe("Users that the rule applies to; * for all."),
+  teams: s.list(s.string()).describe("Teams that the rule applies to."),
+  clusterRole: s.string().describe("ClusterRole that they get inside the virtual cluster."),
 });
 
 /** A rule of who has which ClusterRole inside. */
@@ -44,32 +42,30 @@ export const insideAccessRules = s.list(accessRule);
 export const templateFields = s.object({
   metadata: s
     .object({
-      labels: s.map(s.string()).describe("Labels for what is made of the template."),
-      annotations: s.map(s.string()).describe("Annotations for what is made of the template."),
+      labels: s.map(s.string()).describe("Labels for the objects created from the template."),
+      annotations: s.map(s.string()).describe("Annotations for the objects created from the template."),
     })
-    .describe("Metadata for what is made of the template."),
-  accessPoint: accessPointFields.describe("How clients reach the virtual cluster."),
+    .describe("Metadata for the objects created from the template."),
+  accessPoint: accessPointFields.describe("Endpoint of the virtual cluster."),
   helmRelease: helmReleaseFields.describe(
-    "What is installed in a connected cluster. Built-in virtual clusters have none.",
+    "Helm release in a connected cluster. Not used by built-in virtual clusters.",
   ),
   access: s
     .object({
-      defaultClusterRole: s.string().describe("The ClusterRole inside for everybody who may use the virtual cluster."),
-      rules: insideAccessRules.describe("Who has another ClusterRole inside."),
+      defaultClusterRole: s.string().describe("ClusterRole inside the virtual cluster for all its users."),
+      rules: insideAccessRules.describe("Other ClusterRoles inside, for users and teams."),
     })
-    .describe(
-      "Rights inside the virtual cluster. Kept as they are; spec.extraAccessRules of the instance is what counts.",
-    ),
-  forwardToken: s.boolean().describe("True: as forwardTokenMode TokenReview, which is to be preferred."),
+    .describe("Permissions inside the virtual cluster. Has no effect: use spec.extraAccessRules of the instance."),
+  forwardToken: s.boolean().describe("Same as forwardTokenMode TokenReview."),
   forwardTokenMode: s
     .string({ enum: ["", "Off", "TokenReview", "Passthrough"] })
     .describe(
-      "Whether a caller's token goes on to the virtual cluster. Tokens never do here; the field is kept as it is.",
+      "Whether to forward the caller's token to the virtual cluster. Has no effect: tokens are never forwarded.",
     ),
   ...keptInstallations,
   pro: s
-    .object({ enabled: s.boolean().describe("True: the virtual cluster has the features of the platform.") })
-    .describe("Kept as it is, without effect: every virtual cluster has them."),
+    .object({ enabled: s.boolean().describe("Whether the virtual cluster uses the features of the platform.") })
+    .describe("Stored, but has no effect: every virtual cluster has them."),
   instanceTemplate: keptMetadata("For the instance."),
   spaceTemplate: keptObject("For the namespace that the virtual cluster lives in."),
   workloadVirtualClusterTemplateSpec: keptObject("For a virtual cluster beside it that runs the workloads."),

@@ -15,24 +15,20 @@ const issuer = s.object({
   preset: s
     .string({ enum: ISSUER_PRESETS })
     .describe(
-      "A known issuer: github, gitlab, buildkite or kubernetes. It brings the address of the public service along, and asks for a claim that never changes hands.",
+      "Preset for github, gitlab, buildkite or kubernetes. It sets the URL of the public service, and requires a claim that is never reassigned.",
     ),
   url: s
     .string()
     .describe(
-      "The iss of the tokens, compared exactly. Absent: that of the preset. Without discoveryURL and jwks, its keys are found by OIDC discovery below it, over HTTPS.",
+      "Issuer (iss) of the tokens, compared exactly. Defaults to the URL of the preset. Without discoveryURL and jwks, the signing keys are fetched by OIDC discovery from this URL, over HTTPS.",
     ),
   discoveryURL: s
     .string()
-    .describe(
-      "Where the discovery document is, with its whole path, if it is not below url. The document must name url as its issuer.",
-    ),
+    .describe("Full URL of the discovery document, if it is not below url. Its issuer must be url."),
   certificateAuthority: s
     .string()
-    .describe("PEM of the certificates that the issuer's server is verified against. Absent: the public ones."),
-  jwks: s
-    .string()
-    .describe("The issuer's public keys as the JSON of a JWK set, in place of discovery: nothing is fetched then."),
+    .describe("CA certificates in PEM to verify the issuer's server with. Defaults to the public CAs."),
+  jwks: s.string().describe("Public keys of the issuer as a JWK set in JSON, instead of discovery."),
 });
 
 const claim = s.object({
@@ -40,77 +36,83 @@ const claim = s.object({
     .string({ minLength: 1, maxLength: 256 })
     .required()
     .describe(
-      "Name of the claim, such as repository_id. One that begins with a slash is a JSON pointer, such as /kubernetes.io/serviceaccount/uid.",
+      "Name of the claim, such as repository_id, or a JSON pointer, such as /kubernetes.io/serviceaccount/uid.",
     ),
   values: s
     .list(s.string({ maxLength: 1024 }), { minItems: 1, maxItems: 100 })
     .required()
-    .describe("The claim must be a string, and equal to one of these. There are no wildcards."),
+    .describe("Allowed values of the claim, compared exactly. No wildcards."),
 });
 
 const condition = s.object({
   expression: s
     .string({ minLength: 1, maxLength: 4096 })
     .required()
-    .describe("CEL over the variable claims, which must be true, such as claims.ref == 'refs/heads/main'."),
-  message: s.string({ maxLength: 256 }).describe("What it asks for, for people who test a token."),
+    .describe("CEL expression over the variable claims that must be true, such as claims.ref == 'refs/heads/main'."),
+  message: s.string({ maxLength: 256 }).describe("Human-readable message for tokens that do not meet the condition."),
 });
 
 const spec = s.object({
   displayName,
   description,
-  disabled: s.boolean().describe("True: the rule issues nothing, and the keys that it issued open nothing."),
-  issuer: issuer.required().describe("Who signs the tokens."),
+  disabled: s
+    .boolean()
+    .describe("Whether the rule is disabled. A disabled rule issues no keys, and the keys that it issued are refused."),
+  issuer: issuer.required().describe("Issuer of the tokens."),
   audiences: s
     .list(s.string({ minLength: 1, maxLength: 512 }), { minItems: 1, maxItems: 20 })
     .required()
-    .describe("The aud of a token must have one of these, compared exactly."),
+    .describe("Allowed audiences (aud) of tokens, compared exactly. One must match."),
   claims: s
     .list(claim, { maxItems: 32 })
-    .describe("Claims that a token must have. All of them count. A preset asks for one that never changes hands."),
+    .describe("Claims that a token must have. All must match. Presets require a claim that is never reassigned."),
   conditions: s
     .list(condition, { maxItems: 16 })
-    .describe("What else must hold of the claims. All of them count. What costs too much does not hold."),
+    .describe("Further conditions on the claims. All must be true. An expression that is too expensive is false."),
   singleUse: s
     .boolean()
-    .describe("True: each token is taken once. It must have a jti, which is remembered until the token has expired."),
+    .describe(
+      "Whether each token is accepted only once. Tokens must have a jti, which is remembered until the token expires.",
+    ),
   user: s
     .string({ minLength: 1 })
     .required()
     .describe(
-      "The user, mostly a bot, that keys are issued for. Who writes the rule is that user, may impersonate it, or administers the project that the bot works in.",
+      "User, usually a bot, that keys are issued for. To create the rule you must be that user, have permission to impersonate it, or administer the project of the bot.",
     ),
   scope: accessKeyScope.describe(
-    "What issued keys are narrowed to. Absent: in a project, the project; otherwise nothing, so that they may do all that the user may.",
+    "Scope of issued keys. Defaults to the project of the rule; without a project, issued keys have all permissions of the user.",
   ),
-  rules: s.list(accessKeyRule).describe("Requests that issued keys open, in addition to the scope. One has to match."),
+  rules: s
+    .list(accessKeyRule)
+    .describe("Requests that issued keys allow, in addition to the scope. At least one rule must match."),
   ttl: s
     .int32({ minimum: MIN_ISSUED_SECONDS, maximum: MAX_ISSUED_SECONDS })
-    .describe(`Life of issued keys in seconds. Absent: ${MAX_ISSUED_SECONDS}, which is also the most.`),
+    .describe(`TTL of issued keys, in seconds. Defaults to ${MAX_ISSUED_SECONDS}, which is also the maximum.`),
 });
 
 export const trustRuleFields = s
   .object({
-    spec: spec.required().describe("Which tokens are taken, and what is given for them."),
+    spec: spec.required().describe("Accepted tokens, and the keys that are issued for them."),
     status: s
       .object({
         conditions: conditionsField,
-        keysFetchedTime: s.timestamp().describe("When the issuer's keys were last fetched, or read from the rule."),
-        keyIDs: s.list(s.string()).describe("The kid of each key that a token may be signed with."),
+        keysFetchedTime: s.timestamp().describe("Last time the issuer's keys were fetched, or read from the rule."),
+        keyIDs: s.list(s.string()).describe("Key IDs (kid) that tokens may be signed with."),
       })
-      .describe("What is known of the issuer. Filled in by the server."),
+      .describe("Observed state of the issuer. Set by the server."),
   })
   .describe(
-    "Gives access keys for tokens that somebody else signed, such as those of CI jobs, so that nobody stores a key.",
+    "Issues access keys in exchange for tokens of another issuer, such as tokens of CI jobs, so that no key has to be stored.",
   );
 
 export type TrustRule = KindOf<typeof trustRuleFields>;
 export type TrustRuleSpec = Infer<typeof spec>;
 
 const checked = s.object({
-  type: s.string().describe("What was looked at, such as Signature, Audience or Claim."),
-  field: s.string().describe("The field of the rule that asks for it."),
-  status: s.string().describe("True, False, or Unknown where something before it does not hold."),
+  type: s.string().describe("Type of the check, such as Signature, Audience or Claim."),
+  field: s.string().describe("Field of the rule that requires it."),
+  status: s.string().describe("True, False, or Unknown if an earlier check failed."),
   message: s.string().describe("Why, for people to read."),
 });
 
@@ -122,13 +124,13 @@ export const trustTestFields = s
       .describe("What to test."),
     status: s
       .object({
-        accepted: s.boolean().describe("Whether the rule gives a key for the token."),
-        checks: s.list(checked).describe("What was looked at, one after another."),
-        claims: s.map(s.string()).describe("What the token says, as far as it is short, whether or not it is true."),
+        accepted: s.boolean().describe("Whether the rule accepts the token."),
+        checks: s.list(checked).describe("Checks, in order."),
+        claims: s.map(s.string()).describe("Claims of the token, verified or not; long ones are left out."),
       })
-      .describe("The answer. Nothing is handed out, and a token that is taken once is still good."),
+      .describe("The answer. No key is issued, and the token is not used up."),
   })
-  .describe("Asks whether a trust rule takes a token.");
+  .describe("Tests whether a trust rule accepts a token.");
 
 export type TrustTest = KindOf<typeof trustTestFields>;
 export const trustTestSchema = kindSchema(trustTestFields.schema);

@@ -18,14 +18,10 @@ const fields = s
           ),
         displayName,
         description,
-        username: s.string().describe("Name to log in with. Absent: the name of the object."),
+        username: s.string().describe("Username. Defaults to the name of the object."),
         email: s.string().describe("E-mail address."),
-        subject: s
-          .string()
-          .describe(
-            "The user name of the user's requests, which permissions are granted to. Absent: the name of the object.",
-          ),
-        groups: s.list(s.string()).describe("Groups that the user is in, which permissions are granted to."),
+        subject: s.string().describe("User name for requests and role bindings. Defaults to the name of the object."),
+        groups: s.list(s.string()).describe("Groups of the user, for requests and role bindings."),
         identities: s
           .list(
             s.object({
@@ -42,29 +38,29 @@ const fields = s
             }),
           )
           .describe("By whom the user signs in. Each subject of a provider belongs to one user."),
-        icon: s.string().describe("Address of a picture."),
-        disabled: s
-          .boolean()
-          .describe("True: the user is locked. All keys of the user are refused until it is unlocked."),
+        icon: s.string().describe("URL of a picture."),
+        disabled: s.boolean().describe("Whether the user is locked. All access keys of a locked user are refused."),
         imagePullSecrets,
-        owner: ownerFields.describe("Whom the user belongs to. Kept as it is, without effect."),
-        ssoGroups: keptStrings("Groups that a single sign-on login told of. Those of spec.identities count."),
-        extraClaims: keptTexts("Claims that a single sign-on login told of."),
-        clusterRoles: keptNames("ClusterRoles of the user. Rights come from bindings, groups and projects."),
-        access: s.list(accessRuleFields).describe("Who else may do what with the user. Kept as it is, without effect."),
-        passwordRef: keptSecretRef("Where the password lies. There are no passwords here."),
-        codesRef: keptSecretRef("Where codes for logging in lie."),
-        tokenGeneration: keptInteger("Counts up to end sessions of older tokens. Delete or disable keys instead."),
+        owner: ownerFields.describe("User or team that owns the user. Stored, but has no effect."),
+        ssoGroups: keptStrings("Groups from single sign-on. Those of spec.identities count."),
+        extraClaims: keptTexts("Claims from single sign-on."),
+        clusterRoles: keptNames(
+          "ClusterRoles of the user. Use role bindings, groups and projects to grant permissions.",
+        ),
+        access: s.list(accessRuleFields).describe("Additional access rules for the user. Stored, but has no effect."),
+        passwordRef: keptSecretRef("Reference to the password. This platform has no passwords."),
+        codesRef: keptSecretRef("Reference to login codes."),
+        tokenGeneration: keptInteger("Counter that invalidates older sessions. Delete or disable access keys instead."),
       })
-      .describe("Who the user is."),
+      .describe("Desired state of the user."),
     status: s
       .object({
         teams: s.list(s.string()).describe("Names of the teams that the user is in."),
         conditions: conditionsField,
       })
-      .describe("What follows from other objects. Read-only."),
+      .describe("Observed state. Read-only."),
   })
-  .describe("Somebody who may have access keys.");
+  .describe("A user: a person or a bot that can have access keys.");
 
 export type User = KindOf<typeof fields>;
 export const userSchema = kindSchema(fields.schema);

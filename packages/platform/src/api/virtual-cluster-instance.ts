@@ -12,68 +12,70 @@ export type Phase = (typeof PHASES)[number];
 const templateRefFields = s.object({
   name: s.string().describe("Name of the template."),
   version: s.string().describe("Version of the template, such as 1.2.x. Absent: the newest."),
-  syncOnce: s.boolean().describe("True: later versions of the template change nothing."),
+  syncOnce: s.boolean().describe("Whether the template is applied only once."),
 });
 
 const clusterRefFields = s.object({
-  cluster: s.string().describe("Name of the cluster that the virtual cluster lives in."),
+  cluster: s.string().describe("Name of the cluster."),
   namespace: s.string().describe("Namespace in that cluster."),
   virtualCluster: s.string().describe("Name of the virtual cluster in that namespace."),
 });
 
 const specFields = s.object({
-  displayName: s.string().describe("Name for people. Absent: the name of the object."),
+  displayName: s.string().describe("Display name. Defaults to the name of the object."),
   description: s.string().describe("What the virtual cluster is for."),
-  owner: ownerFields.describe("Who it belongs to, with all rights in it. Absent on create: the caller."),
+  owner: ownerFields.describe(
+    "User or team that owns the virtual cluster, with all permissions in it. Defaults to the caller.",
+  ),
   templateRef: templateRefFields.describe(
-    "The template that it was made from. Kept as it is: this release has no templates.",
+    "Template that the instance was created from. Stored, but has no effect: this release has no templates.",
   ),
-  template: templateFields.describe("What it is made of."),
+  template: templateFields.describe("Template of the virtual cluster."),
   clusterRef: clusterRefFields.describe(
-    "Where it lives. What is absent on create is filled in by the server, but for the cluster of one that is external. Cannot be changed afterwards.",
+    "Cluster and namespace of the virtual cluster. The server fills in what is unset at creation, except for the cluster of an external one. Immutable.",
   ),
-  parameters: s.string().describe("Values for the parameters of the template, as YAML text."),
-  extraAccessRules: insideAccessRules.describe("Who has which ClusterRole inside, beside what the project gives."),
-  access: s.list(accessRuleFields).describe("Who else may do what with the instance."),
+  parameters: s.string().describe("Template parameters, as YAML."),
+  extraAccessRules: insideAccessRules.describe("Additional ClusterRoles inside, for users and teams."),
+  access: s.list(accessRuleFields).describe("Additional access rules for the instance."),
   networkPeer: s
     .boolean()
     .describe(
-      "True: it connects to the platform by itself. Unless it is external as well, it is not reached by this release.",
+      "Whether it connects to the platform through an agent. This release supports that only for external virtual clusters.",
     ),
-  external: s.boolean().describe("True: it is run by others, and reached by a kube config of its own."),
-  standalone: s.boolean().describe("True: it runs on machines of its own."),
+  external: s.boolean().describe("Whether it is an external virtual cluster, reached by its own kubeconfig."),
+  standalone: s.boolean().describe("Whether it runs on its own nodes."),
 });
 
 const statusFields = s.object({
   phase: s.string({ enum: PHASES }).describe("Pending, Ready, Sleeping or Failed."),
-  reason: s.string().describe("Why it is not ready, in one word."),
-  message: s.string().describe("Why it is not ready, for people to read."),
-  serviceUID: s.string().describe("Tells this virtual cluster from any other, also from one of its name."),
-  kubernetesVersion: s.string().describe("The version that it answers with."),
-  deployHash: s.string().describe("Tells one state of what was installed from another."),
+  reason: s.string().describe("Machine-readable reason why it is not ready."),
+  message: s.string().describe("Human-readable message about why it is not ready."),
+  serviceUID: s.string().describe("Unique ID of the virtual cluster; a new one with the same name gets another ID."),
+  kubernetesVersion: s.string().describe("Kubernetes version of the virtual cluster."),
+  deployHash: s.string().describe("Hash of the deployed release."),
   conditions: conditionsField,
-  virtualClusterObjects: s.anyObject().describe("What has been made in the virtual cluster."),
-  spaceObjects: s.anyObject().describe("What has been made beside it."),
-  virtualCluster: templateFields.describe("The template with everything filled in."),
-  ignoreReconciliation: s.boolean().describe("True: the server leaves the virtual cluster as it is."),
-  sleepModeConfig: s.anyObject().describe("When it sleeps."),
-  canUse: s.boolean().describe("Whether the caller may use it. Only with ?extended=true."),
-  canUpdate: s.boolean().describe("Whether the caller may change it. Only with ?extended=true."),
-  online: s.boolean().describe("Whether it is connected. Only with ?extended=true."),
+  virtualClusterObjects: s.anyObject().describe("Objects that were created in the virtual cluster."),
+  spaceObjects: s.anyObject().describe("Objects that were created beside it."),
+  virtualCluster: templateFields.describe("The template with its parameters resolved."),
+  ignoreReconciliation: s.boolean().describe("Whether the server stops reconciling the virtual cluster."),
+  sleepModeConfig: s.anyObject().describe("Sleep mode settings."),
+  canUse: s.boolean().describe("Whether you may use it. Returned only with ?extended=true."),
+  canUpdate: s.boolean().describe("Whether you may update it. Returned only with ?extended=true."),
+  online: s.boolean().describe("Whether it is connected. Returned only with ?extended=true."),
 });
 
 export const virtualClusterInstanceFields = s
   .object({
-    spec: specFields.describe("The virtual cluster as it should be."),
-    status: statusFields.describe("The virtual cluster as it is. Filled in by the server."),
+    spec: specFields.describe("Desired state of the virtual cluster."),
+    status: statusFields.describe("Observed state of the virtual cluster. Set by the server."),
   })
-  .describe("A virtual cluster of a project: in the namespace of the project, living in one of its clusters.");
+  .describe("A virtual cluster of a project.");
 
 export type VirtualClusterInstance = KindOf<typeof virtualClusterInstanceFields>;
 export type VirtualClusterInstanceSpec = Infer<typeof specFields>;
 export type VirtualClusterInstanceStatus = Infer<typeof statusFields>;
 
-/** Whether it is reached by a kube config of its own, and not through a cluster of the platform's. */
+/** Whether it is reached by a kubeconfig of its own, and not through a cluster of the platform's. */
 export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): boolean =>
   spec?.external === true || spec?.standalone === true;
 
@@ -81,6 +83,6 @@ export const isRunByOthers = ({ spec }: Pick<VirtualClusterInstance, "spec">): b
 export const renderTemplate = ({ spec }: VirtualClusterInstance): VirtualClusterInstanceStatus["virtualCluster"] =>
   spec?.template;
 
-/** Whether clients may reach it by themselves, so that kube configs are handed out. */
+/** Whether clients may reach it by themselves, so that kubeconfigs are handed out. */
 export const hasIngressEndpoint = ({ spec, status }: VirtualClusterInstance): boolean =>
   (spec?.template ?? status?.virtualCluster)?.accessPoint?.ingress?.enabled === true;

@@ -10,7 +10,7 @@ import type { PlatformNames } from "../platform-names.ts";
 
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 
-/** Subresources of the management group that answer with a key or a kube config. */
+/** Subresources of the management group that answer with a key or a kubeconfig. */
 const ISSUING: ReadonlySet<string> = new Set(["kubeconfig", "accesskey", "rotate"]);
 /** Resources of the platform whose bodies hold keys. */
 const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "selves"]);

@@ -18,7 +18,7 @@ export function isAccessKeyRequest(
   return (resource === "users" || resource === "teams") && KEY_SUBRESOURCES.includes(subresource);
 }
 
-// Tells requests for the keys of control planes. They have no end and ask about everybody, so that no narrowed key reaches one: neither by
+// Tells requests for the keys of control planes. They never expire and ask about everybody, so that no narrowed key reaches one: neither by
 // an entry of its scope nor by a rule, whatever those name.
 
 /** A question about all resources, or all subresources, is one about these too. */

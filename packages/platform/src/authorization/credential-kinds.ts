@@ -79,7 +79,7 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: "",
     resource: "secrets",
     subresource: "",
-    bound: "holds what somebody put in; no server reads a token out of it, and none is put in",
+    bound: "holds what a client stored in it; the server reads no token from it, and stores none in it",
   },
   {
     surface: "cluster",
@@ -116,6 +116,6 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     group: SIGNERS,
     resource: "certificatesigningrequests",
     subresource: "status",
-    bound: "takes a certificate that somebody else signed, and the verb sign; our authority signs none here",
+    bound: "takes a certificate that another CA signed, and the verb sign; the server's CA signs none here",
   },
 ];

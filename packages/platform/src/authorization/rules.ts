@@ -45,7 +45,7 @@ export function ruleIsAbout(
   if (requestTargets.length > 0 && !requestTargets.includes(request.target)) return false;
   if (cluster !== "" && !(request.target === "Cluster" && matchesName(cluster, request.cluster))) return false;
   if (virtualClusters.length === 0) return true;
-  // A rule about certain virtual clusters opens nothing else, as one about a cluster does.
+  // A rule about certain virtual clusters allows nothing else, as one about a cluster does.
   if (request.target !== "ProjectVirtualCluster") return false;
   const inNamespace = names.projectNamespace(request.project);
   return virtualClusters.some(

@@ -16,7 +16,7 @@ export type ScopeFacts = {
   readonly names: PlatformNames;
   /** Who the request is made as. */
   readonly user: UserInfo;
-  /** Whom the key speaks for. */
+  /** User, team or subject that the key authenticates as. */
   readonly owner: AccessKeyOwner;
 };
 
@@ -146,7 +146,7 @@ const isManaged = (inner: TargetedRequest, resource: string, { managementGroup }
 
 // What the managed roles of a scope open.
 
-/** `network-peer`, `workspace` and `metrics-writer` are accepted, and open nothing here. */
+/** `network-peer`, `workspace` and `metrics-writer` are accepted, and allow nothing here. */
 function roleOpens(role: ScopeRole, request: PlatformRequest, facts: ScopeFacts): boolean {
   if (!isManagement(request)) return false;
   const { inner } = request;

@@ -1,4 +1,4 @@
-// The kube config of the first administrator: written on the first start, and kept pointing at the server afterwards.
+// The kubeconfig of the first administrator: written on the first start, and kept pointing at the server afterwards.
 
 import { join } from "node:path";
 import { buildKubeConfig } from "../kubeconfig/kubeconfig.ts";
@@ -7,7 +7,7 @@ import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "../pki
 export const ADMIN_KUBE_CONFIG_FILE = "admin.kubeconfig";
 
 const TOKEN_LINE = /^ *token: (\S+)$/m;
-const WHAT = "the administrator's kube config";
+const WHAT = "the administrator's kubeconfig";
 
 export type AdminKubeConfigOptions = {
   readonly dataDir: string;
@@ -18,7 +18,7 @@ export type AdminKubeConfigOptions = {
   readonly isLasting: boolean;
 };
 
-/** Before a kube config that opens nothing any more as soon as its server has ended. */
+/** Before a kubeconfig that is invalid as soon as its server has stopped. */
 const PASSING = "# Of a store in memory: each start writes another one.\n";
 
 /**

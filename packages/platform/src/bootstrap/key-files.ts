@@ -64,7 +64,7 @@ export function createKeyFiles(options: KeyFilesOptions): KeyFiles {
           name: "postern",
         })
       : `${value}\n`;
-  /** A kube config points at the server wherever that is now. One that is gone stays gone. */
+  /** A kubeconfig points at the server wherever that is now. One that is gone stays gone. */
   const refresh = async (fileName: string): Promise<void> => {
     if (!KUBE_CONFIG.test(fileName)) return;
     const path = join(directory, fileName);

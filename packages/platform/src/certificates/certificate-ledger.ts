@@ -21,7 +21,7 @@ export type CertificateLedger = Disposable & {
   find(serial: string): IssuedCertificate | undefined;
   /** Every certificate that is written down, whether or not it is good. */
   all(): readonly IssuedCertificate[];
-  /** Why a certificate opens nothing now; undefined when it is good. One that is not written down is not good. */
+  /** Why a certificate is refused; undefined when it is good. One that is not written down is not good. */
   refusalOf(serial: string, instanceUid: string): string | undefined;
   /** Calls back once when the certificate stops being good, or the key that it was issued to changes what it may. */
   onRevoked(serial: string, listener: () => void): Disposable;

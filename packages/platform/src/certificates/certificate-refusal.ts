@@ -45,7 +45,7 @@ export function createCertificateRefusal(
     if (hasEnded(certificate)) return "the certificate is over";
     if (issuedTo === undefined) return undefined;
     if (goesBackToLostValue(issuedTo))
-      return "the certificate is revoked: somebody else had the value that it was asked for with";
+      return "the certificate is revoked: the access key that requested it was compromised";
     return refusalOfOwner(issuedTo.owner, issuedTo.ownerUid, directory) ?? refusalOfParents(certificate);
   };
 }

@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const DEMO = "namespaces/p-default/virtualclusterinstances/demo";
-/** What a kube config is made with. */
+/** What a kubeconfig is made with. */
 const INTO = { requestTargets: ["Management"] };
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
 
@@ -47,7 +47,7 @@ describe("the ledger of credentials", () => {
     (await platform.send({ path: `${INSIDE}/api/v1/namespaces`, certificate })).status;
   const remove = (name: string) => platform.send({ method: "DELETE", path: `ownedaccesskeys/${name}` });
 
-  it("lists keys, kube config tokens and certificates with what they were made with", async () => {
+  it("lists keys, kubeconfig tokens and certificates with what they were made with", async () => {
     const parent = await create("parent", {
       user: "jane",
       ttl: 7200,

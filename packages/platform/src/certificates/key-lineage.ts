@@ -71,13 +71,13 @@ export function createLineageJudge({ keys, certificates, names }: LineageSources
   const refusalOfKeys = ({ keys: origins, place }: KeyLineage): string | undefined => {
     const maker = origins.at(-1);
     if (maker === undefined) return undefined;
-    if (isVoid(origins, (name) => keys.byName(name))) return "somebody else had the value that it was made with";
+    if (isVoid(origins, (name) => keys.byName(name))) return "the access key that it was created with was compromised";
     const key = keys.byUid(maker.uid);
-    if (key === undefined) return "the key it was made with is gone";
+    if (key === undefined) return "the key it was created with does not exist";
     const why = keys.refusalOf(key);
     if (why !== undefined) return `the key it was made with is refused: ${why}`;
     if (place === undefined || certificateIsWithin(place, key.restrictions, names)) return undefined;
-    return "reaches beyond the key it was made with";
+    return "has more permissions than the key it was created with";
   };
   const refusalOfCertificates = ({ certificates: serials }: KeyLineage): string | undefined => {
     const isOver = (serial: string): boolean =>

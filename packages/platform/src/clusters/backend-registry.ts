@@ -16,7 +16,7 @@ export type BackendRegistryOptions = {
   readonly lookup: Pick<ObjectLookup, "cluster">;
   /** By the uid of the instance. */
   readonly embedded: (uid: string) => VirtualClusterBackend;
-  /** What is reached by a kube config: external virtual clusters, and those in connected clusters. */
+  /** What is reached by a kubeconfig: external virtual clusters, and those in connected clusters. */
   readonly kubernetes: (instance: VirtualClusterInstance) => VirtualClusterBackend;
 };
 

@@ -14,7 +14,7 @@ export const SLEEPING = "Sleeping";
 export const SLEEPING_HEALTH: VirtualClusterHealth = {
   ready: false,
   reason: SLEEPING,
-  message: "it sleeps, and a request to it wakes it up",
+  message: "sleeping; the next request wakes it up",
 };
 
 const forceKey = ({ domain }: Names): string => `sleepmode.${domain}/force`;

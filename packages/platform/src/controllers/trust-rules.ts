@@ -85,7 +85,7 @@ function conditionsOf(
   const noKeys = keys.length === 0 ? "the keys of the issuer are not known" : undefined;
   const ready: ConditionState =
     (why ?? noKeys) === undefined
-      ? { type: "Ready", holds: true, reason: "Ready", message: "tokens are taken" }
+      ? { type: "Ready", holds: true, reason: "Ready", message: "tokens are accepted" }
       : {
           type: "Ready",
           holds: false,

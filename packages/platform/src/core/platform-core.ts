@@ -301,8 +301,7 @@ function faultOfWriter(
   parents: readonly string[],
   keys: Pick<LiveAccessKeyIndex, "byName" | "byUid" | "refusalOf">,
 ): string | undefined {
-  if (isVoid(origins, (name) => keys.byName(name)))
-    return "somebody else had the access key that the rule was written with";
+  if (isVoid(origins, (name) => keys.byName(name))) return "the access key that created the rule was compromised";
   for (const uid of parents) {
     const key = keys.byUid(uid);
     if (key === undefined) return "the access key that the rule was written with is gone";

@@ -84,7 +84,7 @@ async function checkServerKey(configuration: Configuration): Promise<Finding> {
   if (configuration.serverKeyCommand === "" && path === join(configuration.dataDir, "server.key")) {
     return warning(
       "server key",
-      `${path} lies beside the store: whoever copies the directory can open everything in it`,
+      `${path} is beside the store: a copy of the directory contains everything needed to decrypt it`,
       "keep it elsewhere in production, with --server-key-file or --server-key-command, and a copy in a safe place",
     );
   }

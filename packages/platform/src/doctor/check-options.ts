@@ -37,7 +37,7 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   );
   warn(
     isEtcd && !hasEtcdFiles && store.endpoints.some((endpoint) => !LOCAL.test(endpoint)),
-    "the connection to etcd has no TLS: whoever can listen reads and changes everything",
+    "the connection to etcd has no TLS: an attacker on the network can read and change everything",
     "give --etcd-cafile, --etcd-certfile and --etcd-keyfile",
   );
   warn(

@@ -196,5 +196,5 @@ function neighbourFinding(neighbour: EtcdExamination["neighbour"], { etcd }: Con
     const remedy = "set --etcd-compaction unless-shared, and --auto-compaction-retention of etcd";
     return warning("etcd neighbours", `${who}, and this server compacts their history too`, remedy);
   }
-  return ok("etcd neighbours", `${who}: whoever runs etcd has to compact it (--auto-compaction-retention)`);
+  return ok("etcd neighbours", `${who}: compact it by the settings of etcd (--auto-compaction-retention)`);
 }

@@ -75,7 +75,7 @@ describe("the key ring", () => {
       const changed = Buffer.from(value);
       changed[at] = (changed[at] ?? 0) === 65 ? 66 : 65;
       revision = await storage.update(KEY_RING_KEY, changed, revision);
-      await expect(open(storage), `byte ${at}`).rejects.toThrow(/damaged or was changed/);
+      await expect(open(storage), `byte ${at}`).rejects.toThrow(/damaged or was tampered/);
     }
   });
 

@@ -104,7 +104,7 @@ function unwrap(wraps: readonly WrappedKey[], serverSecrets: readonly Uint8Array
 }
 
 const damaged = (cause?: unknown): KeyRingError =>
-  new KeyRingError("the key ring in the store is damaged or was changed by somebody else: restore a backup", { cause });
+  new KeyRingError("the key ring in the store is damaged or was tampered with: restore a backup", { cause });
 
 const wrappingKey = (serverSecret: Uint8Array): Uint8Array => deriveKey(serverSecret, "key ring");
 

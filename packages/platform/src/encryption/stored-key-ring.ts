@@ -24,7 +24,7 @@ export type StoredKeyRing = KeyRing & {
   readonly serverKeys: readonly string[];
   /** Why the newest state of the ring could not be read; what was known before stays in use. */
   readonly fault: KeyRingError | undefined;
-  /** Takes the record as somebody who follows the store was told of it. */
+  /** Takes the record as somebody who follows the store was notified of it. */
   load(entry: StoredEntry): void;
   /** Resolves when it is certain that nobody else has rotated the ring before CONFIRMED_MS ago. */
   confirm(): Promise<void>;

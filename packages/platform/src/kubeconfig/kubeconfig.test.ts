@@ -97,7 +97,7 @@ const expectedOf = ({ server, credential, namespace, name }: KubeConfigParts) =>
   users: [{ name, user: credential }],
 });
 
-describe("a kube config", () => {
+describe("a kubeconfig", () => {
   it("has one cluster, one user and one context of one name, and the token on a line of its own", () => {
     const text = buildKubeConfig({
       name: "default-demo",

@@ -1,4 +1,4 @@
-// The text of a kube config: one cluster, one user and one context, all of one name.
+// The text of a kubeconfig: one cluster, one user and one context, all of one name.
 // Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go
 
 /** A client that keeps its private key puts it beside the certificate itself. Without any, the client brings a credential of its own. */
@@ -64,7 +64,7 @@ function userLines(credential: KubeConfigCredential): readonly string[] {
 
 const toBase64 = (text: string): string => Buffer.from(text, "utf8").toString("base64");
 
-// Writes a text as a YAML scalar that every reader of kube configs takes for the same text.
+// Writes a text as a YAML scalar that every reader of kubeconfigs takes for the same text.
 //
 // kubectl reads YAML 1.1, other clients 1.2: what either could take for a number, a boolean or a date, and every
 // character that either refuses or drops, has to be quoted. The `yaml` library leaves some of those bare (`0o7`, DEL, NEL).

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { normalizeServer, validateServer } from "./normalize-server.ts";
 
-describe("the server of a kube config", () => {
+describe("the server of a kubeconfig", () => {
   it.each([
     ["https://vc.example.com", "https://vc.example.com"],
     ["https://vc.example.com/", "https://vc.example.com"],

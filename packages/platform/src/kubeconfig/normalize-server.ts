@@ -1,10 +1,10 @@
-// Reads a server address that a client wants in its kube config. It is only ever written into the file, never dialled.
+// Reads a server address that a client wants in its kubeconfig. It is only ever written into the file, never dialled.
 
 import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 
 const MAX_LENGTH = 2048;
-/** Scheme, authority and path. No user info, query, fragment, space or backslash: a kube config has no use for them. */
+/** Scheme, authority and path. No user info, query, fragment, space or backslash: a kubeconfig has no use for them. */
 const SERVER =
   /^(?:([A-Za-z][A-Za-z0-9+.-]*):\/\/)?((?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@\\:[\]]+)(?::(\d{1,5}))?)(\/[^\s?#\\]*)?$/;
 

@@ -85,7 +85,7 @@ export function createKeyNotices(options: KeyNoticesOptions): Controller {
     if (end === undefined || grant !== undefined) return undefined;
     const graceMs = record.countsFromActivity ? ACTIVITY_GRACE_MS : 0;
     const seconds = dueLeadTime({ end, lifeMs: lifeOf(record, end) }, leadSeconds, noticed, clock.now() - graceMs);
-    // Nobody misses what opens nothing already.
+    // Nobody misses a key that is refused already.
     return seconds === undefined || keys.stateOf(record) !== undefined ? undefined : seconds;
   };
 

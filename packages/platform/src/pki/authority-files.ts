@@ -36,7 +36,7 @@ export async function loadOrCreateAuthority(
   }
   if (certificatePem !== undefined) {
     throw new ConfigurationError(
-      `${certificatePath} has no private key beside it: restore ${keyPath} from a backup, or move the certificate away to have a new authority made (existing kube configs then stop working)`,
+      `${certificatePath} has no private key beside it: restore ${keyPath} from a backup, or move the certificate away to have a new authority made (existing kubeconfigs then stop working)`,
     );
   }
   const authority = createCertificateAuthority({
@@ -63,7 +63,7 @@ function loadAuthority(path: string, certificatePem: string, keyPem: string, clo
   }
   if (authority.notAfter <= clock.now()) {
     throw new ConfigurationError(
-      `the certificate authority ${path} expired at ${new Date(authority.notAfter).toISOString()}: move it and its key away to have a new one made, then hand out new kube configs`,
+      `the certificate authority ${path} expired at ${new Date(authority.notAfter).toISOString()}: move it and its key away to have a new one made, then hand out new kubeconfigs`,
     );
   }
   return authority;

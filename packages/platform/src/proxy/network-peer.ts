@@ -4,10 +4,9 @@ import type { UpstreamFault } from "./upstream-failure.ts";
 
 export const NETWORK_PEER_NOT_SERVED: UpstreamFault = {
   reason: "NetworkPeerNotServed",
-  message:
-    "spec.networkPeer says that it connects to the platform by itself, which this release does not serve: clear it, and give a kube config",
+  message: "spec.networkPeer: this release does not support agents: unset it, and provide a kubeconfig",
 };
 
 /** For whoever writes the field. */
 export const networkPeerWarnings = (networkPeer: boolean | undefined): readonly string[] =>
-  networkPeer === true ? ["spec.networkPeer: this release reaches clusters by a kube config alone"] : [];
+  networkPeer === true ? ["spec.networkPeer: this release connects to clusters by kubeconfig only"] : [];

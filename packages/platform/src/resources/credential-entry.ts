@@ -70,7 +70,7 @@ export function certificateEntry(certificate: IssuedCertificate, sources: EntryS
   };
 }
 
-/** Only of a key that opens a single virtual cluster and nothing else, as the keys in kube configs do. */
+/** Only of a key that opens a single virtual cluster and nothing else, as the keys in kubeconfigs do. */
 function virtualClusterOf({ restrictions }: AccessKeyState): JsonObject {
   const scope = restrictions?.scope;
   const [only, ...more] = scope?.virtualClusters ?? [];

@@ -28,7 +28,7 @@ export function credentialsOfOwner(
   return { keys: keys.ownedBy(owner), certificates: certificates.ownedBy(owner) };
 }
 
-/** Its certificates, and the keys that open nothing but it: those of its kube configs. Keys that reach further are their owners'. */
+/** Its certificates, and the keys that are refused but it: those of its kubeconfigs. Keys that reach further are their owners'. */
 export function credentialsOfInstance(
   { info: { namespace, name } }: RequestContext,
   {

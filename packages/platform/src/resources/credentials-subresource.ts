@@ -98,7 +98,7 @@ export function credentialsSubresource(
     name: "credentials",
     kind,
     schema: kindSchema(credentialLedgerFields.schema),
-    description: "Every credential that is good now: access keys, the tokens of kube configs, and certificates.",
+    description: "All valid credentials: access keys, kubeconfig tokens and certificates.",
     get: answer,
     async create(context, body) {
       // The schema has been checked on the way here.
@@ -111,17 +111,17 @@ export function credentialsSubresource(
 // The fields of a list of credentials, and of the request to revoke some of them.
 
 const credential = s.object({
-  id: s.string().describe("The public handle of an access key, or serial:<serial> of a certificate."),
+  id: s.string().describe("Public ID of an access key, or serial:<serial> of a certificate."),
   kind: s.string().describe("AccessKey or Certificate."),
   name: s.string().describe("Name of the access key."),
   type: s.string().describe("spec.type of the access key."),
-  owner: s.string().describe("Whom it speaks for, such as user/jane."),
-  subject: s.string().describe("Whom a certificate names."),
-  virtualCluster: s.string().describe("The virtual cluster, where the credential opens this one and nothing else."),
-  parents: s.list(s.string()).describe("IDs of the access keys that it was made with, and dies with."),
-  creationTimestamp: s.timestamp().describe("When it was made."),
-  expirationTimestamp: s.timestamp().describe("When it ends by itself. Absent: never."),
-  lastActivity: s.timestamp().describe("When an access key was last used."),
+  owner: s.string().describe("Owner of the credential, such as user/jane."),
+  subject: s.string().describe("Subject of a certificate."),
+  virtualCluster: s.string().describe("The virtual cluster, if the credential is valid for this one only."),
+  parents: s.list(s.string()).describe("IDs of the access keys that it was created with. It is revoked with them."),
+  creationTimestamp: s.timestamp().describe("When it was created."),
+  expirationTimestamp: s.timestamp().describe("When it expires. Unset if it never expires."),
+  lastActivity: s.timestamp().describe("Last time an access key was used."),
   issuedBy: issuedByField,
 });
 
@@ -132,12 +132,12 @@ const credentialLedgerFields = s
         revoke: s
           .list(s.string())
           .describe(
-            "IDs of credentials in the list that are to open nothing any more: an access key is disabled, and with it goes all that was made with it; a certificate is refused by its serial.",
+            "IDs of credentials to revoke. An access key is disabled together with all credentials created with it; a certificate is refused by its serial number.",
           ),
       })
       .describe("What to revoke."),
     status: s
-      .object({ credentials: s.list(credential).describe("Each after what it was made with.") })
-      .describe("What is good now. Read-only."),
+      .object({ credentials: s.list(credential).describe("Credentials, each after the one it was created with.") })
+      .describe("Valid credentials. Read-only."),
   })
-  .describe("The credentials of somebody or something.");
+  .describe("Credentials of an object.");

@@ -16,18 +16,18 @@ const fields = s
   .object({
     spec: s
       .object({
-        displayName: s.string().describe("Name for people. Absent: the name of the object."),
-        description: s.string().describe("What is in it."),
-        owner: ownerFields.describe("Whom it belongs to. Kept as it is: roles and bindings say who may read it."),
+        displayName: s.string().describe("Display name. Defaults to the name of the object."),
+        description: s.string().describe("Description of the content."),
+        owner: ownerFields.describe("Owner. Has no effect: use roles and role bindings to grant access."),
         data: s.map(s.bytes()).describe("Bytes by key, in base64. Keys are alphanumeric, with '-', '_' and '.'."),
         access: s
           .list(accessRuleFields)
-          .describe("Who else may do what with it. Kept as it is: roles and bindings say who may read it."),
+          .describe("Additional access rules. Has no effect: use roles and role bindings to grant access."),
       })
-      .describe("What is in it, and for whom."),
-    status: s.object({ conditions: conditionsField }).describe("What others have found out about it."),
+      .describe("Content and metadata."),
+    status: s.object({ conditions: conditionsField }).describe("Status. Stored, but has no effect."),
   })
-  .describe("Confidential bytes, by key.");
+  .describe("Secret data, by key.");
 
 type KeyedSecret = KindOf<typeof fields>;
 
@@ -60,11 +60,11 @@ export const keyedSecrets = (
     schema: keyedSecretSchema,
     hasStatus: true,
     columns: [
-      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      { name: "Display Name", type: "string", description: "Display name.", value: ".spec.displayName" },
       {
         name: "Data",
         type: "integer",
-        description: "How many keys there are.",
+        description: "Number of keys.",
         // The store holds no other kind under this resource.
         value: (secret) => Object.keys((secret as KeyedSecret).spec?.data ?? {}).length,
       },

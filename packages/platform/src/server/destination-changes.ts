@@ -1,4 +1,4 @@
-// Tells when what a path of the proxy leads to may be another than before: instances, clusters, projects, and the Secrets with kube configs.
+// Tells when what a path of the proxy leads to may be another than before: instances, clusters, projects, and the Secrets with kubeconfigs.
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { Rights } from "@postern/apiserver/authorization/rights";

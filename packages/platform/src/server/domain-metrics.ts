@@ -47,44 +47,36 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
 
   const refusals = counter(
     "postern_access_key_refusals_total",
-    "Requests and token reviews with an access key that was refused, by the reason",
+    "Requests and token reviews with a refused access key, by reason",
     "reason",
   );
-  const events = counter(
-    "postern_access_key_events_total",
-    "What happened to access keys, by the reason of the Event",
-    "reason",
-  );
+  const events = counter("postern_access_key_events_total", "Events about access keys, by reason", "reason");
   const rotations = counter(
     "postern_access_key_rotations_total",
-    "Access keys that got a new value, by kind: plain, or compromised",
+    "Rotations of access keys, by kind: plain or compromised",
     "kind",
   );
-  const kubeConfigs = counter(
-    "postern_kubeconfigs_issued_total",
-    "Kubeconfigs that were issued, by the kind of their credential",
-    "kind",
-  );
-  const leaks = total("postern_leak_reports_total", "Reports of leaked access keys that came in");
+  const kubeConfigs = counter("postern_kubeconfigs_issued_total", "Issued kubeconfigs, by kind of credential", "kind");
+  const leaks = total("postern_leak_reports_total", "Reports of leaked access keys");
   const retired = total(
     "postern_retired_access_key_uses_total",
-    "Requests with values that rotations of access keys had replaced",
+    "Requests with a value of an access key from before its rotation",
   );
 
   const manifests = new Gauge({
     name: "postern_bootstrap_manifests",
-    help: "Manifests of --bootstrap-dir, by what the start of this server found; drifted: others have changed fields of the object",
+    help: "Manifests of --bootstrap-dir, by outcome at the start; drifted: other managers have changed fields",
     labelNames: ["state"],
     registers,
   });
   const notices = counter(
     "postern_access_key_notices_total",
-    "Notices that access keys expire soon, by the time before it",
+    "Notices before access keys expire, by lead time",
     "lead_time",
   );
   const deliveries = counter(
     "postern_notice_webhook_deliveries_total",
-    "Requests to the webhook of notices by result: delivered, failed and to be tried again, or abandoned since the access key ended",
+    "Requests to the notice webhook, by result: delivered, failed (retried), or abandoned after the access key expired",
     "result",
   );
 
@@ -123,7 +115,7 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     });
     new Gauge({
       name: "postern_live_certificates",
-      help: "Client certificates that were issued and still open something",
+      help: "Client certificates that are valid",
       registers,
       async collect() {
         this.set((await census()).liveCertificates);

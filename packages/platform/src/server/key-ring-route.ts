@@ -66,7 +66,7 @@ async function rotate(ring: StoredKeyRing): Promise<void> {
     await ring.rotate();
   } catch (error) {
     if (error instanceof RevisionConflictError) {
-      throw conflict("somebody else changed the key ring at the same moment: look at it, then try again", error);
+      throw conflict("the key ring was changed concurrently: check it, then try again", error);
     }
     if (error instanceof KeyRingError) throw conflict(error.message, error);
     throw error;

@@ -35,7 +35,7 @@ const ACCEPTED = JSON.stringify({
   apiVersion: "v1",
   metadata: {},
   status: "Success",
-  message: "thank you: what is an access key of this server will be dealt with",
+  message: "thank you: reported access keys of this server are handled",
   code: 202,
 });
 
@@ -68,7 +68,7 @@ export const leakReportAuthorizer: Authorizer = {
   authorize: ({ verb }) =>
     verb === "impersonate"
       ? { verdict: "deny", reason: "" }
-      : { verdict: "allow", reason: "leak reports are open to everybody" },
+      : { verdict: "allow", reason: "leak reports need no credential" },
 };
 
 /** Applies whatever the configuration says of other requests. */

@@ -56,7 +56,7 @@ function questionAboutMakers(
   const authorize = (): AuthorizationDecision =>
     findRefused() === undefined
       ? { verdict: "allow", reason: "" }
-      : { verdict: "deny", reason: "whoever made this credential may not do so any more" };
+      : { verdict: "deny", reason: "the creator of this credential lost the permission to create it" };
   // The refusal names the maker.
   return { attributes: { ...attributes, ...findRefused() }, authorizer: { rights: authorizer.rights, authorize } };
 }

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
-/** Of the metrics that are told apart by what was asked for. */
+/** Of the metrics that are distinguished by what was asked for. */
 async function series(): Promise<readonly string[]> {
   const { text } = await platform.send({ path: "/metrics" });
   return text.split("\n").filter((line) => METRICS.some((metric) => line.startsWith(`${metric}{`)));

@@ -1,4 +1,4 @@
-// The certificate that the server shows, and the address that it writes into kube configs.
+// The certificate that the server shows, and the address that it writes into kubeconfigs.
 
 import { join } from "node:path";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -33,7 +33,7 @@ export const hasAuthority = async ({ dataDir }: Pick<Configuration, "dataDir">):
 export function assertOwnCertificate({ dataDir, tlsCertFile }: Configuration): void {
   if (tlsCertFile !== "") return;
   throw new ConfigurationError(
-    `${join(dataDir, "ca.crt")} and ca.key are missing, and kube configs of the other servers on this store would not trust this one: copy both from one of them; where none has them any more, make a new key with openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out ${join(dataDir, "ca.key")}, and hand out new kube configs`,
+    `${join(dataDir, "ca.crt")} and ca.key are missing, and kubeconfigs of the other servers on this store would not trust this one: copy both from one of them; where none has them any more, make a new key with openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out ${join(dataDir, "ca.key")}, and hand out new kubeconfigs`,
   );
 }
 

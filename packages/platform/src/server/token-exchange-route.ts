@@ -35,7 +35,7 @@ export const exchangeAuthorizer: Authorizer = {
   authorize: ({ verb }) =>
     verb === "impersonate"
       ? { verdict: "deny", reason: "" }
-      : { verdict: "allow", reason: "token exchange is open to everybody with a token" },
+      : { verdict: "allow", reason: "token exchange needs no credential besides the token" },
 };
 
 export type TokenExchangeRouteOptions = {

@@ -57,7 +57,7 @@ export function decodeToken(text: string, types: readonly string[] = JWT_TYPES):
   if (kid !== undefined && typeof kid !== "string") throw new TokenFault("the kid of the token is not a text");
   const { iss, exp } = claims;
   if (typeof iss !== "string" || iss === "") throw new TokenFault("the token names no issuer (iss)");
-  if (!isTime(exp)) throw new TokenFault("the token has no end (exp)");
+  if (!isTime(exp)) throw new TokenFault("the token has no expiry (exp)");
   const audiences = audiencesOf(claims["aud"]);
   if (audiences === undefined) throw new TokenFault("the token names no audience (aud)");
   return { text, algorithm: alg, kid, issuer: iss, audiences, expiresAt: exp * 1000, claims };

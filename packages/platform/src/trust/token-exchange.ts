@@ -196,7 +196,7 @@ function refusalFor(
   const messages = new Set(refused.map(({ check }) => (ABOUT_THE_TOKEN.has(check.type) ? check.message : "")));
   const [only = ""] = messages;
   const message =
-    messages.size === 1 && only !== "" ? only : "no trust rule takes the token: whoever may test the rule can see why";
+    messages.size === 1 && only !== "" ? only : "no trust rule accepts the token: test the rule to see why";
   return new ExchangeRefusal("invalid_request", message, { token, detail });
 }
 

@@ -21,7 +21,7 @@ export type EtcdCommits = {
   readonly events: readonly StorageEvent[];
   /** The newest one among all events; undefined when there are none. */
   readonly revision: Revision | undefined;
-  /** A compaction has taken what came before an event: that event cannot be told. */
+  /** A compaction has taken what came before an event: that event cannot be delivered. */
   readonly incomplete: boolean;
 };
 

@@ -10,7 +10,7 @@ export class EtcdKeys {
   readonly #objects: Buffer;
   /** Everything that is written under the prefix, ours and the server's own: what a watch must see to know of every write. */
   readonly everything: KeyRange;
-  /** Written to make a revision pass that every watch is told of. */
+  /** Written to make a revision pass that every watch is notified of. */
   readonly tick: Uint8Array;
   /** Written to have every server say how far it is. */
   readonly ask: Uint8Array;

@@ -1,4 +1,4 @@
-// Writers that wait until the watches have been told of what they wrote.
+// Writers that wait until the watches have been notified of what they wrote.
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 

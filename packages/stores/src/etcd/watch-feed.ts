@@ -108,7 +108,7 @@ export class WatchFeed implements Disposable {
     };
   }
 
-  /** Resolves once all watches have been told of `revision`, or cannot be told now. */
+  /** Resolves once all watches have been notified of `revision`, or cannot be known now. */
   observed(revision: Revision): Promise<void> {
     if (this.#closed) return Promise.reject(closedError());
     if (revision <= this.#reached || !this.#connected || this.#watchers.size === 0) return Promise.resolve();

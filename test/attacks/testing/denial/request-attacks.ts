@@ -215,12 +215,12 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     }),
     { isHeavy: true },
   ),
-  flood("kube configs with certificates", ({ key, instance }) => ({
+  flood("kubeconfigs with certificates", ({ key, instance }) => ({
     path: `${instance}/kubeconfig`,
     key,
     body: object("management.postern/v1", "VirtualClusterInstanceKubeConfig", { spec: { clientCert: true } }),
   })),
-  flood("kube configs with tokens", ({ key, instance }) => ({
+  flood("kubeconfigs with tokens", ({ key, instance }) => ({
     path: `${instance}/kubeconfig`,
     key,
     body: object("management.postern/v1", "VirtualClusterInstanceKubeConfig", { spec: {} }),

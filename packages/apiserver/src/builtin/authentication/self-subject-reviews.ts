@@ -13,7 +13,7 @@ const fields = s
   .object({
     status: s
       .object({ userInfo: userInfoFields.describe("The caller, after impersonation.") })
-      .describe("The answer. Filled in by the server."),
+      .describe("The answer. Set by the server."),
   })
   .describe("Asks who the server takes the caller for.");
 

@@ -26,7 +26,9 @@ const fields = s
       .object({
         audiences: s
           .list(s.string())
-          .describe("For whom the token is meant; whoever checks it has to be one of them. Absent: this server."),
+          .describe(
+            "Intended audiences of the token; a recipient must identify with one of them. Defaults to this server.",
+          ),
         expirationSeconds: s
           .int64({ minimum: -(2 ** 53), maximum: 2 ** 53 })
           .describe("How long the token is good, 600 at least. Absent: 3600."),
@@ -45,7 +47,7 @@ const fields = s
         token: s.string().describe("The token. Shown this once."),
         expirationTimestamp: s.timestamp().describe("When it ends."),
       })
-      .describe("The answer. Filled in by the server."),
+      .describe("The answer. Set by the server."),
   })
   .describe("Asks for a token of a ServiceAccount.");
 type TokenRequest = KindOf<typeof fields>;

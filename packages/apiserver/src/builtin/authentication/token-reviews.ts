@@ -22,17 +22,17 @@ const fields = s
           .list(s.string())
           .describe("Whom the token must be meant for, one of these at least. Absent: this server."),
       })
-      .describe("What is asked."),
+      .describe("The request."),
     status: s
       .object({
-        authenticated: s.boolean().describe("Whether the token is somebody's."),
+        authenticated: s.boolean().describe("Whether the token is valid."),
         user: userInfoFields.describe("Whose it is."),
         audiences: s
           .list(s.string())
           .describe("Those of the asked audiences that the token is meant for. Absent: it names none."),
         error: s.string().describe("Why it is nobody's."),
       })
-      .describe("The answer. Filled in by the server."),
+      .describe("The answer. Set by the server."),
   })
   .describe("Asks whose a bearer token is.");
 type TokenReview = KindOf<typeof fields>;
@@ -41,7 +41,7 @@ export type TokenReviewOptions = {
   readonly tokens: TokenAuthenticator;
   /** The names this server goes by as the audience of a token: what is wanted of one where the review names none. */
   readonly audiences: readonly string[];
-  /** Whether whoever asks may be told; a token that it may not be told of is answered like one that is not good. Default: always. */
+  /** Whether the caller may learn about the token; otherwise it is answered like an invalid one. Default: always. */
   readonly accepts?: (authentication: Authentication, asker: RequestContext) => boolean;
   /** Asks about a token, or throws ApiError 429 where the asker has asked about too many that were not good. Default: asks. */
   readonly limited?: LimitedQuestion;

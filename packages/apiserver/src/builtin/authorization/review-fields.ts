@@ -69,7 +69,7 @@ export const reviewStatus = s
     reason: s.string().describe("Why, for people to read."),
     evaluationError: s.string().describe("What went wrong while deciding, if something did."),
   })
-  .describe("The answer. Filled in by the server.");
+  .describe("The answer. Set by the server.");
 
 export function attributesOf(
   { resourceAttributes: resource, nonResourceAttributes: nonResource }: Question,

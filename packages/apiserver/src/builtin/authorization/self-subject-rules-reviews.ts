@@ -26,7 +26,7 @@ const fields = s
   .object({
     spec: s
       .object({ namespace: s.string().describe("The namespace that is asked about. Required.") })
-      .describe("What is asked."),
+      .describe("The request."),
     status: s
       .object({
         resourceRules: s.list(resourceRule).required().describe("What may be done with resources, in no order."),
@@ -37,7 +37,7 @@ const fields = s
         incomplete: s.boolean().required().describe("True when there may be more than is listed."),
         evaluationError: s.string().describe("What went wrong while the list was made, if something did."),
       })
-      .describe("The answer. Filled in by the server."),
+      .describe("The answer. Set by the server."),
   })
   .describe("Asks for all that the caller may do in a namespace.");
 type SelfSubjectRulesReview = KindOf<typeof fields>;

@@ -48,7 +48,7 @@ export const certificateSigningRequestFields = s
       })
       .describe("What has become of the request."),
   })
-  .describe("Asks a signer for a certificate. Somebody has to approve it; old ones are removed after a while.");
+  .describe("Requests a certificate from a signer. It must be approved; old requests are removed after a while.");
 
 export type CertificateSigningRequest = KindOf<typeof certificateSigningRequestFields>;
 

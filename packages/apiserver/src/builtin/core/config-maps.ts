@@ -53,7 +53,7 @@ export const configMaps: ResourceDefinition = defineBuiltin({
     {
       name: "Data",
       type: "integer",
-      description: "How many keys there are.",
+      description: "Number of keys.",
       value: ({ data, binaryData }) => Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length,
     },
     ageColumn,

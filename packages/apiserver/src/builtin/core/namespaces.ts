@@ -16,8 +16,8 @@ import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalize
 
 const conditionSchema = s.object({
   type: s.string().required().describe("What the condition is about."),
-  status: s.string().required().describe("Whether it holds: True, False or Unknown."),
-  lastTransitionTime: s.timestamp().describe("When the status last changed."),
+  status: s.string().required().describe("Status of the condition: True, False or Unknown."),
+  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
   reason: s.string().describe("The cause of the last change in one CamelCase word."),
   message: s.string().describe("The cause of the last change for people to read."),
 });

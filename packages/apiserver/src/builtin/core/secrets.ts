@@ -29,7 +29,7 @@ const secretFields = s
       .boolean()
       .describe("True: neither the data nor this field can be changed any more. Absent means false."),
   })
-  .describe("Confidential bytes, by key.");
+  .describe("Secret data, by key.");
 
 export type Secret = KindOf<typeof secretFields>;
 
@@ -133,7 +133,7 @@ export const secrets: ResourceDefinition = defineBuiltin({
     {
       name: "Data",
       type: "integer",
-      description: "How many keys there are.",
+      description: "Number of keys.",
       value: ({ data }) => Object.keys(data ?? {}).length,
     },
     ageColumn,

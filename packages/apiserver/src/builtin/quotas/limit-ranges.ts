@@ -28,7 +28,7 @@ const limitRangeFields = s
   .object({
     spec: s.object({ limits: s.list(limitFields).required().describe("The limits.") }).describe("The limits."),
   })
-  .describe("Limits and defaults for the pods of a namespace. Kept as they are.");
+  .describe("Limits and defaults for the pods of a namespace. Stored, but has no effect.");
 
 type LimitRange = KindOf<typeof limitRangeFields>;
 const AMOUNTS = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const;

@@ -119,7 +119,7 @@ export const jobs: ResourceDefinition = defineBuiltin({
   selectableFields: [".status.successful"],
   columns: [
     // What the store holds has gone through the schema of the kind.
-    { name: "Status", type: "string", description: "How far it is.", value: (o) => stateOf(o as Job) },
+    { name: "Status", type: "string", description: "Phase.", value: (o) => stateOf(o as Job) },
     {
       name: "Completions",
       type: "string",

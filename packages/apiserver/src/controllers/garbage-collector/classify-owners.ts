@@ -14,7 +14,7 @@ export type ClassifiedOwner = {
 };
 
 /**
- * An owner of a kind that is not served counts as present, since it cannot be told to be gone; so does a namespaced owner of a
+ * An owner of a kind that is not served counts as present, since nobody knows whether it is gone; so does a namespaced owner of a
  * cluster-scoped object, which is never looked for.
  */
 export function classifyOwners(

@@ -133,7 +133,7 @@ describe("the garbage collector", () => {
       metadata: { name: "b", namespace: "other", ownerReferences: [ownerReferenceTo(a, { uid: "another" })] },
     });
     await settled();
-    // Whatever is told of is told in the order of what happened.
+    // Observers are notified in the order of the changes.
     await cluster.create("widgets", {
       metadata: { name: "last", namespace: "other", ownerReferences: [ownerReferenceTo(a)] },
     });

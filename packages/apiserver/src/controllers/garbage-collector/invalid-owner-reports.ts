@@ -6,7 +6,7 @@ import type { EventRecorder } from "../event-recorder.ts";
 
 export class InvalidOwnerReports {
   readonly #record: EventRecorder;
-  /** Storage key of a dependent → uids of the owners that have been told of. */
+  /** Storage key of a dependent → uids of the owners that have been notified of. */
   readonly #told = new Map<string, Set<string>>();
 
   constructor(record: EventRecorder) {

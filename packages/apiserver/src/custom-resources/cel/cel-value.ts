@@ -90,7 +90,7 @@ export abstract class CelExtension {
   abstract equals(other: CelExtension): boolean;
 }
 
-/** How the items of a list are told apart: those of sets by value, those of maps by the members that are their key. */
+/** How the items of a list are distinguished: those of sets by value, those of maps by the members that are their key. */
 export type ListIdentity = "set" | { readonly keys: readonly string[] };
 
 export class CelList {

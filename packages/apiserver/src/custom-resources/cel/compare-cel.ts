@@ -55,7 +55,7 @@ function equalLists(a: CelList, b: CelList, visit: Visit): boolean {
   });
 }
 
-/** A text for each item, equal where items are the same one; undefined for lists whose items are told apart by place. */
+/** A text for each item, equal where items are the same one; undefined for lists whose items are distinguished by place. */
 export function identityText({ identity }: CelList): ((item: CelValue) => string) | undefined {
   if (identity === undefined) return undefined;
   if (identity === "set") return scalarText;

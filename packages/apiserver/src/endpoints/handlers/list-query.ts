@@ -19,7 +19,7 @@ export function readListOptions({ request, info }: RequestContext): ListOptions 
   const options = withWatchDefaults({ ...listOptionsOf(request.query), watch: info.verb === "watch" });
   const errors = validateListOptions(options);
   if (errors.length === 0) return options;
-  // What cannot be read is told of before what makes no sense.
+  // Parameters that cannot be read are reported before those that make no sense.
   labelsOf(options.labelSelector);
   parsedFields(options.fieldSelector);
   throw invalidObjectError(LIST_OPTIONS, "", errors);

@@ -22,7 +22,7 @@ export type WatchEncoder = {
   error(error: ApiError): Uint8Array;
 };
 
-/** Makes the line of an event, once for all who are told of it. */
+/** Makes the line of an event, once for all who are notified of it. */
 export type EventLines = (type: WatchEventType, object: CachedObject) => Uint8Array;
 
 /** Enough for what one commit holds. */

@@ -157,7 +157,7 @@ describe("OpenAPI v3", () => {
           {
             name: "kubeconfig",
             kind,
-            description: "make a kube config",
+            description: "make a kubeconfig",
             schema: { type: "object", properties: { spec: { type: "object", description: "What to make." } } },
             create: async (_context, body) => body,
           },
@@ -171,7 +171,7 @@ describe("OpenAPI v3", () => {
     const { post } = paths[`/${GV}/namespaces/{namespace}/widgets/{name}/kubeconfig`];
     expect(post).toMatchObject({
       operationId: "createManagementExampleComV1NamespacedWidgetKubeconfig",
-      description: "make a kube config",
+      description: "make a kubeconfig",
       "x-kubernetes-action": "post",
       "x-kubernetes-group-version-kind": kind,
     });

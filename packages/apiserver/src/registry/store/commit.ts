@@ -22,7 +22,7 @@ export async function committedObject(
   signal: AbortSignal,
 ): Promise<CachedObject> {
   await cache.waitFor(entry.revision, { signal });
-  // The one that watchers were told of, with what they have made of it already, unless it is replaced by now.
+  // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
   const cached = view.get(entry.key);
   const stored = cached?.revision === entry.revision ? cached : codec.decode(entry);
   return codec.isLossless ? stored.decodedAs(withRevision(object, entry.revision)) : stored;

@@ -27,7 +27,7 @@ export const revokesChildren = ({ leak }: SealedAccessKey, isCompromised: boolea
 export const isRepeated = ({ retired }: SealedAccessKey, nonces: readonly string[]): RetiredValue | undefined =>
   retired.find((value) => nonces.includes(value.nonce));
 
-/** The old value is kept as its digest alone, so that its use can be told from a guess. */
+/** The old value is kept as its digest alone, so that its use can be distinguished from a guess. */
 export function rotateValue(
   sealed: SealedAccessKey,
   { nonce, value, now, graceMs, origins, isCompromised }: RotationRequest,

@@ -2,7 +2,7 @@
 
 import { endedValue, type SealedAccessKey } from "../sealed-access-key.ts";
 
-/** Undefined where nothing is news. `refuses`: the value opens nothing from now on, nor does what was made with it. */
+/** Undefined where nothing is news. `refuses`: the value, and everything created with it, is refused from now on. */
 export function withLeak(
   sealed: SealedAccessKey,
   id: string,

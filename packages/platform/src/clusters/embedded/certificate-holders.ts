@@ -13,7 +13,7 @@ export type CertificateHolders = {
 };
 
 /**
- * The certificates of kube configs carry the group of their user, or the name of their team: what bears it has to belong to somebody.
+ * The certificates of kubeconfigs carry the group of their user, or the name of their team: what bears it has to belong to somebody.
  */
 export function createCertificateHolders(
   directory: Pick<Directory, "user" | "userBySubject" | "team" | "onChange">,

@@ -79,7 +79,7 @@ export function createEmbeddedBackend(options: EmbeddedBackendOptions, uid: stri
 
     async issueClientCertificate(request) {
       const names = [request.commonName, ...request.organizations];
-      if (names.some(isSystemName)) throw forbiddenPathError("no certificate is issued for a name of the system");
+      if (names.some(isSystemName)) throw forbiddenPathError("certificates are not issued for system names");
       // No authenticator of ours would read it back.
       if (names.some((name) => CONTROL_CHARACTER.test(name))) {
         throw forbiddenPathError("no certificate is issued for a name with control characters");
@@ -143,10 +143,10 @@ function acceptedUser({ name, groups }: UserInfo): UserInfo {
   return { name, groups: [...groups.filter((group) => !isSystemName(group)), GROUP_AUTHENTICATED] };
 }
 
-// Gets a client certificate for a kube config from the cluster's own signer. The key is ours and nobody else is to decide, so that no request
+// Gets a client certificate for a kubeconfig from the cluster's own signer. The key is ours and nobody else is to decide, so that no request
 // is written, read back or kept on the way. See docs/adr/0012 and 0039.
 
-/** The private key is nowhere but in the result. Whoever hands the certificate out writes it down first: until then it opens nothing. */
+/** The private key is nowhere but in the result. Whoever hands the certificate out writes it down first: until then it is refused. */
 function issueClientCertificate(
   { authority }: Pick<EmbeddedCluster, "authority">,
   { commonName, organizations, expirationSeconds, request }: ClientCertificateRequest,

@@ -24,7 +24,7 @@ export function createEmbeddedSpace(options: EmbeddedBackendOptions, uid: string
 
     async proxy(context, user) {
       if (!isWithin(context.info, context.request.method, namespace)) {
-        throw forbiddenPathError(`this space reaches namespace ${JSON.stringify(namespace)} alone`);
+        throw forbiddenPathError(`this space has only namespace ${JSON.stringify(namespace)}`);
       }
       return await backend.proxy(context, user);
     },

@@ -10,7 +10,7 @@ import { invalidKubeConfigError } from "./kubeconfig-target.ts";
 export type ClusterConnection = Disposable & {
   readonly target: ProxyTarget;
   readonly proxy: ReverseProxy["proxy"];
-  /** Acts as the credential of the kube config. */
+  /** Acts as the credential of the kubeconfig. */
   readonly client: ApiClient;
   /** Cuts what lasts, lets all else that is under way come to its end, and closes then. */
   retire(): void;
@@ -39,6 +39,6 @@ function openConnections(target: ProxyTarget, options: UpstreamOptions) {
     return createUpstreamConnections(target, options);
   } catch (error) {
     // OpenSSL's own words may quote what it could not read.
-    throw invalidKubeConfigError("the certificates or keys in the kube config cannot be used", error);
+    throw invalidKubeConfigError("the certificates or keys in the kubeconfig cannot be used", error);
   }
 }

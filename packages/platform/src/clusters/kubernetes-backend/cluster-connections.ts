@@ -1,4 +1,4 @@
-// The connections to all clusters that are reached by a kube config: one for each, made anew when its kube config changes.
+// The connections to all clusters that are reached by a kubeconfig: one for each, made anew when its kubeconfig changes.
 
 import {
   type ClusterConnection,
@@ -9,8 +9,8 @@ import { targetOfKubeConfig } from "./kubeconfig-target.ts";
 
 export type ClusterConnections = Disposable & {
   /**
-   * The connection of the cluster that `key` names. Under another kube config than before it is a new one: what lasts on the old
-   * one is cut, since that was opened with what is not good any more, and all else comes to its end. Throws ApiError 502 for a kube config that cannot be used.
+   * The connection of the cluster that `key` names. Under another kubeconfig than before it is a new one: what lasts on the old
+   * one is cut, since that was opened with what is not good any more, and all else comes to its end. Throws ApiError 502 for a kubeconfig that cannot be used.
    */
   connectionOf(key: string, kubeConfig: string, loopbackServer?: string): ClusterConnection;
   /** Undefined when it has not been asked for yet. */

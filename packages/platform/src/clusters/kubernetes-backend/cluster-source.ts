@@ -1,4 +1,4 @@
-// Where the connection to a cluster comes from: a kube config in a Secret of the platform, or of the cluster that it lives in.
+// Where the connection to a cluster comes from: a kubeconfig in a Secret of the platform, or of the cluster that it lives in.
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -33,10 +33,10 @@ export type SecretSourceOptions = {
   };
 };
 
-/** Entries that kube configs are kept under, by convention. */
+/** Entries that kubeconfigs are kept under, by convention. */
 const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 
-/** The kube config is in a Secret of the platform, and is looked at for every request, so that a change counts at once. */
+/** The kubeconfig is in a Secret of the platform, and is looked at for every request, so that a change counts at once. */
 export function createSecretSource({ connections, key, find }: SecretSourceOptions): ClusterSource {
   const current = (): ClusterConnection => {
     const { object, entry, place } = find();
@@ -45,20 +45,20 @@ export function createSecretSource({ connections, key, find }: SecretSourceOptio
   return { current, connect: async () => current(), assertReached: () => void current(), invalidate() {} };
 }
 
-/** The text of a kube config in a Secret. Throws ApiError 503 when there is none, 502 when it is no text. */
+/** The text of a kubeconfig in a Secret. Throws ApiError 503 when there is none, 502 when it is no text. */
 export function kubeConfigIn(secret: KubeObject | undefined, entry?: string, place?: string): string {
   const named = place === undefined ? "the Secret" : `the Secret ${JSON.stringify(place)}`;
-  if (secret === undefined) throw noKubeConfigError(`${named} with its kube config does not exist`);
+  if (secret === undefined) throw noKubeConfigError(`${named} with its kubeconfig does not exist`);
   // A Secret's data is a map of texts in base64, which its schema has checked.
   const data = (secret["data"] ?? {}) as { readonly [entry: string]: unknown };
   const entries = entry === undefined || entry === "" ? DEFAULT_ENTRIES : [entry];
   const found = entries.find((name) => Object.hasOwn(data, name));
   const value = found === undefined ? undefined : data[found];
   if (typeof value !== "string" || value === "") {
-    throw noKubeConfigError(`${named} with its kube config has no entry ${JSON.stringify(entries[0])}`);
+    throw noKubeConfigError(`${named} with its kubeconfig has no entry ${JSON.stringify(entries[0])}`);
   }
   const text = Buffer.from(value, "base64").toString("utf8");
-  if (text.includes("\ufffd")) throw invalidKubeConfigError("the kube config is not text");
+  if (text.includes("\ufffd")) throw invalidKubeConfigError("the kubeconfig is not text");
   return text;
 }
 

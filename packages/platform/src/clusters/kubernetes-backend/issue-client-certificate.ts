@@ -105,7 +105,7 @@ async function requestToSign({ commonName, organizations, request }: ClientCerti
 
 function refuseNames({ commonName, organizations }: ClientCertificateRequest): void {
   const names = [commonName, ...organizations];
-  if (names.some(isSystemName)) throw forbiddenPathError("no certificate is issued for a name of the system");
+  if (names.some(isSystemName)) throw forbiddenPathError("certificates are not issued for system names");
   if (commonName === "" || names.some((name) => /\p{Cc}/u.test(name))) {
     throw forbiddenPathError("no certificate is issued for an empty name, or one with control characters");
   }
@@ -159,7 +159,7 @@ function withApproval(request: CertificateSigningRequest): JsonObject {
     type: "Approved",
     status: "True",
     reason: "KubeConfigRequested",
-    message: "The platform approved this request for a kube config.",
+    message: "The platform approved this request for a kubeconfig.",
   };
   // An object of an API is JSON; its type says so member by member.
   return { ...request, status: { ...request.status, conditions: [...conditionsOf(request), approved] } } as JsonObject;

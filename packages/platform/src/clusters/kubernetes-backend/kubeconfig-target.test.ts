@@ -1,4 +1,4 @@
-// What the platform takes from a kube config in a Secret, and what it refuses to let one do.
+// What the platform takes from a kubeconfig in a Secret, and what it refuses to let one do.
 
 import { describe, expect, test } from "vitest";
 import { targetOfKubeConfig } from "./kubeconfig-target.ts";
@@ -16,7 +16,7 @@ function kubeConfig(cluster: object, user: object): string {
   });
 }
 
-describe("a kube config", () => {
+describe("a kubeconfig", () => {
   test("gives server, trust and credential", () => {
     const text = kubeConfig(
       { "certificate-authority-data": base64("CA"), "tls-server-name": "kubernetes" },

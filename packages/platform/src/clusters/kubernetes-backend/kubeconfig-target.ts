@@ -1,4 +1,4 @@
-// Reads the kube config by which the platform reaches a cluster. It lies in a Secret: nothing in it may point out of it.
+// Reads the kubeconfig by which the platform reaches a cluster. It lies in a Secret: nothing in it may point out of it.
 
 import { isIP } from "node:net";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
@@ -13,7 +13,7 @@ import {
 import type { ProxyCredential, ProxyTarget } from "../../proxy/proxy-target.ts";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";
 
-const ORIGIN = "the kube config of the cluster";
+const ORIGIN = "the kubeconfig of the cluster";
 
 /**
  * The target of its current context. `loopbackServer` is where a server is reached that calls itself localhost, as those do that

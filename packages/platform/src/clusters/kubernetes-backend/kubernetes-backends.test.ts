@@ -70,7 +70,7 @@ const instance = (spec: VirtualClusterInstance["spec"] & object): VirtualCluster
 const faultOf = async (health: Promise<object>): Promise<unknown> => ({ reason: "", ...(await health) }).reason;
 
 describe("a connected cluster", () => {
-  test("is reached by the kube config that it refers to", async () => {
+  test("is reached by the kubeconfig that it refers to", async () => {
     const { backends, cluster } = await createPlatform();
     expect(await backends.ofCluster(cluster).health(signal)).toMatchObject({ ready: true });
     const context = createTestContext({ url: "/api/v1/namespaces/default/configmaps" });

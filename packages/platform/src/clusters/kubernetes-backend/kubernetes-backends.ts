@@ -1,4 +1,4 @@
-// Finds what the platform reaches by a kube config: connected clusters, the virtual clusters and spaces in them, and external ones.
+// Finds what the platform reaches by a kubeconfig: connected clusters, the virtual clusters and spaces in them, and external ones.
 
 import { isIP } from "node:net";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
@@ -54,7 +54,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
   const backends = new Map<string, VirtualClusterBackend>();
   const spaces = new Map<string, SpaceBackend>();
 
-  /** The cluster is looked up each time: where its kube config lies may change, and one of its name may take its place. */
+  /** The cluster is looked up each time: where its kubeconfig lies may change, and one of its name may take its place. */
   function sourceOfCluster({ metadata: { name = "", uid = "" } }: Cluster): ClusterSource {
     const kubeConfigRef = () => {
       const cluster = lookup.cluster(name);
@@ -127,7 +127,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
       const address = host === "localhost" ? "127.0.0.1" : host;
       if (isIP(address) === 0 || addresses.isAllowed(address)) return [];
       const { message } = new AddressRefusedError(addresses.adviceFor(address));
-      return [`the kube config in the Secret "vc-${name}" names ${host}: ${message}`];
+      return [`the kubeconfig in the Secret "vc-${name}" names ${host}: ${message}`];
     },
     remove(uid) {
       for (const key of [uid, `${uid}${EXTERNAL}`]) backends.delete(key);
@@ -138,7 +138,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
   };
 }
 
-/** Undefined for a kube config that cannot be used: the status of the instance says why. */
+/** Undefined for a kubeconfig that cannot be used: the status of the instance says why. */
 function serverIn(secret: KubeObject): string | undefined {
   try {
     return targetOfKubeConfig(kubeConfigIn(secret)).server;
@@ -164,7 +164,7 @@ function kept<T>(known: Map<string, T>, key: string, make: () => T): T {
 
 const NOT_CONNECTED = {
   reason: "KubeConfigNotFound",
-  message: "it is not connected: its spec.kubeConfigRef names no Secret with a kube config",
+  message: "not connected: spec.kubeConfigRef names no Secret with a kubeconfig",
 };
 
 const clusterNotFound = (name: string): ApiError =>

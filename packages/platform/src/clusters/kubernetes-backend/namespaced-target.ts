@@ -17,7 +17,7 @@ const REVIEW_GROUPS: readonly string[] = ["authorization.k8s.io", "authenticatio
 export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string): ReverseProxy["proxy"] {
   return async (context, user) => {
     if (!isWithin(context.info, context.request.method, namespace)) {
-      throw forbiddenPathError(`this space reaches namespace ${JSON.stringify(namespace)} alone`);
+      throw forbiddenPathError(`this space has only namespace ${JSON.stringify(namespace)}`);
     }
     return await proxy(context, user);
   };

@@ -1,4 +1,4 @@
-// Finds a vcluster in a connected cluster: its Secret vc-<name> there holds the kube config by which it is reached.
+// Finds a vcluster in a connected cluster: its Secret vc-<name> there holds the kubeconfig by which it is reached.
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -21,7 +21,7 @@ export type VclusterSourceOptions = {
   /** Of the vcluster there. */
   readonly name: string;
   /**
-   * Where it is reached when its kube config says localhost, which it does unless its exportKubeConfig names a server. Absent: its
+   * Where it is reached when its kubeconfig says localhost, which it does unless its exportKubeConfig names a server. Absent: its
    * Service, by the name it has inside the connected cluster.
    */
   readonly loopbackServer?: string;
@@ -79,7 +79,7 @@ export function createVclusterSource(options: VclusterSourceOptions): ClusterSou
       if (known !== undefined) return known;
       // Whoever asks again finds it.
       readOnce().catch(() => undefined);
-      throw unreachableError({ reason: "NotConnectedYet", message: "it is being looked for" });
+      throw unreachableError({ reason: "NotConnectedYet", message: "looking for it" });
     },
     // Where its own Secret has changed is found out with the next request, and when its health is looked at.
     assertReached: () => host.assertReached(),

@@ -11,16 +11,16 @@ export const auditOptions = {
       placeholder: "<file>",
       default: "",
       defaultText: "audit.log in the data directory",
-      description: "File that audit events are appended to, one JSON object a line; - for standard output",
+      description: "File for audit events, one JSON object per line; - for standard output",
       rule: (value) => (value === "" ? undefined : notEmpty(value)),
     }),
     policyFile: textOption({
       flag: "audit-policy-file",
       placeholder: "<file>",
       default: "",
-      defaultText: "none: every request is recorded without its content",
+      defaultText: "none: every request is recorded at level Metadata",
       description:
-        "YAML file with an audit.k8s.io/v1 Policy that says how much of which requests is recorded; requests for access keys and kube configs are always recorded, and no credential ever is",
+        "YAML file with an audit.k8s.io/v1 Policy. Requests for access keys and kubeconfigs are always recorded, credentials never",
     }),
     logMaxSize: integerOption({
       flag: "audit-log-maxsize",
@@ -36,7 +36,7 @@ export const auditOptions = {
       default: 10,
       min: 0,
       max: 10_000,
-      description: "Rotated audit logs that are kept; 0 for all",
+      description: "Number of rotated audit logs to keep; 0 for all",
     }),
     keyFile: textOption({
       flag: "audit-log-key-file",
@@ -44,14 +44,14 @@ export const auditOptions = {
       default: "",
       defaultText: "none: lines are chained without a key",
       description:
-        "File with 64 hexadecimal digits that each line of the audit log is sealed with, so that nobody without it writes the log anew unnoticed; keep it where the log is not",
+        "File with 64 hexadecimal digits. Each line of the audit log is authenticated with this key, so that changes are detected. Keep it away from the log",
     }),
     mode: choiceOption({
       flag: "audit-log-mode",
       choices: ["batch", "blocking", "blocking-strict"],
       default: "batch",
       description:
-        "Whether a request waits until its audit event is written: batch does not, blocking does, and blocking-strict refuses what cannot be recorded",
+        "Whether requests wait for their audit event: batch does not wait, blocking waits, blocking-strict refuses requests that cannot be recorded",
     }),
   },
 };

@@ -8,35 +8,26 @@ const file = (flag: string, defaultText: string, description: string) =>
 
 export const etcdOptions = {
   etcd: {
-    caFile: file(
-      "etcd-cafile",
-      "no TLS",
-      "PEM file with the authorities that etcd's certificates are trusted from; turns TLS on",
-    ),
-    certFile: file(
-      "etcd-certfile",
-      "none",
-      "PEM file with the client certificate that etcd wants; needs --etcd-keyfile",
-    ),
+    caFile: file("etcd-cafile", "no TLS", "PEM file with the CA certificates to verify etcd with; turns TLS on"),
+    certFile: file("etcd-certfile", "none", "PEM file with the client certificate for etcd; needs --etcd-keyfile"),
     keyFile: file("etcd-keyfile", "none", "PEM file with the private key of --etcd-certfile"),
     prefix: textOption({
       flag: "etcd-prefix",
       placeholder: "<prefix>",
       default: "/postern",
-      description: "What all keys in etcd begin with; another one for each installation that shares the etcd",
+      description: "Prefix of all keys in etcd; use a different one for each installation that shares the etcd",
     }),
     newInstallation: switchOption({
       flag: "etcd-new-installation",
       default: false,
-      description:
-        "Begin below an --etcd-prefix that is empty, although the etcd holds keys of others; for a first start",
+      description: "Allow a first start with an empty --etcd-prefix in an etcd that has other keys",
     }),
     compaction: choiceOption({
       flag: "etcd-compaction",
       choices: ["unless-shared", "always", "never"],
       default: "unless-shared",
       description:
-        "When the history of the etcd, which is that of all its keys, is compacted; unless-shared leaves it to whoever runs the etcd while others have keys there",
+        "Whether to compact the history of etcd, which covers all keys in it; unless-shared does not while there are keys outside the prefix",
     }),
   },
 };

@@ -17,7 +17,7 @@ const backlogOption = (flag: string, mib: number, max: number, whose: string) =>
     default: mib,
     min: 1,
     max,
-    description: `How many MiB may wait for the clients ${whose}; the watch with the most is ended, and its client lists again`,
+    description: `Events waiting to be sent ${whose}, in MiB. At the limit, the largest watch is closed, and its client lists again`,
   });
 
 export const limitOptions = {
@@ -27,14 +27,14 @@ export const limitOptions = {
       default: 300,
       min: 1,
       max: 86_400,
-      description: "How long the store keeps what was replaced, so that watches can be resumed and lists be continued",
+      description: "How long the store keeps its history, so that watches can resume and paged lists can continue",
     }),
     maxMiB: integerOption({
       flag: "history-max-mib",
       default: 512,
       min: 16,
       max: 65_536,
-      description: "About how many MiB may be written before the store forgets the oldest of it, however young that is",
+      description: "Size of the history, in MiB, above which the oldest part is dropped regardless of its age",
     }),
   },
   maxRequestsInflight: integerOption({
@@ -43,7 +43,7 @@ export const limitOptions = {
     min: 0,
     max: 1_000_000,
     description:
-      "Reads worked on at once, watches aside. More wait for their turn, and are answered 429 when it does not come. 0 for no limit",
+      "Maximum number of concurrent read requests, without watches. Further requests are queued, then answered with 429. 0 for no limit",
   }),
   maxMutatingRequestsInflight: integerOption({
     flag: "max-mutating-requests-inflight",
@@ -51,30 +51,30 @@ export const limitOptions = {
     min: 0,
     max: 1_000_000,
     description:
-      "Writes worked on at once. More wait for their turn, and are answered 429 when it does not come. 0 for no limit",
+      "Maximum number of concurrent write requests. Further requests are queued, then answered with 429. 0 for no limit",
   }),
   connections: {
-    max: countOption("max-connections", 20_000, "Connections on which somebody showed a valid credential"),
-    maxStrangers: countOption("max-stranger-connections", 4_096, "Connections on which nobody has done so yet"),
-    maxHandshakes: countOption("max-tls-handshakes", 512, "Connections before the end of their TLS handshake"),
+    max: countOption("max-connections", 20_000, "Maximum number of authenticated connections"),
+    maxStrangers: countOption("max-stranger-connections", 4_096, "Maximum number of unauthenticated connections"),
+    maxHandshakes: countOption("max-tls-handshakes", 512, "Maximum number of connections in the TLS handshake"),
     sharePercent: percentOption(
       "connections-share-percent",
       25,
-      "How many of these may come from one address (of IPv6 one /64), and how many with a credential from one user; whoever has most loses the longest idle one",
+      "Share of these connections for one source address (IPv6: one /64) and for one user. At the limit, the client with the most connections loses the longest idle one",
     ),
     handshakeTimeoutSeconds: integerOption({
       flag: "tls-handshake-timeout-seconds",
       default: 5,
       min: 1,
       max: 120,
-      description: "How long a TLS handshake may take",
+      description: "Timeout for TLS handshakes",
     }),
     strangerTimeoutSeconds: integerOption({
       flag: "stranger-timeout-seconds",
       default: 30,
       min: 1,
       max: 3600,
-      description: "How long a connection may be idle on which nobody has shown a valid credential",
+      description: "Idle timeout for unauthenticated connections",
     }),
   },
   watchBacklog: {
@@ -86,7 +86,7 @@ export const limitOptions = {
     userSharePercent: percentOption(
       "fairness-user-share-percent",
       50,
-      "How much of the requests worked on at once, and of the memory for bodies, one user may hold",
+      "Share of the concurrent requests, and of the memory for request bodies, for one user",
     ),
     keySharePercent: percentOption("fairness-key-share-percent", 25, "The same for one access key"),
     queueSeconds: integerOption({
@@ -94,7 +94,7 @@ export const limitOptions = {
       default: 15,
       min: 0,
       max: 60,
-      description: "How long a request waits for its turn before it is answered 429",
+      description: "How long a request is queued before it is answered with 429",
     }),
     bodyMiB: integerOption({
       flag: "fairness-body-mib",
@@ -102,27 +102,21 @@ export const limitOptions = {
       min: 16,
       max: 1024,
       description:
-        "How many MiB of request bodies are kept in memory; the largest of whoever holds most are answered 429",
+        "Memory for request bodies, in MiB. At the limit, the largest requests of the largest user are answered with 429",
     }),
   },
   rateLimits: {
-    keyQPS: perSecond("key-rate-limit-qps", "Requests a second that one access key may send over time"),
-    keyBurst: perSecond(
-      "key-rate-limit-burst",
-      "Requests that one access key may send at once; 0 means twice its rate",
-    ),
-    sourceQPS: perSecond("source-rate-limit-qps", "Requests a second that one source address may send over time"),
-    sourceBurst: perSecond(
-      "source-rate-limit-burst",
-      "Requests that one source address may send at once; 0 means twice its rate",
-    ),
+    keyQPS: perSecond("key-rate-limit-qps", "Requests per second for one access key"),
+    keyBurst: perSecond("key-rate-limit-burst", "Burst of requests for one access key; 0 for twice the rate"),
+    sourceQPS: perSecond("source-rate-limit-qps", "Requests per second for one source address"),
+    sourceBurst: perSecond("source-rate-limit-burst", "Burst of requests for one source address; 0 for twice the rate"),
     failedLoginsPerMinute: integerOption({
       flag: "failed-logins-per-minute",
       default: 30,
       min: 0,
       max: 1_000_000,
       description:
-        "Wrong credentials that one source address may send in a minute before each further refusal is held back for a second; good ones are never slowed down. 0 for no limit",
+        "Failed logins per minute and source address, after which further failures are delayed by one second; valid credentials are never delayed. 0 for no limit",
     }),
   },
 };

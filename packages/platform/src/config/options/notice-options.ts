@@ -11,7 +11,7 @@ export const noticeOptions = {
       default: ["7d", "1d"],
       defaultText: "7d,1d",
       description:
-        "How long before its end an access key gets a notice, in days (d), hours (h) or minutes (m): an Event each, and a request to the webhook; an empty list for none",
+        "When to send notices before an access key expires, in days (d), hours (h) or minutes (m): an Event each, and a request to the webhook; empty for none",
       rule: leadTimes,
     }),
     webhook: {
@@ -20,7 +20,7 @@ export const noticeOptions = {
         placeholder: "<url>",
         default: "",
         defaultText: "none",
-        description: "Where each notice is sent to as a POST with JSON, signed as Standard Webhooks says",
+        description: "URL for notices: a POST with JSON, signed according to Standard Webhooks",
         rule: webhookUrlOrEmpty,
       }),
       secretFile: textOption({
@@ -29,14 +29,14 @@ export const noticeOptions = {
         default: "",
         defaultText: "none",
         description:
-          "File with the secret that notices are signed with: whsec_ and base64, or at least 32 characters; several lines sign with each of them. Read anew for each notice",
+          "File with the secret to sign notices with: whsec_ and base64, or at least 32 characters; with several lines, notices carry one signature per line. Read again for each notice",
       }),
       caFile: textOption({
         flag: "notice-webhook-ca-file",
         placeholder: "<file>",
         default: "",
         defaultText: "the public roots of Node",
-        description: "File with the certificates in PEM that the webhook is trusted by",
+        description: "PEM file with the CA certificates to verify the webhook with",
       }),
       timeoutSeconds: integerOption({
         flag: "notice-webhook-timeout-seconds",
@@ -44,16 +44,14 @@ export const noticeOptions = {
         default: 10,
         min: 1,
         max: 300,
-        description:
-          "How long the webhook may take to answer; what it did not take is sent again until the access key has ended",
+        description: "Timeout for requests to the webhook; failed notices are retried until the access key has expired",
       }),
       allowedAddresses: listOption({
         flag: "notice-webhook-allowed-addresses",
         placeholder: "<network,…>",
         default: [],
         defaultText: "none beside public ones",
-        description:
-          "Networks and addresses that the webhook may be at although they are private, such as 10.20.0.0/16",
+        description: "Private networks and addresses that the webhook may use, such as 10.20.0.0/16",
         rule: networks,
       }),
     },

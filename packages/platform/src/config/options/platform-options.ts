@@ -1,4 +1,4 @@
-// Options of what the server serves: its names, access keys and kube configs.
+// Options of what the server serves: its names, access keys and kubeconfigs.
 
 import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
 import { dnsLabelOrEmpty, dnsSubdomain, namespacePrefix, networks } from "../rules.ts";
@@ -23,14 +23,14 @@ export const platformOptions = {
       placeholder: "<name>",
       default: "",
       defaultText: "first label of the platform's domain",
-      description: "Prefix of the identities that the platform gives, such as <name>:user:jane",
+      description: "Prefix of user and group names of the platform, such as <name>:user:jane",
       rule: dnsLabelOrEmpty,
     }),
     projectNamespacePrefix: textOption({
       flag: "project-namespace-prefix",
       placeholder: "<prefix>",
       default: "p-",
-      description: "What the namespace of a project begins with, before the project's name",
+      description: "Prefix of project namespaces, before the name of the project",
       rule: namespacePrefix,
     }),
   },
@@ -42,7 +42,7 @@ export const platformOptions = {
       min: 0,
       max: MAX_TTL_SECONDS,
       defaultText: "0 (no limit)",
-      description: "Longest life of an access key; a key that asks for more, or for no end, gets this",
+      description: "Maximum TTL of access keys; longer TTLs, and keys without one, are reduced to it",
     }),
     defaultTTLSeconds: integerOption({
       flag: "access-key-default-ttl-seconds",
@@ -50,9 +50,9 @@ export const platformOptions = {
       default: UNSET_TTL,
       min: 0,
       max: MAX_TTL_SECONDS,
-      defaultText: "7776000 (90 days) where the store is new with this release, 0 (no end) otherwise",
+      defaultText: "7776000 (90 days) if the store is new with this release, 0 (never expires) otherwise",
       description:
-        "Life of an access key that is created without spec.ttl; a longer one, or one without an end, takes the verb extend on ownedaccesskeys",
+        "TTL of access keys created without spec.ttl. A longer TTL, or a key that never expires, requires the verb extend on ownedaccesskeys",
     }),
     machineDefaultTTLSeconds: integerOption({
       flag: "access-key-machine-default-ttl-seconds",
@@ -60,9 +60,9 @@ export const platformOptions = {
       default: UNSET_TTL,
       min: 0,
       max: MAX_TTL_SECONDS,
-      defaultText: "as accessKeys.defaultTTLSeconds where that is set, 0 (no end) otherwise",
+      defaultText: "accessKeys.defaultTTLSeconds if that is set, 0 (never expires) otherwise",
       description:
-        "The same for an access key of a team or a subject, such as one for CI; without the verb extend the limit for keys of people applies",
+        "TTL of access keys of teams and subjects, such as keys for CI. Without the verb extend, the default TTL for users applies",
     }),
     maxPerOwner: integerOption({
       flag: "access-key-max-per-owner",
@@ -71,7 +71,7 @@ export const platformOptions = {
       min: 0,
       max: 1_000_000,
       defaultText: "0 (no limit)",
-      description: "Access keys that one user, team or subject may have, those in kube configs among them",
+      description: "Maximum number of access keys for one user, team or subject, including keys in kubeconfigs",
     }),
     keepExpiredSeconds: integerOption({
       flag: "access-key-keep-expired-seconds",
@@ -79,7 +79,7 @@ export const platformOptions = {
       default: 86_400,
       min: 0,
       max: MAX_TTL_SECONDS,
-      description: "How long an access key stays readable after it expired or was revoked, refused all the while",
+      description: "How long expired and revoked access keys are kept before they are deleted",
     }),
     rememberValuesDays: integerOption({
       flag: "access-key-remember-values-days",
@@ -88,14 +88,14 @@ export const platformOptions = {
       min: 1,
       max: 3_650,
       description:
-        "How long a value that a client chose for an access key stays that of its owner after the key is gone: nobody else may choose it",
+        "How long a value that was chosen for an access key stays reserved for its owner after the key is deleted",
     }),
     leaked: choiceOption({
       flag: "leaked-access-keys",
       choices: ["disable", "report"],
       default: "disable",
       description:
-        "What becomes of an access key that somebody reports as leaked at /leaks: it is disabled, or an Event tells of it and nothing else happens",
+        "What to do with access keys that are reported as leaked at /leaks: disable them, or only record an Event",
     }),
   },
   proxy: {
@@ -104,8 +104,7 @@ export const platformOptions = {
       placeholder: "<network,…>",
       default: [],
       defaultText: "none beside public ones, and those of connected clusters",
-      description:
-        "Networks and addresses that external virtual clusters may be at although they are private, such as 10.20.0.0/16",
+      description: "Private networks and addresses that external virtual clusters may use, such as 10.20.0.0/16",
       rule: networks,
     }),
     healthCheckIntervalSeconds: integerOption({
@@ -114,8 +113,7 @@ export const platformOptions = {
       default: 30,
       min: 1,
       max: 3600,
-      description:
-        "How often each connected cluster, and each space and virtual cluster that others run, is asked whether it still answers",
+      description: "Interval of health checks for connected clusters, spaces and external virtual clusters",
     }),
   },
   kubeConfig: {
@@ -123,7 +121,7 @@ export const platformOptions = {
       flag: "kube-config-proxy-fallback",
       default: false,
       description:
-        "Answer kube config requests for virtual clusters without an ingress endpoint with the platform's own proxy address, instead of refusing them",
+        "Issue kubeconfigs with the platform's proxy address for virtual clusters without an ingress endpoint, instead of refusing",
     }),
   },
 };

@@ -9,7 +9,7 @@ export const serverOptions = {
     flag: "data-dir",
     placeholder: "<directory>",
     default: "./data",
-    description: "Directory that holds everything the server keeps: store, certificates, keys and admin.kubeconfig",
+    description: "Directory for the store, certificates, keys and admin.kubeconfig",
     rule: notEmpty,
   }),
   bootstrap: {
@@ -19,21 +19,21 @@ export const serverOptions = {
       default: "",
       defaultText: "none",
       description:
-        "Directory of manifests (.yaml, .yml, .json) that are applied at every start, by server-side apply as postern-bootstrap",
+        "Directory of manifests (.yaml, .yml, .json) to apply at every start, by server-side apply as postern-bootstrap",
     }),
     drift: choiceOption({
       flag: "bootstrap-drift",
       choices: ["report", "overwrite"],
       default: "report",
       description:
-        "Fields of --bootstrap-dir that were changed since: report keeps and reports them, overwrite reports and resets them",
+        "What to do with fields of --bootstrap-dir that were changed since: report keeps and reports them, overwrite reports and resets them",
     }),
   },
   bindAddress: textOption({
     flag: "bind-address",
     placeholder: "<ip>",
     default: "127.0.0.1",
-    description: "IP address to listen on; 0.0.0.0 or :: for all of the machine",
+    description: "IP address to listen on; 0.0.0.0 or :: for all addresses",
     rule: ipAddress,
   }),
   securePort: integerOption({
@@ -49,21 +49,21 @@ export const serverOptions = {
     placeholder: "<host[:port]>",
     default: "",
     defaultText: "address and port the server listens on",
-    description: "Host, or host and port, by which clients reach the server; written into kube configs",
+    description: "Host, or host and port, at which clients reach the server; written into kubeconfigs",
     rule: hostAndPortOrEmpty,
   }),
   tlsCertFile: textOption({
     flag: "tls-cert-file",
     placeholder: "<file>",
     default: "",
-    defaultText: "made and signed by the server's own authority",
+    defaultText: "created and signed by the server's own CA",
     description: "PEM file with the server's certificate, followed by its intermediates; needs --tls-private-key-file",
   }),
   tlsPrivateKeyFile: textOption({
     flag: "tls-private-key-file",
     placeholder: "<file>",
     default: "",
-    defaultText: "made with the certificate",
+    defaultText: "created with the certificate",
     description: "PEM file with the private key of --tls-cert-file",
   }),
   tlsSans: listOption({
@@ -71,7 +71,7 @@ export const serverOptions = {
     placeholder: "<host,ip,…>",
     default: [],
     defaultText: "none",
-    description: "More host names and IP addresses that the server's own certificate answers to",
+    description: "Additional host names and IP addresses for the server's own certificate",
     rule: hostNames,
   }),
   serverKeyFile: textOption({
@@ -80,7 +80,7 @@ export const serverOptions = {
     default: "",
     defaultText: "server.key in the data directory",
     description:
-      "File with the server key, which opens the key ring in the store; without it no access key is recognised any more",
+      "File with the server key, which decrypts the key ring in the store; without it, all access keys are lost",
   }),
   serverKeyCommand: textOption({
     flag: "server-key-command",
@@ -88,21 +88,21 @@ export const serverOptions = {
     default: "",
     defaultText: "none",
     description:
-      "Command that prints the server key as 64 hexadecimal digits, instead of --server-key-file, such as one that asks a key management service",
+      "Command that prints the server key as 64 hexadecimal digits, for example from a key management service; instead of --server-key-file",
   }),
   previousServerKeyFile: textOption({
     flag: "previous-server-key-file",
     placeholder: "<file>",
     default: "",
     defaultText: "none",
-    description: "File with the server key that the present one replaces, until every server has the present one",
+    description: "File with the previous server key, until every server uses the new one",
   }),
   store: textOption({
     flag: "store",
     placeholder: "<store>",
     default: "sqlite",
     description:
-      "Where objects live: sqlite (postern.db in the data directory), sqlite:<file>, memory (lost at exit) or etcd://<host:port>,…",
+      "Store: sqlite (postern.db in the data directory), sqlite:<file>, memory (lost at exit) or etcd://<host:port>,…",
     rule: (value) => {
       const address = storeAddress(value);
       return "fault" in address ? address.fault : undefined;
@@ -114,15 +114,14 @@ export const serverOptions = {
     default: 30,
     min: 0,
     max: 3600,
-    description: "Longest time that requests under way get to finish when the server stops",
+    description: "Time for open requests to finish when the server stops",
   }),
   log: {
     level: choiceOption({
       flag: "log-level",
       choices: ["debug", "info", "warn", "error", "silent"],
       default: "warn",
-      description:
-        "Least severity that is written to the log, as JSON lines on standard error; info has one for each request",
+      description: "Log level, for JSON lines on standard error; info has one line per request",
     }),
   },
 };

@@ -59,7 +59,7 @@ export function createProjectNamespaces(
   };
 }
 
-/** For the create of a project. The resources that it needs are installed when a request has come. Returns a fault for people to read. */
+/** For the create of a project. The resources that it needs are installed when a request has come. Returns a fault for people. */
 export const createProjectNamespace =
   (
     port: Pick<ControllerPort, "runtime">,

@@ -8,7 +8,7 @@ export type NamespaceState = "ready" | "taken" | "terminating";
 const PHASES = { ready: "Ready", taken: "Failed", terminating: "Pending" } as const;
 const REASONS = { ready: "Created", taken: "NamespaceTaken", terminating: "NamespaceTerminating" } as const;
 
-/** What keeps a project from its namespace, for people to read; undefined when nothing does. */
+/** What keeps a project from its namespace, for people; undefined when nothing does. */
 export function namespaceFault(namespace: string, state: NamespaceState): string | undefined {
   switch (state) {
     case "ready":

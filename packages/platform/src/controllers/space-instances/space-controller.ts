@@ -56,7 +56,7 @@ export const createSpaceController = (
         if (clusters.view.get(clusters.keys.of("", cluster)) === undefined) return undefined;
         try {
           if (await spaces.spaceOf(instance).remove(signal)) return undefined;
-          return { reason: "NamespaceTerminating", message: `its namespace ${namespace} has not ended yet` };
+          return { reason: "NamespaceTerminating", message: `its namespace ${namespace} is still terminating` };
         } catch (error) {
           const { reason, message } = faultOf(error);
           return {

@@ -100,7 +100,7 @@ describe("a cluster trust rule (security book 12)", () => {
       { user: "writer", scope: {} },
       { user: "writer", rules: [{ verbs: ["get"] }] },
     ]) {
-      expect(await write(call, spec)).toEqual([403, expect.stringContaining("beyond the access key")]);
+      expect(await write(call, spec)).toEqual([403, expect.stringContaining("more permissions than the access key")]);
     }
     expect((await write(call, { user: "other", rules: [rules[1]] }))[0]).toBe(403);
     expect(await write(call, { user: "writer", rules: [rules[1]] })).toEqual([201, ""]);

@@ -29,8 +29,8 @@ describe("a cluster", () => {
   });
 
   it.each([
-    ["a local cluster with a kube config", { local: true, kubeConfigRef: { secretName: "x" } }, "spec.kubeConfigRef"],
-    ["a kube config in no namespace", { kubeConfigRef: { secretName: "x" } }, "spec.kubeConfigRef.secretNamespace"],
+    ["a local cluster with a kubeconfig", { local: true, kubeConfigRef: { secretName: "x" } }, "spec.kubeConfigRef"],
+    ["a kubeconfig in no namespace", { kubeConfigRef: { secretName: "x" } }, "spec.kubeConfigRef.secretNamespace"],
   ])("is refused with %s", async (_what, spec, field) => {
     await expect(tenancy.create("clusters", { metadata: { name: "far" }, spec })).rejects.toMatchObject({
       code: 422,

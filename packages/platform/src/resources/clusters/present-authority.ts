@@ -1,4 +1,4 @@
-// Shows every cluster with the authority that verifies the platform, in the annotation from which clients fill the kube configs that
+// Shows every cluster with the authority that verifies the platform, in the annotation from which clients fill the kubeconfigs that
 // they write: the platform's proxy is how a cluster is reached.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

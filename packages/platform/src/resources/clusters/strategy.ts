@@ -34,7 +34,7 @@ const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
 
 function validateCluster({ spec }: Cluster): readonly FieldError[] {
   if (spec?.local === true && spec.kubeConfigRef !== undefined) {
-    return [forbiddenError("spec.kubeConfigRef", "a local cluster is not reached by a kube config")];
+    return [forbiddenError("spec.kubeConfigRef", "a local cluster has no kubeconfig")];
   }
   const { secretNamespace = "", secretName = "" } = spec?.kubeConfigRef ?? {};
   if (secretName === "" || secretNamespace !== "" || (spec?.managementNamespace ?? "") !== "") return [];

@@ -12,28 +12,28 @@ import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 const LISTS = ["roles", "projects", "virtualClusters", "spaces", "clusters", "rules"] as const;
 
 export const accessKeyColumns: readonly PrinterColumn[] = [
-  { name: "Owner", type: "string", description: "Whom the key speaks for.", value: owner },
-  { name: "Type", type: "string", priority: 1, description: "Who looks after the key.", value: ".spec.type" },
-  { name: "Scope", type: "string", description: "What the key is narrowed to.", value: scopeSummary },
+  { name: "Owner", type: "string", description: "User, team or subject that the key authenticates as.", value: owner },
+  { name: "Type", type: "string", priority: 1, description: "Type of the key.", value: ".spec.type" },
+  { name: "Scope", type: "string", description: "Scope of the key.", value: scopeSummary },
   {
     name: "Disabled",
     type: "boolean",
-    description: "Whether the key opens nothing.",
+    description: "Whether the key is disabled.",
     value: (key) => specOf(key)["disabled"] === true,
   },
-  { name: "Status", type: "string", description: "Whether the key is good, or why not.", value: statusOf },
-  { name: "Expires", type: "string", description: "The time until the key stops working.", value: expires },
+  { name: "Status", type: "string", description: "Ready, or the reason why the key is refused.", value: statusOf },
+  { name: "Expires", type: "string", description: "Time until the key expires.", value: expires },
   {
     name: "Last Used",
     type: "date",
-    description: "The time since the last use.",
+    description: "Time since the key was last used.",
     // The store holds no other kind under this resource.
     value: (key) => (key as OwnedAccessKey).status?.lastActivity ?? "never",
   },
   {
     name: "Age",
     type: "date",
-    description: "The time since the server created the key.",
+    description: "Time since the key was created.",
     value: ".metadata.creationTimestamp",
   },
 ];

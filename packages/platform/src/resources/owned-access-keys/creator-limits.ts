@@ -138,19 +138,19 @@ function faultOfNarrowed(
   const aliases = restrictionNames(names.name);
   const fits = (key: OwnedAccessKey) => isWithin(restrictionsOf(specOf(key), aliases), creator.restrictions);
   if (!sameOwner(ownerOf(object.spec ?? {}), creator.owner)) {
-    return "a narrowed access key makes and changes keys of its own owner only";
+    return "a scoped access key can create and change only keys of its own owner";
   }
-  if (!fits(object)) return "it would reach beyond the access key that the request came in with";
+  if (!fits(object)) return "it would have more permissions than the access key of the request";
   const foreign = (object.spec?.groups ?? []).find(
     (group) => !(old?.spec?.groups ?? []).includes(group) && !creator.groups.includes(group),
   );
   if (foreign !== undefined) return `the access key of the request does not have the group ${JSON.stringify(foreign)}`;
   if (old === undefined) return undefined;
-  if (!fits(old)) return "it reaches beyond the access key that the request came in with";
+  if (!fits(old)) return "it has more permissions than the access key of the request";
   const isOwnOrChild =
     old.metadata.uid === creator.uid || keys.byUid(old.metadata.uid ?? "")?.parentUids.includes(creator.uid) === true;
   if ((object.spec?.key ?? "") !== "" && !isOwnOrChild) {
-    return "a narrowed access key gives new values to itself and to keys made with it only";
+    return "a scoped access key can rotate only itself and keys created with it";
   }
   return undefined;
 }
@@ -175,20 +175,20 @@ async function faultOfLife(
     // What comes out of another request than a create of keys has its life cut to this already.
     if (!isLonger(lifeOf(object, absentTTL), granted)) return undefined;
     if (narrowed === undefined && (await mayExtend(context, object, dependencies))) return undefined;
-    return `spec.ttl: an access key gets ${granted.ttl} seconds here; more takes the verb ${EXTEND_VERB} on ownedaccesskeys`;
+    return `spec.ttl: at most ${granted.ttl} seconds are allowed; a longer TTL requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
   }
   const known = keys.byUid(old.metadata.uid ?? "")?.defaultTTL;
   const before = lifeOf(old, known ?? 0);
   const after = lifeOf(object, known ?? (old.spec?.ttl === undefined ? 0 : absentTTL));
   if (!isLonger(after, before)) return undefined;
-  if (narrowed !== undefined) return "a narrowed access key cannot lengthen the life of a key";
+  if (narrowed !== undefined) return "a scoped access key cannot extend the TTL of a key";
   if (await mayExtend(context, old, dependencies)) return undefined;
-  return `lengthening the life of an access key takes the verb ${EXTEND_VERB} on ownedaccesskeys`;
+  return `extending the TTL of an access key requires the verb ${EXTEND_VERB} on ownedaccesskeys`;
 }
 
 /**
  * The TTL that a key gets at most whose maker has not asked for a life: one that comes out of another request, such as for a kubeconfig, and
- * that of a machine, which may have no end.
+ * that of a machine, which may never expire.
  */
 export async function grantedTTL(
   context: RequestContext,

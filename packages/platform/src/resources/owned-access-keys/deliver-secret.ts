@@ -11,9 +11,9 @@ import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import { deliverValue, type SecretDeliveryDependencies } from "./secret-delivery.ts";
 
 const NOT_PRINTED =
-  "spec.secretRef: absent, so the value of the access key stands in the answer to this request only, and kubectl apply does not print it";
+  "spec.secretRef: unset, so the value of the access key is only in the response to this request, and kubectl apply does not print it";
 const NOT_SHOWN =
-  "spec.secretRef: absent, so nobody was shown the value of the access key: rotate the key to get one, or name a Secret that receives it";
+  "spec.secretRef: unset, so the value of the access key was not returned: rotate the key to get one, or set a Secret that receives it";
 
 /** For the `deliver` of a resource. */
 export const secretDelivery =

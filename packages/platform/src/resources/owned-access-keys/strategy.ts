@@ -54,7 +54,7 @@ type StrategyOptions = AccessKeyStrategyDependencies & {
 
 const NAME_PREFIX = "key-";
 const NEXT_VALUE =
-  "spec.secretRef: the server does not have the value of the access key, only its hash: the Secret receives the next one, when the key is rotated";
+  "spec.secretRef: the server stores only a hash of the access key: the Secret receives the next value, when the key is rotated";
 
 export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAccessKey> {
   const { names, configuration, directory, keys, secrets, recordEvent, generatesKeys, grants } = options;
@@ -287,7 +287,7 @@ function parentsOfRule(
   return (issued?.parents ?? []).map((uid) => {
     const key = keys.byUid(uid);
     if (key === undefined)
-      throw forbiddenRequestError(KEYS, "", "the access key that the trust rule was written with is gone");
+      throw forbiddenRequestError(KEYS, "", "the access key that created the trust rule does not exist any more");
     return key;
   });
 }
@@ -345,7 +345,7 @@ function warnOfDefaultLife({ metadata, status }: OwnedAccessKey, context: Reques
   if (typeof end !== "string" || !createsKeyDirectly(context)) return;
   const life = (parseTimestamp(end) ?? 0) - (parseTimestamp(metadata.creationTimestamp ?? "") ?? 0);
   context.warnings.add(
-    `spec.ttl: absent, so the access key expires in ${humanDuration(life)}, at ${end}; a longer life takes spec.ttl and the verb extend on ownedaccesskeys`,
+    `spec.ttl: unset, so the access key expires in ${humanDuration(life)}, at ${end}; a longer TTL requires spec.ttl and the verb extend on ownedaccesskeys`,
   );
 }
 
@@ -359,5 +359,5 @@ function warnOfShorterLife(
   // What is no lifetime at all is refused later on.
   if (!Number.isInteger(wanted) || wanted < 0) return;
   const effective = effectiveTTL(wanted, maxTTLSeconds);
-  if (effective !== wanted) warnings.add(`spec.ttl: the server ends every access key after ${effective} seconds`);
+  if (effective !== wanted) warnings.add(`spec.ttl: reduced to the maximum TTL of ${effective} seconds`);
 }

@@ -35,10 +35,9 @@ import { validateRules } from "./validate-rules.ts";
 
 /** Stands in messages where a secret would. */
 const HIDDEN = "<hidden>";
-const KEY_REQUIRED = "keys are made by the server for ownedaccesskeys only, since nothing else shows them";
-const UNFIT_KEY = `must have at least ${MIN_ENTROPY_BITS} bits of chance, and never have been a key before: leave it out, or let a program make it`;
-const MADE_BY_SERVER =
-  "has the form of the values that the server makes itself: leave it out, and the server makes one";
+const KEY_REQUIRED = "the server generates keys for ownedaccesskeys only";
+const UNFIT_KEY = `must have at least ${MIN_ENTROPY_BITS} bits of entropy, and must not have been used before: leave it unset, or generate it at random`;
+const MADE_BY_SERVER = "has the format of generated values: leave it unset, and the server generates one";
 const NO_KEY_HERE = "must not contain an access key";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -75,7 +74,7 @@ export function validateAccessKey(
       ? [invalidError("spec.ttl", spec.ttl, `must be less than or equal to ${MAX_TTL_SECONDS} seconds`)]
       : []),
     ...(spec.type === "Login" && old?.spec?.type !== "Login" && directory.user(spec.user ?? "")?.isBot === true
-      ? [forbiddenError("spec.type", "a bot does not sign in: leave it out, or use Other")]
+      ? [forbiddenError("spec.type", "a bot does not sign in: leave it unset, or use Other")]
       : []),
     ...validateScope(spec.scope, aliases),
     ...validateSecretRef(spec),
@@ -146,7 +145,7 @@ function validateOwner(
   if (given.length === 0)
     return [requiredError("spec.user", "one of spec.user, spec.team and spec.subject must be set")];
   if (given.length > 1) {
-    return [forbiddenError("spec", "only one of user, team and subject may be set: a key speaks for one owner")];
+    return [forbiddenError("spec", "only one of user, team and subject may be set")];
   }
   if (subject !== "") return validateSubject(subject, names, directory);
   if (old !== undefined && sameOwner(ownerOf(spec), ownerOf(old.spec ?? {}))) return [];

@@ -30,8 +30,8 @@ export const projects = (deps: ProjectsDeps): ResourceDefinition =>
     hasStatus: true,
     subresources: [projectClusters(deps), projectTemplates(deps)],
     columns: [
-      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
-      { name: "Phase", type: "string", description: "How far the project is.", value: ".status.phase" },
+      { name: "Display Name", type: "string", description: "Display name.", value: ".spec.displayName" },
+      { name: "Phase", type: "string", description: "Phase of the project.", value: ".status.phase" },
       ageColumn,
     ],
     strategy: projectStrategy(deps),

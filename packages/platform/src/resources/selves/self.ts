@@ -6,7 +6,7 @@ import type { StructuralSchema } from "@postern/apimachinery/schema/structural-s
 
 const named = {
   name: s.string().describe("Name of the object."),
-  displayName: s.string().describe("Name for people."),
+  displayName: s.string().describe("Display name."),
 };
 
 const WITHOUT_EFFECT = "Of the original interface. This server leaves it out of its answers.";
@@ -14,48 +14,42 @@ const WITHOUT_EFFECT = "Of the original interface. This server leaves it out of 
 const entity = {
   ...named,
   icon: s.string().describe(WITHOUT_EFFECT),
-  username: s.string().describe("Name that the user logs in with."),
+  username: s.string().describe("Username of the user."),
   email: s.string().describe("E-mail address of the user."),
-  subject: s.string().describe("The user name of the user's requests."),
+  subject: s.string().describe("User name for requests of the user."),
 };
 
 const fields = s
   .object({
     spec: s
       .object({
-        accessKey: s
-          .string()
-          .describe("Another access key to ask about. Only for who looks after a cluster, or may do so by RBAC."),
+        accessKey: s.string().describe("Another access key to look up. Requires permission for that."),
       })
-      .describe("What is asked."),
+      .describe("The request."),
     status: s
       .object({
         user: s
           .object({
             ...entity,
-            teams: s.list(s.object(entity)).describe("The teams that the user is in."),
+            teams: s.list(s.object(entity)).describe("Teams of the user."),
           })
-          .describe("The user, where it is one."),
-        team: s.object(entity).describe("The team, where the key speaks for one."),
+          .describe("The user, if the caller is one."),
+        team: s.object(entity).describe("The team, if the access key belongs to one."),
         accessKey: s.string().describe("Name of the access key."),
-        accessKeyScope: s
-          .anyObject()
-          .describe("What the access key is narrowed to, as its spec.scope says it. Absent: nothing."),
-        accessKeyExpirationTimestamp: s
-          .timestamp()
-          .describe("When the access key stops working if nothing changes. Absent: it has no end of its own."),
-        accessKeyType: s.string().describe("Who looks after the access key, as its spec.type says it."),
-        subject: s.string().describe("The user name of requests."),
-        uid: s.string().describe("The uid that goes with the user name."),
-        groups: s.list(s.string()).describe("The groups of requests."),
-        platformHost: s.string().describe("Host name and port that the request came to."),
-        projectNamespacePrefix: s.string().describe("What the namespace of a project begins with."),
+        accessKeyScope: s.anyObject().describe("spec.scope of the access key. Unset if it has no scope."),
+        accessKeyExpirationTimestamp: s.timestamp().describe("When the access key expires. Unset if it never expires."),
+        accessKeyType: s.string().describe("spec.type of the access key."),
+        subject: s.string().describe("User name for requests."),
+        uid: s.string().describe("UID for requests."),
+        groups: s.list(s.string()).describe("Groups for requests."),
+        platformHost: s.string().describe("Host and port of the platform, as in the request."),
+        projectNamespacePrefix: s.string().describe("Prefix of project namespaces."),
         instanceID: s.string().describe(WITHOUT_EFFECT),
         chatAuthToken: s.string().describe(WITHOUT_EFFECT),
       })
-      .describe("The answer. Filled in by the server."),
+      .describe("The answer. Set by the server."),
   })
-  .describe("Asks who the server takes the caller for, or who an access key is.");
+  .describe("Returns who you are, or whom an access key authenticates as.");
 
 export type Self = KindOf<typeof fields>;
 

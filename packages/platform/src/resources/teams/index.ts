@@ -62,11 +62,11 @@ export const teams = (dependencies: TeamsDependencies): ResourceDefinition =>
       credentialsSubresource((context) => credentialsOfOwner("team", context, dependencies), dependencies),
     ],
     columns: [
-      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      { name: "Display Name", type: "string", description: "Display name.", value: ".spec.displayName" },
       {
         name: "Users",
         type: "integer",
-        description: "How many users are named as members.",
+        description: "Number of users that are members by name.",
         // The store holds no other kind under this resource.
         value: (team) => (team as Team).spec?.users?.length ?? 0,
       },

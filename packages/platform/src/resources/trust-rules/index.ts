@@ -46,15 +46,15 @@ export const sharedByTrustRules = (dependencies: TrustRulesDependencies) => ({
 const specOf = (rule: KubeObject): TrustRule["spec"] => (rule as TrustRule).spec;
 
 const columns: readonly PrinterColumn[] = [
-  { name: "Issuer", type: "string", description: "Who signs the tokens.", value: (rule) => issuerOf(rule) },
+  { name: "Issuer", type: "string", description: "Issuer of the tokens.", value: (rule) => issuerOf(rule) },
   { name: "User", type: "string", description: "For whom keys are issued.", value: ".spec.user" },
   {
     name: "Ready",
     type: "string",
-    description: "Whether tokens are taken, or why not.",
+    description: "Ready, or the reason why tokens are refused.",
     value: readiness,
   },
-  { name: "TTL", type: "integer", priority: 1, description: "Life of issued keys in seconds.", value: ".spec.ttl" },
+  { name: "TTL", type: "integer", priority: 1, description: "TTL of issued keys, in seconds.", value: ".spec.ttl" },
   ageColumn,
 ];
 

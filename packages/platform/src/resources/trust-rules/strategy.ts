@@ -49,7 +49,7 @@ export function trustRuleStrategy(dependencies: TrustRuleStrategyDependencies): 
       );
     const restrictions = restrictionsOf(jsonOf({ scope, rules }), restrictionNames(names.name));
     if (project !== undefined && !isWithin(restrictions, projectBounds(project)))
-      throw refuse("spec.scope: a rule of a project opens nothing outside of it");
+      throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
     // What it stands for: any number of such keys.
     const given = { ...rule, spec: jsonOf({ user, ttl, scope, rules }) } as unknown as OwnedAccessKey;
     const fault = await faultOfGiver(context, given, undefined, dependencies, async () =>

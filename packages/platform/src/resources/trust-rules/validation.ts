@@ -146,7 +146,7 @@ function validateClaims({ issuer, claims = [] }: TrustRuleSpec): readonly FieldE
 /** What is left out opens the project. */
 function validateWithinProject({ scope = {} }: TrustRuleSpec, project: string): readonly FieldError[] {
   const path = "spec.scope";
-  const own = `must be ${JSON.stringify(project)}: a rule of a project opens nothing outside of it`;
+  const own = `must be ${JSON.stringify(project)}: a rule of a project cannot allow anything outside of it`;
   const lists = ["projects", "virtualClusters", "spaces"] as const;
   return [
     ...lists.flatMap((list) =>
@@ -159,7 +159,7 @@ function validateWithinProject({ scope = {} }: TrustRuleSpec, project: string): 
     ...(["clusters", "roles"] as const).flatMap((list) =>
       (scope[list] ?? []).length === 0
         ? []
-        : [forbiddenError(`${path}.${list}`, "a rule of a project opens nothing outside of it")],
+        : [forbiddenError(`${path}.${list}`, "a rule of a project cannot allow anything outside of it")],
     ),
   ];
 }

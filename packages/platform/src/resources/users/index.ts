@@ -39,12 +39,12 @@ export const users = (dependencies: UsersDependencies): ResourceDefinition =>
         // The store holds no other kind under this resource.
         value: (user) => (user as User).spec?.kind ?? "Person",
       },
-      { name: "Display Name", type: "string", description: "Name for people.", value: ".spec.displayName" },
+      { name: "Display Name", type: "string", description: "Display name.", value: ".spec.displayName" },
       { name: "Email", type: "string", description: "E-mail address.", value: ".spec.email" },
       {
         name: "Locked",
         type: "boolean",
-        description: "Whether all keys are refused.",
+        description: "Whether the user is locked.",
         value: (user) => (user as User).spec?.disabled ?? false,
       },
       ageColumn,

@@ -1,4 +1,4 @@
-// VirtualClusterInstances: the virtual clusters of a project, and kube configs for them.
+// VirtualClusterInstances: the virtual clusters of a project, and kubeconfigs for them.
 
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
@@ -39,11 +39,28 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
       ...(deps.credentials === undefined ? [] : [deps.credentials]),
     ],
     columns: [
-      { name: "Cluster", type: "string", description: "Where it lives.", value: ".spec.clusterRef.cluster" },
-      { name: "Phase", type: "string", description: "How far it is.", value: ".status.phase" },
-      { name: "Version", type: "string", description: "Its Kubernetes version.", value: ".status.kubernetesVersion" },
-      { name: "Reason", type: "string", priority: 1, description: "Why it is not ready.", value: ".status.reason" },
-      { name: "Message", type: "string", priority: 1, description: "The same for people.", value: ".status.message" },
+      {
+        name: "Cluster",
+        type: "string",
+        description: "Cluster of the virtual cluster.",
+        value: ".spec.clusterRef.cluster",
+      },
+      { name: "Phase", type: "string", description: "Phase.", value: ".status.phase" },
+      { name: "Version", type: "string", description: "Kubernetes version.", value: ".status.kubernetesVersion" },
+      {
+        name: "Reason",
+        type: "string",
+        priority: 1,
+        description: "Reason why it is not ready.",
+        value: ".status.reason",
+      },
+      {
+        name: "Message",
+        type: "string",
+        priority: 1,
+        description: "Message about why it is not ready.",
+        value: ".status.message",
+      },
       ageColumn,
     ],
     strategy: virtualClusterInstanceStrategy(deps),

@@ -32,7 +32,7 @@ export type ServedCluster = {
 export type ServeClusterOptions = {
   /** Answers instead of the cluster where it gives something. */
   readonly intercept?: (request: ApiRequest) => ApiResponse | undefined | Promise<ApiResponse | undefined>;
-  /** Whose the credential of the kube config is. */
+  /** Whose the credential of the kubeconfig is. */
   readonly user?: UserInfo;
 };
 

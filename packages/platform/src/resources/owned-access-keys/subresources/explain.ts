@@ -41,8 +41,8 @@ const resourceAttributes = s
     group: s.string().describe("API group; empty for the core group."),
     resource: s.string().describe("Plural name of the resource."),
     subresource: s.string().describe("Subresource, such as kubeconfig."),
-    namespace: s.string().describe("Namespace; empty for none, or for all of them."),
-    name: s.string().describe("Name of the object; empty for all of them."),
+    namespace: s.string().describe("Namespace; empty for cluster-scoped resources, or for all namespaces."),
+    name: s.string().describe("Name of the object; empty for all objects."),
   })
   .describe("A request for a resource of the management API.");
 
@@ -51,47 +51,43 @@ const fields = s
     spec: s
       .object({
         resourceAttributes,
-        method: s.string().describe("HTTP method of the request to explain; absent means GET. Goes with path."),
+        method: s.string().describe("HTTP method of the request to explain, together with path. Defaults to GET."),
         path: s
           .string()
           .describe(
-            "Path of the request to explain, with its query, as a client sends it; paths of proxies among them.",
+            "Path of the request to explain, with its query, as sent by a client. Paths through the proxy are allowed.",
           ),
       })
-      .describe("What to explain: by its attributes, or by its path. Absent: only how the key is used."),
+      .describe("Request to explain, by attributes or by path. Unset: only report the use of the key."),
     status: s
       .object({
-        allowed: s.boolean().describe("Whether the request would be let through now."),
+        allowed: s.boolean().describe("Whether the request would be allowed."),
         request: s.string().describe("How the server understands the request."),
         steps: s
           .list(
             s.object({
-              step: s.string().describe("What was looked at: the key, the rights of its owner, its scope and rules."),
-              passed: s.boolean().describe("Whether this lets the request through."),
+              step: s
+                .string()
+                .describe("Step of the decision: the key, the permissions of its owner, its scope and rules."),
+              passed: s.boolean().describe("Whether this step allows the request."),
               reason: s.string().describe("What decided it."),
             }),
           )
-          .describe("Everything that has to let a request through, each judged by itself."),
+          .describe("Steps of the decision. All of them must allow the request."),
         remedies: s
           .list(s.string())
-          .describe(
-            "What would let the request through, for each step that does not; first, what would let the key in.",
-          ),
-        refusal: s.string().describe("Why the key itself is refused now, whatever is asked. Absent: it is good."),
+          .describe("What to change so that the request is allowed, for each step that refuses it."),
+        refusal: s.string().describe("Why the key itself is refused. Unset if it is valid."),
         usedSince: s
           .timestamp()
-          .describe(
-            "Since when the use of the key is known: what is older than a minute survives a start of the server.",
-          ),
-        leastScope: s.anyObject().describe("The narrowest spec.scope that opens everything the key was used for."),
-        beyondScopes: s
-          .list(s.string())
-          .describe("What the key was used for that no entry of a scope opens, but rules do."),
-        isUsageComplete: s.boolean().describe("False: the key was used for more than is remembered."),
+          .describe("Start of the recorded use. Use from the last minute may be lost when the server restarts."),
+        leastScope: s.anyObject().describe("Narrowest spec.scope that allows everything the key was used for."),
+        beyondScopes: s.list(s.string()).describe("Use of the key that only rules, not a scope, can allow."),
+        isUsageComplete: s.boolean().describe("False if the key was used for more than the server records."),
       })
       .describe("The explanation. Read-only."),
   })
-  .describe("A question about what an access key can do.");
+  .describe("Explains what an access key may do.");
 
 type KeyScope = NonNullable<AccessKeySpec["scope"]>;
 type Explanation = KindOf<typeof fields>;
@@ -103,7 +99,7 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
     name: "explain",
     kind: { group: names.managementGroup, version: "v1", kind: "OwnedAccessKeyExplanation" },
     schema: kindSchema(fields.schema),
-    description: "Tells what the access key can do and why not, and what it was used for.",
+    description: "Explain what the access key may do, and what it was used for.",
     async create(context, body) {
       const object = await visibleKey(context, ownKeys());
       const key = keys.byUid(object.metadata.uid ?? "");
@@ -141,12 +137,12 @@ export const explain = (dependencies: ExplainDependencies): Subresource => {
       case "key":
         return remedyOfKeyRefusal(reason);
       case "right":
-        return `the owner of the key needs the right to ${describeRequest(request)}, by a role or in the project`;
+        return `the owner of the key needs permission to ${describeRequest(request)}, by a role or in the project`;
       case "scope": {
-        if (reason === "out-of-rules") return "a rule in the rules of the key has to match the request";
+        if (reason === "out-of-rules") return "at least one of the key's rules must match the request";
         const entry = scopeEntryFor(request, names);
         if (entry === undefined || entry === "always-open")
-          return "no entry of a scope opens this: only a key without a scope does";
+          return "no scope allows this request: it needs a key without a scope";
         const fault = await faultOf(entry, context);
         return fault === undefined
           ? `add to spec.scope: ${JSON.stringify(scopeOf([entry]))}`

@@ -47,35 +47,35 @@ const fields = s
         nonce: s
           .string()
           .describe(
-            "Chosen anew by the client for each rotation. A request that comes again with the same one rotates nothing, and shows no value: what is lost is rotated again, with another.",
+            "Unique value for each rotation, chosen by the client. A repeated request with the same nonce rotates nothing and returns no value: if the value is lost, rotate again with a new nonce.",
           ),
         gracePeriodSeconds: s
           .int64({ minimum: 0 })
           .describe(
-            "How long the old value is still accepted, unless the new one is used before. Absent or 0: it ends at once. Used after its end, it locks the key and all that was made with it, unless it is known to have leaked.",
+            "How long the old value stays valid, unless the new one is used earlier. 0 or unset: it becomes invalid immediately. If the old value is used after that, the key and all credentials created with it are locked, unless the value is known to have leaked.",
           ),
         compromised: s
           .boolean()
           .describe(
-            "True: somebody else has the value. All that was made with the key is revoked for good, and the use of its old values locks nothing. So it is where the value was reported as leaked.",
+            "Whether the value is compromised. All credentials created with the key are then revoked, and use of old values does not lock the key. Implied if the value was reported as leaked.",
           ),
       })
       .describe("How to rotate."),
     status: s
       .object({
-        key: s.string().describe("The new value. Shown this once."),
-        keyID: s.string().describe("The public handle of the value that the key has now."),
-        previousKeyExpirationTimestamp: s.timestamp().describe("Until when the old value is accepted at most."),
+        key: s.string().describe("The new value. Returned only once."),
+        keyID: s.string().describe("Public ID of the new value."),
+        previousKeyExpirationTimestamp: s.timestamp().describe("When the old value becomes invalid at the latest."),
         revokedCredentials: s
           .int64()
           .describe(
-            "Where the value was compromised: how many access keys and certificates that were made with it, or with those, are revoked.",
+            "For a compromised value: number of access keys and certificates that were revoked because they were created with it, directly or indirectly.",
           ),
-        repeated: s.boolean().describe("True: this nonce was used before, and nothing was rotated."),
+        repeated: s.boolean().describe("Whether the nonce was used before, so that nothing was rotated."),
       })
-      .describe("What has come of it. Read-only."),
+      .describe("Result of the rotation. Read-only."),
   })
-  .describe("A request for a new value of an access key.");
+  .describe("Rotates an access key: gives it a new value.");
 
 type OwnedAccessKeyRotation = KindOf<typeof fields>;
 
@@ -86,7 +86,7 @@ export const rotate = (dependencies: RotateDependencies): Subresource => {
     name: "rotate",
     kind,
     schema: kindSchema(fields.schema),
-    description: "Gives the access key a new value.",
+    description: "Rotate the access key.",
     async create(context, body) {
       // The schema has been checked on the way here.
       const { spec = {} } = body as OwnedAccessKeyRotation;
@@ -179,7 +179,7 @@ function validate({
 }: NonNullable<OwnedAccessKeyRotation["spec"]>): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (nonce === undefined || nonce === "") {
-    errors.push(requiredError("spec.nonce", "it tells a request that is sent again from another rotation"));
+    errors.push(requiredError("spec.nonce", "distinguishes a repeated request from another rotation"));
   } else if (nonce.length > MAX_NONCE_LENGTH) {
     errors.push(invalidError("spec.nonce", "<hidden>", `must have at most ${MAX_NONCE_LENGTH} characters`));
   }
@@ -188,7 +188,7 @@ function validate({
     errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
   }
   if (compromised && gracePeriodSeconds > 0) {
-    const why = "a value that somebody else has gets no grace";
+    const why = "not allowed for a compromised value";
     errors.push(invalidError("spec.gracePeriodSeconds", gracePeriodSeconds, why));
   }
   return errors;

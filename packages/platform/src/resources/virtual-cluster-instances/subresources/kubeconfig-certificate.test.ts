@@ -15,7 +15,7 @@ afterAll(async () => {
   await shared[Symbol.asyncDispose]();
 });
 
-describe("a kube config with a certificate", () => {
+describe("a kubeconfig with a certificate", () => {
   const certificateOf = (body: any) => {
     const { user } = parse(body.status.kubeConfig).users[0];
     return {

@@ -1,4 +1,4 @@
-// What a kube config authenticates with: a platform token that opens this one virtual cluster, or a client certificate of its own.
+// What a kubeconfig authenticates with: a platform token that opens this one virtual cluster, or a client certificate of its own.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
@@ -32,7 +32,7 @@ export type CredentialDeps = {
 
 export type GrantedCredential = {
   readonly credential: KubeConfigCredential;
-  /** Milliseconds since the epoch; undefined when it has no end. */
+  /** Milliseconds since the epoch; undefined when it never expires. */
   readonly notAfter: number | undefined;
 };
 
@@ -50,7 +50,7 @@ export async function grantToken(
     {
       owner,
       groups,
-      displayName: `Kube config for ${project}/${name}`,
+      displayName: `Kubeconfig for ${project}/${name}`,
       scope: { project, virtualCluster: name },
       ttl: ttlSeconds,
       parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },

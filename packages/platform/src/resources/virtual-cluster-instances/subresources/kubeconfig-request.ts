@@ -25,20 +25,18 @@ export const kubeConfigFields = s
         certificateTTL: s
           .int32()
           .describe(
-            "Seconds that the credential in the kube config is good for, 600 at least. Absent: one day. 0: no end is asked for; " +
-              "a certificate then lasts for the signing duration of the virtual cluster, typically one year.",
+            "TTL of the credential in the kubeconfig, in seconds, at least 600. Defaults to one day. 0 for no limit; " +
+              "certificates are then valid for the signing duration of the virtual cluster, typically one year.",
           ),
         server: s
           .string()
           .describe(
-            "The address to write into the kube config in place of the virtual cluster's own. It is never dialled.",
+            "Server address to write into the kubeconfig, instead of the virtual cluster's own. The platform never connects to it.",
           ),
         contextName: s
           .string({ maxLength: MAX_CONTEXT_NAME_LENGTH })
-          .describe("The name of cluster, user and context in the kube config. Absent: <project>-<name>."),
-        clientCert: s
-          .boolean()
-          .describe("True: the kube config holds a client certificate. Otherwise it holds a token of the platform."),
+          .describe("Name of cluster, user and context in the kubeconfig. Defaults to <project>-<name>."),
+        clientCert: s.boolean().describe("Whether to use a client certificate instead of a platform token."),
         certificateSigningRequest: s
           .string({ maxLength: MAX_CERTIFICATE_REQUEST_LENGTH })
           .describe(
@@ -51,22 +49,20 @@ export const kubeConfigFields = s
       .describe("What is asked for."),
     status: s
       .object({
-        kubeConfig: s
-          .string()
-          .describe("The kubeconfig, as YAML text. Secret: it holds the credential. That of a dry run holds none."),
+        kubeConfig: s.string().describe("The kubeconfig, as YAML. It contains the credential, except in a dry run."),
         certificateSubject: s
           .object({
             commonName: s.string().describe("Your user name inside the virtual cluster."),
             organizations: s.list(s.string()).describe("Your groups inside the virtual cluster."),
           })
-          .describe("Whom a client certificate names. In a dry run alone."),
+          .describe("Subject for a client certificate. Only in a dry run."),
         expirationTimestamp: s
           .timestamp()
-          .describe("When the credential ends, which may be earlier than asked for. Absent: it has no end."),
+          .describe("When the credential expires, which may be earlier than requested. Unset if it never expires."),
       })
-      .describe("The answer. Ignored in a request."),
+      .describe("The answer. Ignored in requests."),
   })
-  .describe("Asks for a kube config for a virtual cluster. Nothing of it is stored.");
+  .describe("Requests a kubeconfig for a virtual cluster. Not stored.");
 
 export type KubeConfigKind = KindOf<typeof kubeConfigFields>;
 
@@ -138,7 +134,7 @@ function validateTTL(certificateTTL: number): readonly FieldError[] {
     invalidError(
       "spec.certificateTTL",
       certificateTTL,
-      `must be 0 for no end, or at least ${MIN_TTL_SECONDS} seconds (10 minutes)`,
+      `must be 0 for no limit, or at least ${MIN_TTL_SECONDS} seconds (10 minutes)`,
     ),
   ];
 }

@@ -14,7 +14,7 @@ afterAll(async () => {
   await shared[Symbol.asyncDispose]();
 });
 
-describe("a kube config with a token", () => {
+describe("a kubeconfig with a token", () => {
   it("is one cluster, one user and one context named after project and virtual cluster, at the platform's address", async () => {
     const { status, body } = await ask(shared);
     expect(status).toBe(201);
@@ -107,7 +107,9 @@ describe("spec.certificateTTL", () => {
       await expect(ask(shared, { spec: { certificateTTL, clientCert } })).rejects.toMatchObject({
         code: 422,
         reason: "Invalid",
-        message: expect.stringContaining(`spec.certificateTTL: Invalid value: ${certificateTTL}: must be 0 for no end`),
+        message: expect.stringContaining(
+          `spec.certificateTTL: Invalid value: ${certificateTTL}: must be 0 for no limit`,
+        ),
         details: { causes: [{ field: "spec.certificateTTL" }] },
       });
       expect(await countOf(shared)).toBe(before);
@@ -159,7 +161,7 @@ describe("spec.server", () => {
   });
 });
 
-describe("who gets a kube config", () => {
+describe("who gets a kubeconfig", () => {
   const without =
     (denied: string) =>
     ({ verb, subresource }: AuthorizationAttributes) =>

@@ -1,4 +1,4 @@
-// POST virtualclusterinstances/{name}/kubeconfig: a kube config for the caller. Nothing of it is stored but the key in it.
+// POST virtualclusterinstances/{name}/kubeconfig: a kubeconfig for the caller. Nothing of it is stored but the key in it.
 
 import { conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
@@ -39,7 +39,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
     name: "kubeconfig",
     kind: { group: names.managementGroup, version: "v1", kind: KUBE_CONFIG_KIND },
     schema: kindSchema(kubeConfigFields.schema),
-    description: "A kube config for the virtual cluster, with a token of the platform or a client certificate in it.",
+    description: "Kubeconfig for the virtual cluster, with a platform token or a client certificate.",
     async create(context, body) {
       const { namespace, name } = context.info;
       const request = readKubeConfigRequest(body, names.managementGroup);
@@ -87,7 +87,7 @@ function subjectOf({ user }: RequestContext, place: InstancePlace, { insideIdent
   return { commonName: name, organizations: [...groups] };
 }
 
-/** Where the caller names an address itself, that is where its kube config leads. */
+/** Where the caller names an address itself, that is where its kubeconfig leads. */
 function addressFor(
   { server, clientCert }: KubeConfigRequest,
   instance: VirtualClusterInstance,

@@ -1,4 +1,4 @@
-// Who asks for a kube config: the owner of the key that is made for it, or the subject of the certificate.
+// Who asks for a kubeconfig: the owner of the key that is made for it, or the subject of the certificate.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -27,7 +27,7 @@ export type Requester = {
 };
 
 /**
- * Who the caller is, having checked that it may `use` the instance that the request names; that it may create kube configs has been
+ * Who the caller is, having checked that it may `use` the instance that the request names; that it may create kubeconfigs has been
  * checked on the way here. Throws ApiError 403.
  */
 export async function authorizedRequester(context: RequestContext, deps: RequesterDeps): Promise<Requester> {
@@ -36,13 +36,13 @@ export async function authorizedRequester(context: RequestContext, deps: Request
   if (verdict !== "allow") throw forbiddenErrorFor(attributes, reason);
 
   const { user, credential } = context;
-  if (isSystemName(user.name)) throw refusal(context, "a kube config is made for users and teams, not for the system");
+  if (isSystemName(user.name)) throw refusal(context, "kubeconfigs are issued to users and teams only");
   const parent = credential === undefined ? undefined : deps.keys.byId(credential.id);
   const owner = ownerOfCaller(user, deps.directory, deps.names);
   if (parent === undefined || !sameOwner(parent.owner, owner)) {
     // Impersonation: whoever is impersonated owns the key, but nobody gets out of a scope in that way.
     if (parent?.restrictions !== undefined) {
-      throw refusal(context, "a scoped access key makes kube configs for its own owner alone");
+      throw refusal(context, "a scoped access key can request kubeconfigs only for its own owner");
     }
     const groups = owner.kind === "subject" ? user.groups.filter((group) => !isSystemName(group)) : [];
     return { owner, groups, parent };

@@ -46,14 +46,14 @@ const addressOf = (options: {
     },
   );
 
-describe("the address in a kube config", () => {
+describe("the address in a kubeconfig", () => {
   it("is the virtual cluster's own host, verified by its own authority, where it has an ingress endpoint", () => {
     const address = { url: "https://web-shop.eu.example.com", certificateAuthorityPem: "C" };
     expect(addressOf({ enabled: true, endpoint: "ingress", suffix: "eu.example.com" })).toEqual(address);
     expect(addressOf({ enabled: true, endpoint: "ingress", suffix: ".eu.example.com" })).toEqual(address);
   });
 
-  it("is where its own kube config leads, for a virtual cluster that is in no cluster of the platform's", () => {
+  it("is where its own kubeconfig leads, for a virtual cluster that is in no cluster of the platform's", () => {
     const address = { url: "https://own.test:6443", certificateAuthorityPem: "C" };
     expect(addressOf({ enabled: true, endpoint: "ingress", clusterRef: { namespace: "p-shop" } })).toEqual(address);
     const disabled = { enabled: false, endpoint: "ingress", clusterRef: {} } as const;

@@ -1,4 +1,4 @@
-// At which address the holder of a kube config reaches a virtual cluster, and what verifies it there.
+// At which address the holder of a kubeconfig reaches a virtual cluster, and what verifies it there.
 
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
@@ -58,7 +58,7 @@ function missingForIngress(
   return `annotate cluster ${cluster} with ${deps.names.key("ingress-suffix")}`;
 }
 
-/** A virtual cluster that is in no cluster of the platform's has no ingress there: it is where its own kube config says. */
+/** A virtual cluster that is in no cluster of the platform's has no ingress there: it is where its own kubeconfig says. */
 const ownServerOf = (
   instance: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "ownServer">,

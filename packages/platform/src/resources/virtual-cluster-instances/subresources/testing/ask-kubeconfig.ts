@@ -1,4 +1,4 @@
-// Asks for kube configs as alice, who owns the virtual cluster, and looks at what that leaves in the store.
+// Asks for kubeconfigs as alice, who owns the virtual cluster, and looks at what that leaves in the store.
 
 import type { TestRequest } from "@postern/apiserver/testing/test-context";
 import { createTenancy, GROUP, type Tenancy, type TenancyOptions, userOf } from "../../../testing/tenancy.ts";
