@@ -112,9 +112,15 @@ export function sortPathElements(elements: Iterable<PathElement>): PathElement[]
   if (list.length < 2) return list;
   if (list.every((element) => element.startsWith("f:"))) return list.sort();
   return list
-    .map((element) => ({ element, rank: "fkvi".indexOf(element[0] ?? ""), content: contentOf(element) }))
+    .map((element) => ({ element, rank: "fkvi".indexOf(element[0] ?? ""), content: sortableContentOf(element) }))
     .sort((a, b) => a.rank - b.rank || compareValues(a.content, b.content))
     .map(({ element }) => element);
+}
+
+/** Keys as the list of their names and values, once for all comparisons. */
+function sortableContentOf(element: PathElement): JsonValue {
+  const content = contentOf(element);
+  return isJsonObject(content) && element.startsWith("k:") ? flattenMembers(content) : content;
 }
 
 const contentOf = (element: PathElement): JsonValue =>

@@ -3,12 +3,21 @@
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
+const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** Whether a JSON text has more members and items than `max`, those of all levels together. Of other texts, any answer will do. */
+/** Each member beyond so many of one object costs about twice as much as one of a small object, and so do items. */
+export const MANY_MEMBERS = 1_000;
+
+/**
+ * Whether a JSON text has more members and items than `max`, those of all levels together; what is beyond the first thousand of one object or
+ * list counts twice. Of other texts, any answer will do.
+ */
 export function hasMoreValues(text: string, max: number): boolean {
-  // Each takes a character and a comma.
-  if (text.length <= 2 * max) return false;
-  let commas = 0;
+  // Each takes a character and a comma, and counts for two at most.
+  if (text.length <= max) return false;
+  const outer: number[] = [];
+  let here = 0;
+  let values = 0;
   let inString = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -17,7 +26,14 @@ export function hasMoreValues(text: string, max: number): boolean {
       else if (code === QUOTE) inString = false;
     } else if (code === QUOTE) inString = true;
     // Where no comma stands, one value is alone in another: depth is bounded elsewhere.
-    else if (code === COMMA && ++commas > max) return true;
+    else if (code === COMMA) {
+      here += 1;
+      values += here < MANY_MEMBERS ? 1 : 2;
+      if (values > max) return true;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      outer.push(here);
+      here = 0;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) here = outer.pop() ?? 0;
   }
   return false;
 }

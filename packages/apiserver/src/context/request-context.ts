@@ -100,6 +100,11 @@ export class RequestContext {
     this.work?.weigh(bytes);
   }
 
+  /** Whether what is worked on has turned out to be large. */
+  get isLong(): boolean {
+    return this.work?.isLong ?? false;
+  }
+
   /** Before each further walk over what may be a large object. */
   pause(): Promise<void> | undefined {
     return this.work?.pause(this.caller.name);

@@ -3,6 +3,8 @@
 
 import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { jsonOf, withoutManagedFields } from "@postern/apimachinery/managedfields/object-managed-fields";
 import { badRequestError, conflictError, notFoundError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -15,7 +17,7 @@ import { groupResourceOf, type ResourceDefinition } from "../../registry/resourc
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { complete, refusalOf } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf, type StrictFaults } from "../decode/field-validation.ts";
-import { type ParsedBody, parseBodyInSteps } from "../decode/parse-body.ts";
+import { checkValues, type ParsedBody, parseBodyInSteps } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
@@ -67,6 +69,10 @@ function* applyTo(live: KubeObject | undefined, configuration: Configuration, in
   const { subresource } = context.info;
   const applied = configuration.object;
   const merged = yield* fieldManager.applyInSteps({ live, applied, manager, force, subresource, now });
+  if (context.isLong) {
+    yield;
+    checkValues(stringifyJson(jsonOf(withoutManagedFields(merged))));
+  }
   applyFieldValidation(fieldValidationOf(input.fieldValidation), configuration.faults, context.warnings, () =>
     badRequestError(
       `error strict decoding YAML: error converting YAML to JSON: ${configuration.faults.errors.join(", ")}`,

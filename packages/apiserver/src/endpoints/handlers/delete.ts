@@ -1,9 +1,10 @@
 // DELETE on an object.
 // Source: k8s.io/apiserver/pkg/endpoints/handlers/delete.go
 
+import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Status } from "@postern/apimachinery/meta/status";
+import { createMemberReader } from "../../cache/read-members.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -18,21 +19,25 @@ export const handleDelete: VerbHandler = async (context, { definition, storage }
   const { options, holdsAreAccepted } = await readDeleteOptions(context, endpoint);
   const { removed, object } = await storage.delete(context, context.info.namespace, context.info.name, options);
   if (removed) {
-    const status = deletedStatus(definition, object.decode());
+    const status = deletedStatus(definition, object.read(readNames));
     context.audit.setResponseStatus?.(status);
     return await statusResponse(context, 200, status, output);
   }
   return await objectResponse(context, holdsAreAccepted ? 202 : 200, object, definition, output);
 };
 
+const textOf = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
+
+const readNames = createMemberReader({ metadata: { name: true, uid: true } });
+
 /** `details.uid` lets `kubectl delete --wait` tell a removed object from one that was made anew. */
-function deletedStatus({ group, plural }: ResourceDefinition, { metadata }: KubeObject): Status {
-  const { name = "", uid = "" } = metadata;
+function deletedStatus({ group, plural }: ResourceDefinition, { metadata }: JsonObject): Status {
+  const { name, uid } = isJsonObject(metadata) ? metadata : {};
   return {
     kind: "Status",
     apiVersion: "v1",
     metadata: {},
     status: "Success",
-    details: { name, ...(group === "" ? {} : { group }), kind: plural, uid },
+    details: { name: textOf(name), ...(group === "" ? {} : { group }), kind: plural, uid: textOf(uid) },
   };
 }

@@ -40,6 +40,7 @@ import type { InstalledResource } from "../../registry/resource-registry.ts";
 import type { UpdateRequest } from "../../registry/resource-storage.ts";
 import { type BodyKind, conform, notAnObject, notAString } from "../decode/decode-object.ts";
 import { applyFieldValidation, fieldValidationOf } from "../decode/field-validation.ts";
+import { checkValues } from "../decode/parse-body.ts";
 import { checkNameOfPath, inNamespaceOfPath } from "../decode/read-object.ts";
 import { tidyMetadata } from "../decode/tidy-metadata.ts";
 import { addDeprecationWarnings } from "./deprecation-warnings.ts";
@@ -61,6 +62,13 @@ export type PatchInput = {
   readonly manager: string;
   readonly now: Timestamp;
 };
+
+/** Who owns what grows with the members there are. */
+function withoutOwners(patched: JsonValue): JsonValue {
+  if (!isJsonObject(patched) || !isJsonObject(patched["metadata"])) return patched;
+  const { managedFields: _, ...metadata } = patched["metadata"];
+  return { ...patched, metadata };
+}
 
 /** A patch read once, to be applied as often as it takes. */
 export type Patch = {
@@ -86,6 +94,10 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
     yield;
     const patched = patch.apply(current);
     yield;
+    if (context.isLong) {
+      checkValues(stringifyJson(withoutOwners(patched)));
+      yield;
+    }
     const next = yield* asObject(patched, definition, input, patch.strictErrors, current);
     addDeprecationWarnings(resource, next, context.warnings);
     checkNameOfPath(next, context);
@@ -104,6 +116,7 @@ export function readPatch(
   schema: StructuralSchema,
 ): Patch {
   const text = utf8.decode(bytes);
+  checkValues(text);
   // Who ignores strict faults leaves the reading to the libraries that apply the patch, whose words differ.
   const isLoose = fieldValidation === "Ignore";
   try {

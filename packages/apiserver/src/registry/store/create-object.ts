@@ -1,11 +1,12 @@
 // Creates an object: names it, runs the strategy and admission, and stores it.
 // Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go (Create), pkg/registry/rest/create.go
 
-import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError, alreadyExistsError, untypedError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { generateName } from "@postern/apimachinery/names/generate-name";
 import { CachedObject } from "../../cache/cached-object.ts";
+import { createMemberReader } from "../../cache/read-members.ts";
 import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
@@ -17,6 +18,8 @@ import { metaForCreate, withMeta } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import type { StoreContext } from "./store-context.ts";
 import { validateNewObject } from "./validate-object.ts";
+
+const readDeletion = createMemberReader({ metadata: { deletionTimestamp: true } });
 
 /** How many generated names are tried before the client is told to. */
 const NAME_ATTEMPTS = 8;
@@ -166,7 +169,8 @@ async function nameTakenError(
 ): Promise<ApiError> {
   const existing = store.view.get(store.keys.of(namespace, name));
   const taken = errorOf(store, name);
-  if (existing === undefined || !isBeingDeleted(existing.decode())) return taken;
+  const { metadata } = existing?.read(readDeletion) ?? {};
+  if (!isJsonObject(metadata) || metadata["deletionTimestamp"] === undefined) return taken;
   return new ApiError({ ...statusOf(taken), message: `object is being deleted: ${taken.message}` });
 }
 
