@@ -22,7 +22,7 @@ export type TourOptions = {
 /** The address that the README shows. */
 const ADDRESS = "127.0.0.1:8443";
 
-export function readTour(): string {
+function readTour(): string {
   const [, tour = ""] = readFileSync(join(REPOSITORY, "README.md"), "utf8").split(/^## The five-minute tour$/m);
   const [section = ""] = tour.split(/^## /m);
   return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block).join("\n");
