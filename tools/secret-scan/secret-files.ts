@@ -17,6 +17,8 @@ const SECRET_FILES: readonly SecretFile[] = [
   { name: /(^|\/)server\.key$/, kinds: ["secret of a server", "private key"] },
   // Of bootstrap manifests that ask for one.
   { name: /\/bootstrap\/[\w.-]+\.key(\.pending)?$/, kinds: ["access key"] },
+  // What pages of the documentation have their reader keep.
+  { name: /\/reader\/[\w-]+\.key$/, kinds: ["access key"] },
   { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
   { name: /\/access-key$/, kinds: ["access key"] },
   // What a CI system keeps for the following steps, and what it hands to a job.
