@@ -120,6 +120,8 @@ export type ResourceDefinition = GroupVersionKind & {
   readonly visibility?: ObjectVisibility;
   /** What is shown of an object: with what follows from other objects, and is stored nowhere. It keeps its key. */
   present?(object: CachedObject): CachedObject;
+  /** The same for a list, in the order of the keys, where few of many differ. Default: one by one. */
+  presentList?(objects: readonly CachedObject[]): readonly CachedObject[];
   /** What is shown of it besides in the answer to a get or a list, to this caller. */
   extend?(object: CachedObject, context: RequestContext): Awaitable<CachedObject>;
   /** Brings what a client has written to where it is needed, before that is answered, and says what the client is shown. */

@@ -67,7 +67,9 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
     async list(context, query) {
       const page = await generic.list(context, await select(context, query));
       if (present === undefined && extend === undefined) return page;
-      if (extend === undefined) return { ...page, items: page.items.map(presented) };
+      if (extend === undefined) {
+        return { ...page, items: definition.presentList?.(page.items) ?? page.items.map(presented) };
+      }
       return { ...page, items: await Promise.all(page.items.map((object) => shown(object, context))) };
     },
 

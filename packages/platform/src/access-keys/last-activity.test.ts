@@ -127,6 +127,19 @@ describe("createLastActivityWriter", () => {
     expect(record).not.toContain("lastActivity");
   });
 
+  it("is shown in long lists, of the keys that were used alone", async () => {
+    for (let at = 0; at < 40; at++) {
+      const body = { metadata: { name: `k${at}` }, spec: { user: "jane" } };
+      await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body });
+    }
+    await use();
+    for (const url of ["ownedaccesskeys", "ownedaccesskeys?limit=20", "/apis/storage.postern/v1/accesskeys"]) {
+      const { items } = (await server.send({ url, user: admin })).body;
+      const used = items.filter(({ status }: { status?: { lastActivity?: string } }) => status?.lastActivity);
+      expect(used.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual(["k"]);
+    }
+  });
+
   it("lets a key live on that another server saw, and that this one has never seen used", async () => {
     await using other = await createAccessKeyServer({ storage: server.storage });
     await other.cache.refresh();

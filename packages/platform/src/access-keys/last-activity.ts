@@ -20,6 +20,8 @@ export type LastActivity = {
   written(key: UsedKey): number | undefined;
   /** As `written`, of the key that is shown as `object`, whose name ends its key. */
   writtenOf(object: CachedObject): number | undefined;
+  /** The names of all keys of whose use something is written; undefined where they are more than `most`. */
+  usedNames(most: number): readonly string[] | undefined;
   /** uids used since they were last taken. */
   takeUnwritten(): readonly string[];
   /** Puts one back that could not be written. */
@@ -75,6 +77,11 @@ export function createLastActivity(epochs: ClockEpochs, records?: ViewPrefix): L
       // The name may have been another key's.
       const { metadata } = object.read(readUid) as { readonly metadata?: { readonly uid?: string } };
       return read.uid === metadata?.uid ? read.at : undefined;
+    },
+    usedNames(most) {
+      if (records === undefined) return [];
+      const { view, prefix } = records;
+      return view.size > most ? undefined : view.list(prefix).map(({ key }) => key.slice(prefix.length));
     },
     takeUnwritten() {
       const taken = [...unwritten];

@@ -6,7 +6,11 @@ import { accessKeySchema } from "../../api/owned-access-key.ts";
 import { accessKeyColumns } from "../owned-access-keys/columns.ts";
 import { secretDelivery } from "../owned-access-keys/deliver-secret.ts";
 import { ownedAccessKeyKind } from "../owned-access-keys/index.ts";
-import { type PresentActivityDependencies, presentActivity } from "../owned-access-keys/present-activity.ts";
+import {
+  type PresentActivityDependencies,
+  presentActivities,
+  presentActivity,
+} from "../owned-access-keys/present-activity.ts";
 import { accessKeySealedFields } from "../owned-access-keys/sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "../owned-access-keys/strategy.ts";
 import { type ScopeWarningDependencies, warnOfScope } from "../owned-access-keys/warn-of-scope.ts";
@@ -34,6 +38,7 @@ export const accessKeys = (
     }) as Strategy,
     sealed: neverRevealed(accessKeySealedFields(dependencies)),
     present: presentActivity(dependencies),
+    presentList: presentActivities(dependencies),
     deliver: secretDelivery(dependencies),
     warnOfWrite: warnOfScope(dependencies),
   });

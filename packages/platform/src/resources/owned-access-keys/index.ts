@@ -8,7 +8,7 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { accessKeyColumns } from "./columns.ts";
 import { secretDelivery } from "./deliver-secret.ts";
-import { type PresentActivityDependencies, presentActivity } from "./present-activity.ts";
+import { type PresentActivityDependencies, presentActivities, presentActivity } from "./present-activity.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
@@ -47,6 +47,7 @@ export const ownedAccessKeys = (dependencies: OwnedAccessKeysDependencies): Reso
     ],
     visibility: ownKeysOnly(dependencies),
     present: presentActivity(dependencies),
+    presentList: presentActivities(dependencies),
     deliver: secretDelivery(dependencies),
     warnOfWrite: warnOfScope(dependencies),
   });

@@ -7,7 +7,7 @@ import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { LastActivity } from "../../access-keys/last-activity.ts";
 
 export type PresentActivityDependencies = {
-  readonly activity: Pick<LastActivity, "writtenOf">;
+  readonly activity: Pick<LastActivity, "writtenOf" | "usedNames">;
   readonly keys: Pick<AccessKeyIndex, "byUid">;
 };
 
@@ -27,3 +27,36 @@ export const presentActivity =
     const expiry = end === undefined ? {} : { expirationTimestamp: formatTimestamp(end) };
     return object.withContent({ ...key, status: { ...status, lastActivity, ...expiry } });
   };
+
+/** Of so many keys in a list one was used: then those are looked for, rather than every key for its use. */
+const FEW = 8;
+
+/** For the `presentList` of a resource. */
+export const presentActivities =
+  (dependencies: PresentActivityDependencies) =>
+  (objects: readonly CachedObject[]): readonly CachedObject[] => {
+    const present = presentActivity(dependencies);
+    const [first] = objects;
+    const names = dependencies.activity.usedNames(Math.floor(objects.length / FEW));
+    if (first === undefined || names === undefined) return objects.map(present);
+    if (names.length === 0) return objects;
+    const prefix = first.key.slice(0, first.key.lastIndexOf("/") + 1);
+    const shown = [...objects];
+    for (const name of names) {
+      const at = placeOf(prefix + name, objects);
+      const object = objects[at];
+      if (object?.key === prefix + name) shown[at] = present(object);
+    }
+    return shown;
+  };
+
+/** Where the key is, or would be, among objects in the order of their keys. */
+function placeOf(key: string, objects: readonly CachedObject[]): number {
+  let [from, to] = [0, objects.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((objects[middle]?.key ?? "") < key) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
