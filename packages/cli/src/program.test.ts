@@ -1,8 +1,16 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { describe, expect, it } from "vitest";
-import { runCommand } from "./testing/run-command.ts";
+import { renderCommandReference } from "./command-reference.ts";
+import { createProgram } from "./program.ts";
+import { createTestContext, runCommand } from "./testing/run-command.ts";
+
+it("is what docs/reference/commands.md says (else run tools/generate-command-reference.ts)", async () => {
+  const page = readFileSync(new URL("../../../docs/reference/commands.md", import.meta.url), "utf8");
+  expect(renderCommandReference(await createProgram(createTestContext({}, "/").context))).toBe(page);
+});
 
 describe("postern", () => {
   it("prints its version", async () => {
