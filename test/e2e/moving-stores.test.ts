@@ -211,7 +211,7 @@ it("a backup from before the server key was replaced comes back, without what wa
     await using server = await startPostern(here("data"), [...SQLITE, ...previous]);
     const [http, admin] = [await httpClient(server), await adminKey(server)];
     const before = await postern("keys", "status", "--kubeconfig", server.adminKubeConfig);
-    expect(before.stderr).toMatch(/opens with 2 server keys.*postern keys rotate/);
+    expect(before.stderr).toMatch(/opens with 2 server keys.*postern encryption-key rotate/);
     const rotated = await postern("keys", "rotate", "--kubeconfig", server.adminKubeConfig);
     expect(rotated.stderr).toMatch(/opens with server key [0-9a-f]{8} alone/);
     await http(`${KEYS}/revoked`, { key: admin, method: "DELETE" });

@@ -10,8 +10,8 @@ import type { CommandContext } from "./command-context.ts";
 import { createCompletionCommand } from "./completion.ts";
 import { createCredentialsCommand } from "./credentials.ts";
 import { createDoctorCommand } from "./doctor.ts";
+import { createEncryptionKeyCommand } from "./encryption-key.ts";
 import { createKeyCommand } from "./key/key.ts";
-import { createKeysCommand } from "./keys.ts";
 import { createCredentialCommand } from "./kubeconfig/credential.ts";
 import { createKubeconfigCommand } from "./kubeconfig/kubeconfig.ts";
 import { createLoginCommand, createLogoutCommand, createStatusCommand, createWhoAmICommand } from "./login/login.ts";
@@ -37,7 +37,9 @@ export async function createProgram(context: CommandContext): Promise<Command> {
   program.addCommand(await createBackupCommand(context));
   program.addCommand(await createRestoreCommand(context));
   program.addCommand(await createStoreCommand(context));
-  program.addCommand(createKeysCommand(context));
+  program.addCommand(createEncryptionKeyCommand(context));
+  // The name of releases before.
+  program.addCommand(createEncryptionKeyCommand(context, "keys"), { hidden: true });
   program.addCommand(createAuditCommand(context));
   program.addCommand(await createDoctorCommand(context));
   program.addCommand(createVersionCommand(context));

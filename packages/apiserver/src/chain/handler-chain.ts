@@ -70,7 +70,7 @@ export type HandlerChainDeps = {
   /** Shared with other chains. Absent: the chain has its own. */
   readonly openRequests?: OpenRequests;
   /** Requests whose impersonation `next` decides about. Absent: none. */
-  readonly leavesImpersonation?: ImpersonationOptions["leavesImpersonation"];
+  readonly skipImpersonation?: ImpersonationOptions["skipImpersonation"];
   /** Credentials that have no form of their own. Default: there are none. */
   readonly chosenCredentials?: ChosenCredentials | undefined;
   /** Absent: nobody collects traces. */

@@ -30,12 +30,12 @@ import {
 export type ImpersonationOptions = {
   readonly authorizer: Authorizer;
   /** Requests of which somebody further on decides who may act as whom; they go on as they came. Absent: none. */
-  readonly leavesImpersonation?: ((call: Call) => boolean) | undefined;
+  readonly skipImpersonation?: ((call: Call) => boolean) | undefined;
 };
 
-export const withImpersonation = ({ authorizer, leavesImpersonation = () => false }: ImpersonationOptions): Filter => ({
+export const withImpersonation = ({ authorizer, skipImpersonation = () => false }: ImpersonationOptions): Filter => ({
   enter(call) {
-    if (leavesImpersonation(call)) return undefined;
+    if (skipImpersonation(call)) return undefined;
     return whenDone(impersonation(call, authorizer), (found) => {
       if (found !== undefined && "status" in found) return found;
       if (found !== undefined) Object.assign(call, found);

@@ -74,7 +74,7 @@ export async function deleteControlled(
 }
 
 /** Another writer was faster, and its change is on the way here. */
-export async function passingOverRaces(work: () => Promise<unknown>): Promise<void> {
+export async function ignoringConflicts(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {

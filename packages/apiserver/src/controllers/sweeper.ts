@@ -1,6 +1,6 @@
 // A controller that looks through all there is from time to time, and deletes what is over.
 
-import { passingOverRaces } from "./controlled-objects.ts";
+import { ignoringConflicts } from "./controlled-objects.ts";
 import type { Controller, ControllerPort } from "./controller-port.ts";
 import { inSlices } from "./in-slices.ts";
 
@@ -32,7 +32,7 @@ export function createSweeper<Item>(
 
   const removeOne = async (item: Item): Promise<void> => {
     try {
-      await passingOverRaces(() => remove(item, signal));
+      await ignoringConflicts(() => remove(item, signal));
     } catch (error) {
       if (!signal.aborted) onError(error, nameOf(item));
     }

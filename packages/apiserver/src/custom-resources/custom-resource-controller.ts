@@ -6,7 +6,7 @@ import { verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { followView } from "../cache/follow-view.ts";
-import { deleteControlled, passingOverRaces, updateControlled } from "../controllers/controlled-objects.ts";
+import { deleteControlled, ignoringConflicts, updateControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { followKeys } from "../controllers/follow-keys.ts";
 import { createQueueController } from "../controllers/queue-controller.ts";
@@ -63,7 +63,7 @@ export function createCustomResourceController(
     const definition = read(object);
     const decided = decide(key, definition);
     if (isEstablished(decided)) serve(key, decided);
-    await passingOverRaces(async () => {
+    await ignoringConflicts(async () => {
       await writeStatus(definition, decided, signal);
       if (isBeingDeleted(definition)) await removeObjects(key, definition, signal);
     });
@@ -152,7 +152,7 @@ export function createCustomResourceController(
     for (const object of resource?.view.list(resource.keys.prefix) ?? []) {
       const found = object.decode();
       if (resource === undefined || isBeingDeleted(found)) continue;
-      await passingOverRaces(() => deleteControlled(port, resource, found, signal)).catch((error: unknown) =>
+      await ignoringConflicts(() => deleteControlled(port, resource, found, signal)).catch((error: unknown) =>
         failures.push(error instanceof Error ? error.message : String(error)),
       );
     }

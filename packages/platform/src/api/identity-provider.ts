@@ -3,7 +3,7 @@
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
-import { description, displayName } from "./people-fields.ts";
+import { description, displayName } from "./display-fields.ts";
 
 export const DEFAULT_SESSION_SECONDS = 12 * 60 * 60;
 const MAX_SESSION_SECONDS = 90 * 24 * 60 * 60;

@@ -2,9 +2,9 @@
 
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { description, displayName, imagePullSecrets } from "./display-fields.ts";
 import { keptNames } from "./kept-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
-import { description, displayName, imagePullSecrets } from "./people-fields.ts";
 
 const fields = s
   .object({

@@ -3,8 +3,8 @@
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
+import { description, displayName } from "./display-fields.ts";
 import { ISSUER_PRESETS } from "./issuer-presets.ts";
-import { description, displayName } from "./people-fields.ts";
 import { accessKeyRule, accessKeyScope } from "./scope-fields.ts";
 
 /** A key that is issued lives so long at most. */

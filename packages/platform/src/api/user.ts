@@ -3,9 +3,9 @@
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
+import { description, displayName, imagePullSecrets } from "./display-fields.ts";
 import { keptInteger, keptNames, keptSecretRef, keptStrings, keptTexts } from "./kept-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
-import { description, displayName, imagePullSecrets } from "./people-fields.ts";
 
 const fields = s
   .object({

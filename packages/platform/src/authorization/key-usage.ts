@@ -138,7 +138,7 @@ export class KeyUsage {
 // The decision point as the management API asks it, with a note of what was let through.
 
 /** For the handler chain alone: what the server asks about others is no use of theirs. */
-export const notingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
+export const recordingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): Authorizer => ({
   rights: authorizer.rights,
   authorize(attributes) {
     const request = managementRequest(attributes);

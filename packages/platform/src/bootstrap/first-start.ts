@@ -4,7 +4,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import { untilPresent } from "@postern/apiserver/registry/until-present";
+import { untilPresent } from "@postern/apiserver/registry/wait-until-present";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent, requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Storage } from "@postern/apiserver/storage/storage";

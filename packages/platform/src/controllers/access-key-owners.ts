@@ -1,7 +1,7 @@
 // Collects the access keys of users and teams that are gone. They are refused already; this only tidies up.
 
 import { followView } from "@postern/apiserver/cache/follow-view";
-import { deleteControlled, passingOverRaces, readControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { deleteControlled, ignoringConflicts, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { inSlices } from "@postern/apiserver/controllers/in-slices";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -29,7 +29,7 @@ export function createAccessKeyOwners(options: AccessKeyOwnersOptions): Controll
       const record = keys.recordOf(name);
       if (record === undefined || (await isOwned(record, signal))) return;
       const { uid } = record;
-      await passingOverRaces(() => deleteControlled(port, accessKeys, { metadata: { name, uid } }, signal));
+      await ignoringConflicts(() => deleteControlled(port, accessKeys, { metadata: { name, uid } }, signal));
     },
   });
 

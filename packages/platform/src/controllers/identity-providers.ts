@@ -2,7 +2,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -51,7 +51,7 @@ export function createIdentityProviderController(options: IdentityProviderContro
     // Both are JSON; only their named types hide it.
     if (!equalJson({ ...before } as never, { ...status } as never)) {
       const transform = (current: KubeObject): KubeObject => ({ ...current, status }) as unknown as KubeObject;
-      await passingOverRaces(() =>
+      await ignoringConflicts(() =>
         updateControlled(port, resource, object, { subresource: "status", transform }, signal),
       );
     }

@@ -4,7 +4,7 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -53,7 +53,7 @@ export function createInstanceController<T extends Instance>(
     // What is stored has gone through the schema of its kind.
     const instance = instances.view.get(key)?.decode() as T | undefined;
     if (instance === undefined) return;
-    await passingOverRaces(() =>
+    await ignoringConflicts(() =>
       isBeingDeleted(instance) ? finalize(key, instance, signal) : reconcile(key, instance, signal),
     );
   }

@@ -4,7 +4,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
-import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -82,7 +82,7 @@ export function createLoginSessions(options: LoginSessionOptions): Controller {
     const next = answer.refreshToken ?? refreshToken;
     // First of all: the one before may be worth nothing any more.
     const write = (identity: NonNullable<OwnedAccessKey["spec"]>["identity"]) =>
-      passingOverRaces(() =>
+      ignoringConflicts(() =>
         updateControlled(
           port,
           accessKeys,

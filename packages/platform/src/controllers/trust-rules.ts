@@ -3,7 +3,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -45,7 +45,7 @@ export function createTrustRuleController(
     // Both are JSON; only their named types hide it.
     if (!equalJson({ ...before }, { ...status })) {
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-      await passingOverRaces(() =>
+      await ignoringConflicts(() =>
         updateControlled(port, resource, object, { subresource: "status", transform }, signal),
       );
     }

@@ -61,7 +61,7 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   warn(
     configuration.previousServerKeyFile !== "",
     "--previous-server-key-file is set: two server keys open the key ring",
-    "run `postern keys rotate`, and leave the option out once no start needs it",
+    "run `postern encryption-key rotate`, and leave the option out once no start needs it",
   );
   if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));
   return [...findings, checkNode(nodeVersion)];

@@ -5,7 +5,7 @@ import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";
 import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { assertNotInterrupted } from "../store/filling-mark.ts";
+import { assertNotInterrupted } from "../store/fill-in-progress.ts";
 import { readTls } from "../store/open-store.ts";
 import { clockFinding } from "./clock.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";

@@ -6,7 +6,7 @@ import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { exists, systemErrorCode } from "../pki/private-file.ts";
 import { BackupError } from "../store/backup-error.ts";
-import { assertFilled } from "../store/filling-mark.ts";
+import { assertFilled } from "../store/fill-in-progress.ts";
 import { openStore } from "../store/open-store.ts";
 import { deriveServerKeys } from "../store/server-keys.ts";
 import { CONTROLLERS } from "../store/while-leading.ts";

@@ -3,7 +3,7 @@
 import type { ListResult, Revision, Storage, StoredEntry } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { BackupError } from "../store/backup-error.ts";
-import { FILLING_KEY } from "../store/filling-mark.ts";
+import { FILLING_KEY } from "../store/fill-in-progress.ts";
 import { type ContentSummary, createSummary, encodeEntry } from "./entry-frames.ts";
 
 export type StoreSnapshot = {

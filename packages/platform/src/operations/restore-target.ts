@@ -9,7 +9,7 @@ import { StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import type { Configuration } from "../config/configuration.ts";
 import { ensurePrivateDirectory, exists, syncDirectory } from "../pki/private-file.ts";
 import { BackupError } from "../store/backup-error.ts";
-import { beginFilling, endFilling, partialPathOf } from "../store/filling-mark.ts";
+import { beginFilling, endFilling, partialPathOf } from "../store/fill-in-progress.ts";
 import { openStore } from "../store/open-store.ts";
 
 /**

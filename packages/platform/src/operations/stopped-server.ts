@@ -12,7 +12,7 @@ import { createSealedStorage } from "../encryption/sealed-storage.ts";
 import { readKeyRing } from "../encryption/stored-key-ring.ts";
 import { unreadableSecret } from "../encryption/unreadable-value.ts";
 import { exists } from "../pki/private-file.ts";
-import { assertFilled } from "../store/filling-mark.ts";
+import { assertFilled } from "../store/fill-in-progress.ts";
 import { isFirstStart } from "../store/first-start-mark.ts";
 import { withRemedy } from "../store/open-sealed-store.ts";
 import { openStore } from "../store/open-store.ts";

@@ -18,7 +18,7 @@ import { requiredResource } from "@postern/apiserver/server/standard-surface";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { notingUse } from "../authorization/key-usage.ts";
+import { recordingUse } from "../authorization/key-usage.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { redeem } from "../sign-in/oauth-routes.ts";
@@ -89,7 +89,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       isAny: () => core.keys.mayHaveChosenValues(),
     },
     authenticator: freshAuthenticator(core.authenticator, freshness),
-    authorizer: notingUse(core.authorizer, core.usage),
+    authorizer: recordingUse(core.authorizer, core.usage),
     audit,
     // One for all surfaces: a place is a place, whichever path a request takes.
     shares: createFairShares(fairSharesOf(configuration), runtime),
@@ -149,7 +149,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
       authorizer: core.authorizer,
       questionOf: createProxyQuestion(core),
       withRefusals: withDiscoveryRefusals,
-      leavesImpersonation: isInsideIdentity,
+      skipImpersonation: isInsideIdentity,
     }),
   });
 }

@@ -11,7 +11,7 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { tracedStorage } from "../tracing/traced-storage.ts";
-import { assertFilled } from "./filling-mark.ts";
+import { assertFilled } from "./fill-in-progress.ts";
 import { isFirstStart } from "./first-start-mark.ts";
 import { measuredStorage } from "./measured-storage.ts";
 import { openSealedStore } from "./open-sealed-store.ts";

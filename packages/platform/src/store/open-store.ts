@@ -14,7 +14,7 @@ import { StoreVersionError } from "@postern/stores/store-version-error";
 import { StoreWriteRefusedError } from "@postern/stores/store-write-refused-error";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
-import { assertNotInterrupted } from "./filling-mark.ts";
+import { assertNotInterrupted } from "./fill-in-progress.ts";
 
 export type OpenedStore = {
   readonly storage: Storage;

@@ -4,7 +4,7 @@ import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, ObjectMeta, OwnerReference } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
-import { deleteControlled, passingOverRaces, readControlled, updateControlled } from "../controlled-objects.ts";
+import { deleteControlled, ignoringConflicts, readControlled, updateControlled } from "../controlled-objects.ts";
 import { type ControlledResource, type ControllerPort, withoutViews } from "../controller-port.ts";
 
 /** The program that upstream has the garbage collector in. */
@@ -102,13 +102,13 @@ export function createObjectAccess(port: Pick<ControllerPort, "resources" | "run
         });
       const object = { metadata: { namespace, name, uid } };
       // Gone, or another object of the same name: nothing is left to be changed.
-      await passingOverRaces(() => updateControlled(port, resource, object, { transform }, signal));
+      await ignoringConflicts(() => updateControlled(port, resource, object, { transform }, signal));
     },
 
     async delete({ resource, namespace, name }, { uid = "", resourceVersion = "" }, propagationPolicy, signal) {
       const object = { metadata: { namespace, name, uid } };
       // Gone, or changed in between: the change brings the object back to be looked at.
-      await passingOverRaces(() =>
+      await ignoringConflicts(() =>
         deleteControlled(port, resource, object, signal, { resourceVersion, propagationPolicy }),
       );
     },

@@ -3,7 +3,7 @@
 
 import { qualifiedName } from "@postern/apimachinery/meta/group-version";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
-import { deleteControlled, passingOverRaces } from "../controlled-objects.ts";
+import { deleteControlled, ignoringConflicts } from "../controlled-objects.ts";
 import type { ControlledResource, ControllerPort } from "../controller-port.ts";
 
 export type RemainingContent = {
@@ -31,7 +31,7 @@ export async function deleteContent(
       if (isBeingDeleted(found)) continue;
       const work = () => deleteControlled(port, resource, found, signal, { propagationPolicy: "Background" });
       try {
-        await passingOverRaces(work);
+        await ignoringConflicts(work);
       } catch (error) {
         errors.push(error instanceof Error ? error.message : String(error));
       }

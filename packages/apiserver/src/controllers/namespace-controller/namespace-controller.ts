@@ -7,7 +7,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "../../builtin/core/namespace-finalizers.ts";
 import { followView } from "../../cache/follow-view.ts";
 import type { Scheduler } from "../../runtime/clock.ts";
-import { passingOverRaces, updateControlled } from "../controlled-objects.ts";
+import { ignoringConflicts, updateControlled } from "../controlled-objects.ts";
 import { type ControlledResource, type Controller, type ControllerPort, withoutViews } from "../controller-port.ts";
 import { followKeys } from "../follow-keys.ts";
 import { createQueueController } from "../queue-controller.ts";
@@ -35,7 +35,7 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     if (!isBeingDeleted(namespace) || !namespaceFinalizersOf(namespace).includes(NAMESPACE_FINALIZER)) return;
 
     const content = await deleteContent(port, resources, name, signal);
-    await passingOverRaces(async () => {
+    await ignoringConflicts(async () => {
       await writeConditions(namespace, content, signal);
       if (content.resources.length === 0) {
         await updateControlled(port, namespaces, namespace, { subresource: "finalize", transform: finalized }, signal);

@@ -8,7 +8,7 @@ import { objectsIn } from "../../builtin/quotas/quota-admission.ts";
 import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import { followView } from "../../cache/follow-view.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
-import { passingOverRaces, updateControlled } from "../controlled-objects.ts";
+import { ignoringConflicts, updateControlled } from "../controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controller-port.ts";
 import { followKeys } from "../follow-keys.ts";
 import { createQueueController } from "../queue-controller.ts";
@@ -52,7 +52,7 @@ export function createQuotaController(
     const status = { hard: quota.spec?.hard ?? {}, used };
     if (equalJson(quota.status ?? {}, status)) return;
     const transform = (current: KubeObject): KubeObject => ({ ...current, status });
-    await passingOverRaces(() => updateControlled(port, quotas, quota, { subresource: "status", transform }, signal));
+    await ignoringConflicts(() => updateControlled(port, quotas, quota, { subresource: "status", transform }, signal));
   }
 
   function follow({ view, keys }: InstalledResource): void {

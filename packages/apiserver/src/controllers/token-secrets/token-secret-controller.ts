@@ -12,7 +12,7 @@ import {
   tokenIn,
 } from "../../service-accounts/secret-token.ts";
 import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
-import { deleteControlled, passingOverRaces, readControlled, updateControlled } from "../controlled-objects.ts";
+import { deleteControlled, ignoringConflicts, readControlled, updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { createQueueController } from "../queue-controller.ts";
 import { WorkQueue } from "../work-queue.ts";
@@ -35,7 +35,7 @@ export function createTokenSecretController(
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const secret = secrets.view.get(key)?.decode();
     if (secret === undefined || secret["type"] !== SECRET_TOKEN_TYPE || isBeingDeleted(secret)) return;
-    await passingOverRaces(async () => {
+    await ignoringConflicts(async () => {
       const account = await accountOf(secret, signal);
       if (account === undefined) await deleteControlled(port, secrets, secret, signal);
       else if (secret["immutable"] !== true && !isAsWanted(secret, account)) {

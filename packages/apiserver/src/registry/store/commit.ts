@@ -29,7 +29,7 @@ export async function committedObject(
 }
 
 /** What tells owners may be what makes an object too large: it is given up before the write is. */
-export const writeWithoutOwnersAtNeed = (
+export const writeDroppingManagedFields = (
   object: KubeObject,
   write: (object: KubeObject) => Promise<CachedObject>,
 ): Promise<CachedObject> =>

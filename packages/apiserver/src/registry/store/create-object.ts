@@ -11,7 +11,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { KeyExistsError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { WriteOptions } from "../resource-storage.ts";
-import { committedObject, runHook, writeReserved, writeWithinLimit, writeWithoutOwnersAtNeed } from "./commit.ts";
+import { committedObject, runHook, writeDroppingManagedFields, writeReserved, writeWithinLimit } from "./commit.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { withoutStatus } from "./merge-subresource.ts";
 import { metaForCreate, withMeta } from "./object-meta.ts";
@@ -133,7 +133,7 @@ async function insert(
   }
   const stored = await writeWithinLimit(store, context, prepared, undefined, () =>
     writeReserved(store, context, prepared, () =>
-      writeWithoutOwnersAtNeed(object, (next) => write(store, context, key, next, sealed)),
+      writeDroppingManagedFields(object, (next) => write(store, context, key, next, sealed)),
     ),
   );
   const { afterCreate } = store.strategy;

@@ -13,7 +13,7 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { UpdateRequest, WriteOptions } from "../resource-storage.ts";
 import { checkedVersion } from "./checked-version.ts";
-import { committedObject, runHook, writeReserved, writeWithinLimit, writeWithoutOwnersAtNeed } from "./commit.ts";
+import { committedObject, runHook, writeDroppingManagedFields, writeReserved, writeWithinLimit } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
 import { keyOfRequest } from "./key-of-request.ts";
@@ -159,7 +159,7 @@ async function replace(
   const writeNext = (changed: KubeObject) => write(store, context, target, current, changed, sealed);
   const stored = await writeWithinLimit(store, context, next, old, () =>
     writeReserved(store, context, next, () =>
-      request.keepsManagedFields === true ? writeNext(object) : writeWithoutOwnersAtNeed(object, writeNext),
+      request.keepsManagedFields === true ? writeNext(object) : writeDroppingManagedFields(object, writeNext),
     ),
   );
   const hook =

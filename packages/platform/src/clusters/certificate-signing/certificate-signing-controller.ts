@@ -6,7 +6,7 @@ import {
   type CertificateSigningRequest,
   conditionsOf,
 } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
-import { deleteControlled, passingOverRaces } from "@postern/apiserver/controllers/controlled-objects";
+import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
@@ -31,10 +31,10 @@ export function createCertificateSigningController(
     if (object === undefined) return;
     const request = asRequest(object.decode());
     const { name = "" } = request.metadata;
-    if (awaitsSigning(request)) return await passingOverRaces(() => signer.sign(name, signal));
+    if (awaitsSigning(request)) return await ignoringConflicts(() => signer.sign(name, signal));
     const endsAt = endOfLife(request);
     if (endsAt > clock.now()) return queue.addAfter(key, endsAt - clock.now());
-    await passingOverRaces(() => deleteControlled(port, requests, request, signal));
+    await ignoringConflicts(() => deleteControlled(port, requests, request, signal));
   }
 
   const following = followKeys(requests, scheduler, (key) => queue.add(key));

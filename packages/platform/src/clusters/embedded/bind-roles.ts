@@ -4,7 +4,7 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import { deleteControlled, passingOverRaces } from "@postern/apiserver/controllers/controlled-objects";
+import { deleteControlled, ignoringConflicts } from "@postern/apiserver/controllers/controlled-objects";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { createWhenAbsent } from "@postern/apiserver/server/standard-surface";
 import type { PlatformNames } from "../../platform-names.ts";
@@ -30,7 +30,7 @@ export async function bindRoles(
   for (const object of bindings.view.list(bindings.keys.prefix)) {
     const binding = object.decode();
     if (isAsWanted(binding, wanted, names)) continue;
-    await passingOverRaces(() => deleteControlled({ runtime: { clock } }, bindings, binding, signal));
+    await ignoringConflicts(() => deleteControlled({ runtime: { clock } }, bindings, binding, signal));
   }
   for (const binding of wanted.values()) await createWhenAbsent(bindings, binding, clock, signal);
 }

@@ -3,7 +3,7 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { followView } from "@postern/apiserver/cache/follow-view";
-import { passingOverRaces, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
@@ -42,7 +42,7 @@ export function createClusterController(
       ? { ready: true, version: localVersion }
       : await healthOf(cluster, signal);
     const transform = (current: KubeObject) => ({ ...current, status: clusterStatus(current, health, clock.now()) });
-    await passingOverRaces(() =>
+    await ignoringConflicts(() =>
       updateControlled(port, clusters, cluster, { subresource: "status", transform }, signal),
     );
     if (!isLocal) queue.addAfter(key, recheckMs);

@@ -3,7 +3,7 @@
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   deleteControlled,
-  passingOverRaces,
+  ignoringConflicts,
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
@@ -36,7 +36,7 @@ export function createProjectController(
     // What is stored has gone through the schema of its kind.
     const project = projects.view.get(key)?.decode() as Project | undefined;
     if (project === undefined) return;
-    await passingOverRaces(() => (isBeingDeleted(project) ? remove(project, signal) : keep(project, signal)));
+    await ignoringConflicts(() => (isBeingDeleted(project) ? remove(project, signal) : keep(project, signal)));
   }
 
   async function keep(project: Project, signal: AbortSignal): Promise<void> {

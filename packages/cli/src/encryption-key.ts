@@ -1,4 +1,4 @@
-// `postern keys`: the key ring that secrets are encrypted under, and a new key on it.
+// `postern encryption-key`: the key ring that secrets are encrypted under, and a new key on it.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -30,7 +30,8 @@ type RingKey = {
   readonly examples: readonly string[];
 };
 
-export function createKeysCommand(context: CommandContext): Command {
+/** `name`: `encryption-key`, or what it was called before. */
+export function createEncryptionKeyCommand(context: CommandContext, name = "encryption-key"): Command {
   const status = withConnectionOptions(
     withOutputOption(
       new Command("status").description("show the encryption keys, and what is still encrypted with each of them"),
@@ -59,7 +60,7 @@ export function createKeysCommand(context: CommandContext): Command {
       printRing(ring, flags, context);
     });
   });
-  return new Command("keys")
+  return new Command(name)
     .description("manage the keys that data is encrypted with")
     .addCommand(status)
     .addCommand(rotate);
@@ -106,7 +107,7 @@ function printRing(ring: Ring, flags: OutputFlags, context: CommandContext): voi
 const openers = (serverKeys: readonly string[]): string =>
   serverKeys.length < 2
     ? `server key ${serverKeys.join()} alone`
-    : `${serverKeys.length} server keys, ${serverKeys.join(" and ")}: once every server has the present one, \`postern keys rotate\` leaves the others behind`;
+    : `${serverKeys.length} server keys, ${serverKeys.join(" and ")}: once every server has the present one, \`postern encryption-key rotate\` leaves the others behind`;
 
 const waiting = (values: number): string =>
   values === 1 ? "1 value of an access key has" : `${values} values of access keys have`;
