@@ -120,7 +120,7 @@ describe("a key with spec.secretRef", () => {
     });
     expect([named.status, named.warnings]).toEqual([
       200,
-      [expect.stringContaining("spec.secretRef: the server does not")],
+      [expect.stringContaining("spec.secretRef: the server stores only a hash")],
     ]);
     expect((await secret("late-value")).status).toBe(404);
     const rotated = await rotate("late");
@@ -246,7 +246,7 @@ describe("a key without spec.secretRef", () => {
   const lastApplied = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
   it("is warned of where an apply creates it, from the server", async () => {
     const { status, body, warnings } = await apply("unseen", { ttl: 3600 });
-    expect([status, warnings]).toEqual([201, [expect.stringContaining("nobody was shown the value")]]);
+    expect([status, warnings]).toEqual([201, [expect.stringContaining("was not returned")]]);
     expect(body.spec.key).toBeUndefined();
     expect((await apply("unseen", { ttl: 60 })).warnings).toEqual([]);
     expect((await apply("known", { ttl: 3600, key: chosen() })).warnings).toEqual([]);

@@ -59,6 +59,11 @@ const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
   [/clusterRef\.(namespace|virtualCluster)$/, () => "full"],
   [/claims\[\]\.values\[\]$/, () => "74"],
   [/claims\[\]\.claim$/, () => "repository_id"],
+  [/claimMappings\.groups\.expression$/, () => "claims.groups"],
+  [/claimValidationRules\[\]\.expression$/, () => "claims.email == 'full@example.com'"],
+  [/userValidationRules\[\]\.expression$/, () => "user.username != 'root'"],
+  [/(claimMappings\.\w+\.expression|valueExpression)$/, () => "claims.email"],
+  [/extra\[\]\.key$/, () => "example.com/email"],
   [/conditions\[\]\.expression$/, () => "claims.ref == 'refs/heads/main'"],
   [/spec\.ttl$/, () => 600],
 ];
@@ -70,6 +75,10 @@ const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
   AccessKey: [[/^spec\.user$/, /^spec\.team$/, /^spec\.subject$/]],
   Cluster: [[/^spec\.local$/, /^spec\.kubeConfigRef/]],
   ClusterTrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
+  IdentityProvider: [
+    [/claimMappings\.\w+\.(claim|prefix)$/, /claimMappings\.\w+\.expression$/],
+    [/claimValidationRules\[\]\.(claim|requiredValue)$/, /claimValidationRules\[\]\.expression$/],
+  ],
   TrustRule: [[/issuer\.jwks$/, /issuer\.(discoveryURL|certificateAuthority)$/]],
 };
 
@@ -81,7 +90,7 @@ const REFUSED: { readonly [kind: string]: RegExp } = {
 
 /** What is deprecated says so, and what cannot work here at all. */
 const ALLOWED_WARNING =
-  /^Warning: spec(\.scope\.rules|\.scope\.allowPosternCli|\.rules|\.allowPlatformCli|\.identityRefresh|\.parent|\.oidcLogin): deprecated; .*$|^Warning: spec\.networkPeer: this release reaches clusters by a kubeconfig alone$/;
+  /^Warning: spec(\.scope\.rules|\.scope\.allowPosternCli|\.rules|\.allowPlatformCli|\.identityRefresh|\.parent|\.oidcLogin): deprecated; .*$|^Warning: spec\.networkPeer: this release \w+ .* by .*kubeconfig.*$/;
 
 /** What is a credential is never shown again. */
 const shown = (kind: string, { key, ...spec }: any): unknown =>
