@@ -1,6 +1,7 @@
 // Renders docs/reference/commands.md from the program itself.
 
 import type { Command } from "commander";
+import { visibleCommands } from "./completion/command-tree.ts";
 
 const PLATFORM_FLAGS = ["--kubeconfig", "--context", "--server"];
 
@@ -13,14 +14,14 @@ export function renderCommandReference(program: Command): string {
     "",
     "Commands that talk to a platform also take `--kubeconfig`, `--context` and `--server`: [which platform a command uses](../guides/command-line.md).",
     "Commands that open a store take the options of [`postern serve`](configuration.md) that concern it.",
-    ...program.commands.flatMap((command) => renderCommand(command, [program.name()])),
+    ...visibleCommands(program).flatMap((command) => renderCommand(command, [program.name()])),
     "",
   ].join("\n");
 }
 
 function renderCommand(command: Command, parents: readonly string[]): readonly string[] {
   const path = [...parents, command.name()];
-  if (command.commands.length > 0) return command.commands.flatMap((each) => renderCommand(each, path));
+  if (command.commands.length > 0) return visibleCommands(command).flatMap((each) => renderCommand(each, path));
   const words = command.registeredArguments.map((argument) => {
     const name = argument.variadic ? `${argument.name()}...` : argument.name();
     return argument.required ? `<${name}>` : `[${name}]`;

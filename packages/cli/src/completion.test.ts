@@ -33,7 +33,7 @@ describe.runIf(isInstalled("bash"))("completion in bash", () => {
         "whoami",
         "status",
         "key",
-        "keys",
+        "encryption-key",
         "credential",
         "credentials",
         "doctor",

@@ -1,6 +1,7 @@
 // `postern help <command…>`, and `postern <command> help <command…>`: which help is asked for, however deep it is.
 
 import type { Command } from "commander";
+import { visibleCommands } from "./completion/command-tree.ts";
 
 /** Undefined where no help is asked for in words; `fault` where it is asked for a command that does not exist. */
 export function findHelp(
@@ -18,7 +19,9 @@ export function findHelp(
 
 /** The end of a sentence that refuses a command below `command`. */
 export function knownCommands(command: Command): string {
-  const names = command.commands.map((subcommand) => subcommand.name()).join(", ");
+  const names = visibleCommands(command)
+    .map((subcommand) => subcommand.name())
+    .join(", ");
   return names === "" ? `${fullName(command)} has none` : `the commands of ${fullName(command)} are ${names}`;
 }
 

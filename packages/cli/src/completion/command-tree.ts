@@ -39,10 +39,17 @@ export function describeCommands(command: Command, parents: readonly string[] = 
         },
       ];
     }),
-    subcommands: command.commands.map((subcommand) => describeCommands(subcommand, path)),
+    subcommands: visibleCommands(command).map((subcommand) => describeCommands(subcommand, path)),
     choices: command.registeredArguments[0]?.argChoices ?? [],
   };
 }
+
+/** Without old names that still work, and without `help`. */
+export const visibleCommands = (command: Command): readonly Command[] =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((subcommand) => command.commands.includes(subcommand));
 
 function valueKind(placeholder: string | undefined, choices: readonly string[]): FlagDescription["value"] {
   if (placeholder === undefined) return "none";
