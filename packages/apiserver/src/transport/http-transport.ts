@@ -342,7 +342,8 @@ export class HttpTransport {
   #onUpgrade(request: IncomingMessage, socket: Duplex, head: Uint8Array): void {
     // Node hands the socket over without a listener for errors.
     socket.on("error", ignore);
-    const state = this.#sockets.get(socket);
+    // For a request with a body, Node 26 gives a stream in front of the socket.
+    const state = this.#sockets.get(request.socket);
     if (state === undefined) {
       socket.destroy();
       return;
