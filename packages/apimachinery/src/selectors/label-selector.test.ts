@@ -111,3 +111,11 @@ describe("selectorFromLabelSelector", () => {
     expect(() => selectorFromLabelSelector(selector)).toThrow(message);
   });
 });
+
+it("takes a thousand requirements, each of many values, and no more", () => {
+  const clauses = (count: number) => Array.from({ length: count }, (_, index) => `a${index}!=b`).join(",");
+  expect(parseLabelSelector(clauses(1_000)).requirements).toHaveLength(1_000);
+  expect(() => parseLabelSelector(clauses(1_001))).toThrow("more than 1000 requirements");
+  const values = Array.from({ length: 5_000 }, (_, index) => `v${index}`).join(",");
+  expect(parseLabelSelector(`a in (${values})`).matches({ a: "v4999" })).toBe(true);
+});

@@ -120,6 +120,9 @@ const startsRequirement = (kind: LabelTokenKind): boolean => isIdentifier(kind) 
 
 const endsRequirement = (kind: LabelTokenKind): boolean => kind === "end" || kind === ",";
 
+/** Each costs some microseconds, while values of one cost little: no tool sends more than a few. */
+const MAX_REQUIREMENTS = 1_000;
+
 function parseRequirements(tokens: readonly LabelToken[]): readonly LabelRequirement[] {
   const reader = createTokenReader(tokens);
   const requirements: LabelRequirement[] = [];
@@ -130,6 +133,9 @@ function parseRequirements(tokens: readonly LabelToken[]): readonly LabelRequire
   }
   for (;;) {
     requirements.push(parseRequirement(reader));
+    if (requirements.length > MAX_REQUIREMENTS) {
+      throw new SelectorError(`the selector has more than ${MAX_REQUIREMENTS} requirements`);
+    }
     const { kind, literal } = reader.take();
     if (kind === "end") return requirements;
     if (kind !== ",") throw new SelectorError(`found '${literal}', expected: ',' or 'end of string'`);

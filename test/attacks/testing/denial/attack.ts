@@ -19,8 +19,6 @@ export type Target = {
 
 export type Attack = {
   readonly name: string;
-  /** Its requests keep the one thread that serves everybody for longer than others should wait (ADR 22): left to the night. */
-  readonly isHeavy?: boolean;
   /** Goes on until the signal is aborted. Counts every request, connection or answer by its outcome. */
   run(target: Target, count: (outcome: string, many?: number) => void, signal: AbortSignal): Promise<void> | void;
 };

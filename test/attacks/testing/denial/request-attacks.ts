@@ -16,15 +16,15 @@ const object = (apiVersion: string, kind: string, rest: object): string => text(
 const flood = (
   name: string,
   next: (target: Target, number: number) => RequestText,
-  { connections = 40, depth = 4, isHeavy = false }: Partial<Flood> & { readonly isHeavy?: boolean } = {},
+  { connections = 40, depth = 4 }: Partial<Flood> = {},
 ): Attack => ({
   name,
-  isHeavy,
   run: (target, count, signal) =>
     flood1(target, { connections, depth, next: (number) => next(target, number) }, count, signal),
 });
 
-const SOME_MEMBERS = 140_000;
+/** As many as are taken. */
+const SOME_MEMBERS = 30_000;
 const manyMembers = object("v1", "ConfigMap", {
   metadata: { name: "many" },
   data: Object.fromEntries(Array.from({ length: SOME_MEMBERS }, (_, index) => [`k${index}`, ""])),
@@ -34,7 +34,7 @@ const longText = object("management.postern/v1", "OwnedAccessKey", {
   spec: { description: "x".repeat(2_900_000) },
 });
 const deep = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":${"[".repeat(60)}${"[],".repeat(40_000)}[]${"]".repeat(60)}}`;
-const yaml = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\ndata:\n${Array.from({ length: 40_000 }, (_, index) => `  k${index}: "v"\n`).join("")}`;
+const yaml = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yaml}\ndata:\n${Array.from({ length: 30_000 }, (_, index) => `  key-${index}: "v"\n`).join("")}`;
 const values = Array.from({ length: 6_000 }, (_, index) => `v${index}`).join(",");
 const selector = encodeURIComponent(`a in (${values}),b notin (${values})`);
 const manyClauses = encodeURIComponent(Array.from({ length: 8_000 }, (_, index) => `a${index}!=b`).join(","));
@@ -165,36 +165,41 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     path: `${API}/${["ownedaccesskeys", "users", "projects"][number % 3]}`,
     key,
   })),
-  flood(
-    "label selectors of 70 kB",
-    ({ key, cluster }) => ({
-      path: `${cluster}/api/v1/configmaps?labelSelector=${selector}`,
-      key,
-    }),
-    { isHeavy: true },
-  ),
-  flood(
-    "label selectors with 8,000 clauses",
-    ({ key, cluster }) => ({
-      path: `${cluster}/api/v1/configmaps?labelSelector=${manyClauses}`,
-      key,
-    }),
-    { isHeavy: true },
-  ),
+  flood("label selectors of 70 kB", ({ key, cluster }) => ({
+    path: `${cluster}/api/v1/configmaps?labelSelector=${selector}`,
+    key,
+  })),
+  flood("label selectors with 8,000 clauses", ({ key, cluster }) => ({
+    path: `${cluster}/api/v1/configmaps?labelSelector=${manyClauses}`,
+    key,
+  })),
   flood(
     "bodies of 3 MB with the weakest key",
     ({ weak }) => ({ path: `${API}/ownedaccesskeys`, key: weak, body: longText }),
-    { connections: 16, depth: 1, isHeavy: true },
+    { connections: 16, depth: 1 },
   ),
   flood(
-    "bodies of 140,000 members",
+    "bodies of 30,000 members",
     ({ key, cluster }) => ({ path: `${cluster}/api/v1/namespaces/default/configmaps`, key, body: manyMembers }),
-    { connections: 16, depth: 1, isHeavy: true },
+    { connections: 16, depth: 1 },
+  ),
+  flood(
+    "objects of 30,000 members that are changed and read in other forms",
+    ({ key, cluster }, number) => {
+      const path = `${cluster}/api/v1/namespaces/default/configmaps/many`;
+      const body = text({ data: { number: String(number) } });
+      if (number === 0) return { path: path.slice(0, -"/many".length), key, body: manyMembers };
+      if (number % 2 === 0)
+        return { path, method: "PATCH", key, body, headers: { "content-type": "application/merge-patch+json" } };
+      const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+      return { path, key, headers: { accept: number % 4 === 1 ? "application/yaml" : table } };
+    },
+    { connections: 16, depth: 1 },
   ),
   flood(
     "bodies that nest",
     ({ key, cluster }) => ({ path: `${cluster}/api/v1/namespaces/default/configmaps`, key, body: deep }),
-    { connections: 16, depth: 1, isHeavy: true },
+    { connections: 16, depth: 1 },
   ),
   flood(
     "bodies of 500 kB of YAML",
@@ -204,17 +209,13 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
       body: yaml,
       headers: { "content-type": "application/yaml" },
     }),
-    { connections: 16, depth: 1, isHeavy: true },
+    { connections: 16, depth: 1 },
   ),
-  flood(
-    "expensive rules in custom resources",
-    ({ key, cluster }) => ({
-      path: `${cluster}/apis/attack.example/v1/costs?dryRun=All`,
-      key,
-      body: costly,
-    }),
-    { isHeavy: true },
-  ),
+  flood("expensive rules in custom resources", ({ key, cluster }) => ({
+    path: `${cluster}/apis/attack.example/v1/costs?dryRun=All`,
+    key,
+    body: costly,
+  })),
   flood("kubeconfigs with certificates", ({ key, instance }) => ({
     path: `${instance}/kubeconfig`,
     key,

@@ -15,7 +15,9 @@ export type Attacker = AsyncDisposable & {
 };
 
 export function startAttacker(): Attacker {
-  const child = fork(fileURLToPath(new URL("./main.ts", import.meta.url)), { execArgv: ["--import", "tsx"] });
+  const child = fork(fileURLToPath(new URL("./main.ts", import.meta.url)), {
+    execArgv: ["--import", "tsx", "--conditions=@postern/source"],
+  });
   const exited = once(child, "exit");
   const tell = async (order: Order): Promise<Report> => {
     child.send(order);
