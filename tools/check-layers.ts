@@ -43,6 +43,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "builtin",
     "controllers",
     "custom-resources",
+    "policies",
     "server",
     "index.ts",
   ],

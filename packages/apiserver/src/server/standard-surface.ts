@@ -45,6 +45,9 @@ import { createCustomResourceController } from "../custom-resources/custom-resou
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
+import { createPolicyAdmission } from "../policies/policy-admission.ts";
+import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
+import { ADMISSION_GROUP } from "../policies/validating-admission-policy.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
@@ -116,7 +119,15 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
     ...(options.customResources === undefined
       ? {}
       : { customResourceDefinitions: customResourceDefinitions(options.customResources) }),
-    ...(options.cluster === undefined ? {} : { clusterKinds: clusterKinds(addressesOfServices(options)) }),
+    ...(options.cluster === undefined
+      ? {}
+      : {
+          clusterKinds: [
+            ...clusterKinds(addressesOfServices(options)),
+            validatingAdmissionPolicies,
+            validatingAdmissionPolicyBindings,
+          ],
+        }),
   });
   const surface = createApiSurface({
     ...options,
@@ -154,6 +165,12 @@ const clusterAdmission = (
   { keepsWorkloads }: ClusterOptions,
   { runtime: { clock } }: Pick<StandardSurfaceOptions, "runtime">,
 ): readonly AdmissionPlugin[] => [
+  createPolicyAdmission({
+    policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    bindings: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicyBinding"),
+    registry,
+    namespaces: namespaceLookup(registry, clock),
+  }),
   createNoNodesAdmission(keepsWorkloads),
   createQuotaAdmission({
     quotas: () => requiredResource(registry, "", "ResourceQuota"),

@@ -1,0 +1,118 @@
+// The expressions of a policy, compiled, and what is wrong with them.
+// Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/admission/plugin/cel/compile.go
+
+import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
+import {
+  type CelExpression,
+  CelSyntaxError,
+  childrenOf,
+  textOfSyntaxError,
+} from "../custom-resources/cel/cel-expression.ts";
+import type { CelType } from "../custom-resources/cel/cel-type.ts";
+import { checkCel } from "../custom-resources/cel/check-cel.ts";
+import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
+import { parseCel } from "../custom-resources/cel/parse-cel.ts";
+import type { Policy } from "./validating-admission-policy.ts";
+
+export type NamedExpression = { readonly name: string; readonly expression: CelExpression };
+
+export type CompiledPolicy = {
+  readonly matchConditions: readonly NamedExpression[];
+  readonly variables: readonly NamedExpression[];
+  readonly validations: readonly {
+    readonly text: string;
+    readonly expression: CelExpression;
+    readonly message: string;
+    readonly messageExpression: CelExpression | undefined;
+    readonly reason: string;
+  }[];
+  readonly auditAnnotations: readonly NamedExpression[];
+};
+
+const DYN: CelType = { kind: "dyn" };
+/** `params` and `variables` may be missing, and are known all the same: they fail where they are asked for. */
+const NAMES = { object: DYN, oldObject: DYN, request: DYN, params: DYN, namespaceObject: DYN, variables: DYN };
+/** Those of match conditions. */
+const OUTER_NAMES = { object: DYN, oldObject: DYN, request: DYN, params: DYN };
+
+type Wanted = readonly CelType["kind"][];
+
+export function compilePolicy({ spec }: Policy): {
+  readonly compiled: CompiledPolicy;
+  readonly faults: readonly FieldError[];
+} {
+  const faults: FieldError[] = [];
+  const variables = spec?.variables ?? [];
+  const known = new Set<string>();
+
+  function compile(text: string, path: string, wanted: Wanted, isOuter = false): CelExpression | undefined {
+    if (text.trim() === "") {
+      faults.push(requiredError(path, "expression is not specified"));
+      return undefined;
+    }
+    const refuse = (errors: readonly CelSyntaxError[]): undefined => {
+      const shown = errors.map((error) => textOfSyntaxError(error, text)).join("\n");
+      faults.push(invalidError(path, text, `compilation failed: ${shown}`));
+    };
+    try {
+      const expression = parseCel(text, CEL_NAMES);
+      const checked = checkCel(expression, isOuter ? OUTER_NAMES : NAMES);
+      if (checked.faults.length > 0) return refuse(checked.faults);
+      const unknown = unknownVariable(expression, known);
+      if (unknown !== undefined) return refuse([unknown]);
+      if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
+        faults.push(invalidError(path, text, `must evaluate to ${wanted[0] === "bool" ? "bool" : "string"}`));
+        return undefined;
+      }
+      return expression;
+    } catch (error) {
+      if (!(error instanceof CelSyntaxError)) throw error;
+      return refuse([error]);
+    }
+  }
+
+  const compiled: CompiledPolicy = {
+    variables: variables.flatMap(({ name, expression: text }, index) => {
+      const expression = compile(text, `${indexPath("spec.variables", index)}.expression`, []);
+      known.add(name);
+      return expression === undefined ? [] : [{ name, expression }];
+    }),
+    matchConditions: (spec?.matchConditions ?? []).flatMap(({ name, expression: text }, index) => {
+      const expression = compile(text, `${indexPath("spec.matchConditions", index)}.expression`, ["bool"], true);
+      return expression === undefined ? [] : [{ name, expression }];
+    }),
+    validations: (spec?.validations ?? []).flatMap((validation, index) => {
+      const path = indexPath("spec.validations", index);
+      const { message = "", reason = "Invalid", messageExpression: messageText = "" } = validation;
+      const expression = compile(validation.expression, `${path}.expression`, ["bool"]);
+      const messageExpression =
+        messageText === "" ? undefined : compile(messageText, `${path}.messageExpression`, ["string"]);
+      if (expression === undefined) return [];
+      return [{ text: validation.expression.trim(), expression, message, messageExpression, reason }];
+    }),
+    auditAnnotations: (spec?.auditAnnotations ?? []).flatMap(({ key, valueExpression }, index) => {
+      const path = `${indexPath("spec.auditAnnotations", index)}.valueExpression`;
+      const expression = compile(valueExpression, path, ["string", "null"]);
+      return expression === undefined ? [] : [{ name: key, expression }];
+    }),
+  };
+  return { compiled, faults };
+}
+
+/** `variables.x` where there is no `x`, or where it comes later. */
+function unknownVariable(expression: CelExpression, known: ReadonlySet<string>): CelSyntaxError | undefined {
+  if (
+    expression.type === "select" &&
+    expression.operand.type === "identifier" &&
+    expression.operand.name === "variables"
+  ) {
+    return known.has(expression.field)
+      ? undefined
+      : new CelSyntaxError(`undefined field '${expression.field}'`, expression.at);
+  }
+  for (const part of childrenOf(expression)) {
+    const fault = unknownVariable(part, known);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}

@@ -1,0 +1,65 @@
+// Values of objects whose schema an expression does not know.
+// Source: github.com/google/cel-go/common/types (NativeToValue)
+
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { CelList, CelMap, type CelValue } from "../custom-resources/cel/cel-value.ts";
+
+/** Only as much of it is looked at as the expression asks for. */
+export function dynamicValue(json: JsonValue | undefined): CelValue {
+  if (json === undefined || json === null) return null;
+  if (typeof json === "number") return Number.isInteger(json) ? BigInt(json) : json;
+  if (isJsonArray(json)) return new CelList(json.length, () => json.map(dynamicValue));
+  if (isJsonObject(json)) return new DynamicMap(json);
+  return json;
+}
+
+class DynamicMap extends CelMap {
+  readonly #json: JsonObject;
+
+  constructor(json: JsonObject) {
+    super();
+    this.#json = json;
+  }
+
+  get size(): number {
+    return Object.keys(this.#json).length;
+  }
+
+  keys(): readonly CelValue[] {
+    return Object.keys(this.#json);
+  }
+
+  get(key: CelValue): CelValue | undefined {
+    if (typeof key !== "string" || !Object.hasOwn(this.#json, key)) return undefined;
+    const value = this.#json[key];
+    return value === undefined ? undefined : dynamicValue(value);
+  }
+}
+
+/** Values that are made when they are first asked for. */
+export class LazyMap extends CelMap {
+  readonly #makers: ReadonlyMap<string, () => CelValue>;
+  readonly #made = new Map<string, CelValue>();
+
+  constructor(makers: ReadonlyMap<string, () => CelValue>) {
+    super();
+    this.#makers = makers;
+  }
+
+  get size(): number {
+    return this.#makers.size;
+  }
+
+  keys(): readonly CelValue[] {
+    return [...this.#makers.keys()];
+  }
+
+  get(key: CelValue): CelValue | undefined {
+    if (typeof key !== "string") return undefined;
+    const known = this.#made.get(key);
+    if (known !== undefined) return known;
+    const made = this.#makers.get(key)?.();
+    if (made !== undefined) this.#made.set(key, made);
+    return made;
+  }
+}

@@ -1,0 +1,74 @@
+// Whether a request is one that a policy, or its binding, is about.
+// Source: k8s.io/apiserver/pkg/admission/plugin/policy/matching/matching.go, plugin/webhook/predicates/rules/rules.go
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import type { AdmissionAttributes } from "../registry/admission-plugin.ts";
+import type { MatchResources, MatchRule } from "./validating-admission-policy.ts";
+
+export function matchesRequest(
+  match: MatchResources | undefined,
+  attributes: AdmissionAttributes,
+  namespaceObject: KubeObject | undefined,
+): boolean {
+  if (match === undefined) return true;
+  const { resourceRules = [], excludeResourceRules = [], namespaceSelector, objectSelector } = match;
+  if (!selects(namespaceSelector, namespaceLabels(attributes, namespaceObject))) return false;
+  const { object, oldObject } = attributes;
+  const ofObject = [object, oldObject].some(
+    (each) => each !== undefined && selects(objectSelector, each.metadata.labels),
+  );
+  if (!ofObject && !isEmpty(objectSelector)) return false;
+  if (excludeResourceRules.some((rule) => matchesRule(rule, attributes))) return false;
+  return resourceRules.length === 0 || resourceRules.some((rule) => matchesRule(rule, attributes));
+}
+
+type Selector = MatchResources["objectSelector"];
+type Labels = { readonly [label: string]: string } | undefined;
+
+const isEmpty = (selector: Selector): boolean =>
+  selector === undefined ||
+  (Object.keys(selector.matchLabels ?? {}).length === 0 && (selector.matchExpressions ?? []).length === 0);
+
+function selects(selector: Selector, labels: Labels | "all"): boolean {
+  if (isEmpty(selector) || labels === "all") return true;
+  try {
+    // Its type says less than the schema that it has passed.
+    return selectorFromLabelSelector(selector as never).matches(labels);
+  } catch {
+    // A selector that means nothing selects nothing.
+    return false;
+  }
+}
+
+/** Of a namespace they are its own; of what is in none, every selector is about it. */
+function namespaceLabels(
+  { resource, namespace, object, oldObject }: AdmissionAttributes,
+  found: KubeObject | undefined,
+): Labels | "all" {
+  if (resource.group === "" && resource.plural === "namespaces") return (object ?? oldObject)?.metadata.labels;
+  return namespace === "" ? "all" : found?.metadata.labels;
+}
+
+function matchesRule(
+  rule: MatchRule,
+  { resource, subresource, operation, namespace, name }: AdmissionAttributes,
+): boolean {
+  const { operations = [], apiGroups = [], apiVersions = [], resources = [], resourceNames = [], scope = "*" } = rule;
+  const has = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
+  const isNamespaced = namespace !== "" && !(resource.group === "" && resource.plural === "namespaces");
+  return (
+    has(operations, operation.toUpperCase()) &&
+    has(apiGroups, resource.group) &&
+    has(apiVersions, resource.version) &&
+    resources.some((pattern) => matchesResource(pattern, resource.plural, subresource)) &&
+    (resourceNames.length === 0 || resourceNames.includes(name)) &&
+    (scope === "*" || (scope === "Namespaced") === isNamespaced)
+  );
+}
+
+function matchesResource(pattern: string, plural: string, subresource: string): boolean {
+  const [wanted = "", part = ""] = pattern.split("/");
+  if (pattern === "*/*") return true;
+  return (wanted === "*" || wanted === plural) && (part === "*" || part === subresource);
+}
