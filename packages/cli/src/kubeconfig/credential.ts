@@ -26,6 +26,7 @@ type CredentialFlags = ConnectionFlags & {
   readonly namespacePrefix: string;
   readonly ttl: number;
   readonly clientCert?: boolean;
+  readonly readOnly?: boolean;
   readonly clusterServer?: string;
 };
 
@@ -47,6 +48,7 @@ export const createCredentialCommand = (context: CommandContext): Command =>
         .option("--project <name>", "project of the virtual cluster", "default")
         .option("--ttl <duration>", "TTL of each credential, such as 15m or 12h", parseDurationSeconds, HOUR_SECONDS)
         .option("--cert, --client-cert", "a client certificate instead of a token")
+        .option("--read-only", "a credential that only reads")
         .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one"),
     ),
   ).action(async (name: string, flags: CredentialFlags) => {
@@ -80,11 +82,11 @@ type KeptCredential = {
 
 async function credentialOf(name: string, flags: CredentialFlags, context: CommandContext): Promise<KeptCredential> {
   const connection = await findConnection(flags, context.environment);
-  const { project, namespacePrefix, ttl, clientCert, clusterServer } = flags;
-  const wishes = { ttlSeconds: ttl, clientCert, clusterServer };
+  const { project, namespacePrefix, ttl, clientCert, readOnly, clusterServer } = flags;
+  const wishes = { ttlSeconds: ttl, clientCert, readOnly, clusterServer };
   const file = join(
     credentialsDirectory(context.environment, connection),
-    `${digest([namespacePrefix, project, name, ttl, clientCert === true, clusterServer ?? ""])}.json`,
+    `${digest([namespacePrefix, project, name, ttl, clientCert === true, readOnly === true, clusterServer ?? ""])}.json`,
   );
   return await underLock(`${file}.lock`, async () => {
     const kept = await readKept(file);

@@ -15,6 +15,7 @@ export type KubeconfigWishes = {
   readonly clusterServer?: string | undefined;
   readonly contextName?: string | undefined;
   readonly clientCert?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
 };
 
 export type IssuedKubeconfig = {
@@ -56,7 +57,7 @@ export const describeKubeconfig = async (
 async function ask(
   client: ApiClient,
   place: VirtualClusterPlace,
-  { ttlSeconds, clusterServer, contextName, clientCert }: KubeconfigWishes,
+  { ttlSeconds, clusterServer, contextName, clientCert, readOnly }: KubeconfigWishes,
   { dryRun, certificateSigningRequest }: { readonly dryRun?: boolean; readonly certificateSigningRequest?: string },
 ): Promise<JsonObject> {
   const { group, namespacePrefix, project, virtualCluster } = place;
@@ -75,6 +76,7 @@ async function ask(
       server: clusterServer,
       clientCert: clientCert === true ? true : undefined,
       contextName,
+      role: readOnly === true ? "view" : undefined,
       certificateSigningRequest,
     },
   };

@@ -29,6 +29,7 @@ type KubeconfigFlags = ConnectionFlags & {
   readonly ttl?: number;
   readonly clusterServer?: string;
   readonly clientCert?: boolean;
+  readonly readOnly?: boolean;
   readonly contextName?: string;
   readonly exec?: boolean;
   readonly out?: string;
@@ -57,6 +58,7 @@ export const createKubeconfigCommand = (context: CommandContext): Command =>
           "--cert, --client-cert",
           "a client certificate instead of a token; its private key stays on this machine",
         )
+        .option("--read-only", "a credential that only reads, and no Secrets")
         .option("--ttl <duration>", "TTL of the credential, such as 90m, 12h or 30d", parseDurationSeconds)
         .option("--context-name <name>", "name of cluster, user and context (default: <project>-<virtual-cluster>)")
         .option("--cluster-server <url>", "address of the virtual cluster to write into it")
@@ -123,8 +125,8 @@ async function issueAll(
   flags: KubeconfigFlags,
   connection: FoundConnection,
 ): Promise<Issued> {
-  const { ttl, clusterServer, contextName, clientCert } = flags;
-  const wishes = { ttlSeconds: ttl, clusterServer, contextName, clientCert };
+  const { ttl, clusterServer, contextName, clientCert, readOnly } = flags;
+  const wishes = { ttlSeconds: ttl, clusterServer, contextName, clientCert, readOnly };
   const issue = async (place: VirtualClusterPlace): Promise<IssuedKubeconfig> => {
     if (flags.exec !== true) return await issueKubeconfig(client, place, wishes);
     const entry = await describeKubeconfig(client, place, { clusterServer, contextName });
@@ -146,7 +148,7 @@ async function issueAll(
 /** Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go (ExecConfig) */
 function execUser(
   { project, virtualCluster, namespacePrefix }: VirtualClusterPlace,
-  { ttl, clientCert, clusterServer }: KubeconfigFlags,
+  { ttl, clientCert, readOnly, clusterServer }: KubeconfigFlags,
   connection: FoundConnection,
 ): KubeConfigEntry["user"] {
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, value]);
@@ -156,6 +158,7 @@ function execUser(
     ...option("--ttl", ttl === undefined ? undefined : formatDurationSeconds(ttl)),
     ...option("--cluster-server", clusterServer),
     ...(clientCert === true ? ["--client-cert"] : []),
+    ...(readOnly === true ? ["--read-only"] : []),
     ...connection.flags,
   ];
   return {
@@ -200,7 +203,7 @@ async function deliver(
 
 /** The command line that gives the same again. */
 function commandLine(name: string, flags: KubeconfigFlags): string {
-  const { project, namespacePrefix, ttl, clusterServer, clientCert, contextName, out, merge } = flags;
+  const { project, namespacePrefix, ttl, clusterServer, clientCert, readOnly, contextName, out, merge } = flags;
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, shellQuote(value)]);
   return [
     ...["postern", "kubeconfig", shellQuote(name), "--project", shellQuote(project ?? DEFAULT_PROJECT)],
@@ -209,6 +212,7 @@ function commandLine(name: string, flags: KubeconfigFlags): string {
     ...option("--cluster-server", clusterServer),
     ...option("--context-name", contextName),
     ...(clientCert === true ? ["--client-cert"] : []),
+    ...(readOnly === true ? ["--read-only"] : []),
     ...option("--out", out),
     ...(merge === true ? ["--merge"] : option("--merge", merge)),
     ...option("--kubeconfig", flags.kubeconfig),

@@ -2,6 +2,7 @@
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ScopeRole } from "../api/access-key-restrictions.ts";
+import type { AccessKeySpec } from "../api/owned-access-key.ts";
 import type { AccessKeyOwner } from "./access-key-state.ts";
 
 export type ChildKeyRequest = {
@@ -12,6 +13,8 @@ export type ChildKeyRequest = {
   readonly displayName: string;
   /** The one virtual cluster that the key opens. */
   readonly scope: { readonly project: string; readonly virtualCluster: string };
+  /** Rules that narrow the key further. */
+  readonly rules?: AccessKeySpec["rules"];
   /** Seconds; undefined: as long as the key of the request. */
   readonly ttl: number | undefined;
   /** The key that asks: the new one is owned by it and dies with it. Undefined when the requester came without a key. */

@@ -1,6 +1,6 @@
 // Makes the access keys that nobody writes a manifest for: those of kubeconfigs, of the control planes of clusters, and the first one.
 
-import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { forbiddenRequestError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
@@ -65,13 +65,26 @@ export function createKeyMint({ names, keys, grants, accessKeys, clock }: KeyMin
     },
 
     // In the requester's context: what holds for keys that it makes itself holds for this one.
-    async mintAccessKey({ owner, groups, displayName, scope, ttl, parent }, context): Promise<MintedKey> {
+    async mintAccessKey(
+      { owner, groups, displayName, scope, rules: narrowing, ttl, parent },
+      context,
+    ): Promise<MintedKey> {
       const now = clock.now();
       const parentKey = parent === undefined ? undefined : keys.byUid(parent.uid);
       const remaining = secondsUntil(parentKey?.expiresAt, now);
       const seconds = Math.min(ttl ?? Number.POSITIVE_INFINITY, remaining);
       const isEndless = seconds === Number.POSITIVE_INFINITY;
-      const [rules, scopeRules] = parentKey?.restrictions?.ruleSets ?? [];
+      const [rules, scopeRules, ...more] = [
+        ...(parentKey?.restrictions?.ruleSets ?? []),
+        ...(narrowing === undefined ? [] : [narrowing]),
+      ];
+      // A key has room for two sets of rules.
+      if (more.length > 0)
+        throw forbiddenRequestError(
+          { group, resource: plural },
+          "",
+          "the access key that asks has too many rules of its own",
+        );
       return await create(
         {
           metadata: { generateName: `${scope.project}-${scope.virtualCluster}-` },

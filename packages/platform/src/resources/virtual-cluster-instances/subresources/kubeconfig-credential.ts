@@ -18,6 +18,7 @@ import type { KubeConfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
 import { type KubeConfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 import type { Requester } from "./requester.ts";
+import { VIEW_RULES } from "./view-rules.ts";
 
 export type CredentialDeps = {
   readonly names: PlatformNames;
@@ -38,7 +39,7 @@ export type GrantedCredential = {
 
 /** A new access key of the requester's, which dies with the key that asked. */
 export async function grantToken(
-  { ttlSeconds }: KubeConfigRequest,
+  { ttlSeconds, isReadOnly }: KubeConfigRequest,
   { owner, groups, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   context: RequestContext,
@@ -52,6 +53,7 @@ export async function grantToken(
       groups,
       displayName: `Kubeconfig for ${project}/${name}`,
       scope: { project, virtualCluster: name },
+      ...(isReadOnly ? { rules: VIEW_RULES } : {}),
       ttl: ttlSeconds,
       parent: parent === undefined ? undefined : { name: parent.name, uid: parent.uid },
     },
@@ -66,7 +68,7 @@ export async function grantToken(
  * with a key lives longer than it.
  */
 export async function grantCertificate(
-  { ttlSeconds, certificateRequest }: KubeConfigRequest,
+  { ttlSeconds, certificateRequest, isReadOnly }: KubeConfigRequest,
   { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,
@@ -79,7 +81,8 @@ export async function grantCertificate(
   if (!certificateIsWithin({ project, virtualCluster: name }, parent?.restrictions, names)) {
     throw refusal(info, BEYOND_THE_KEY);
   }
-  const inside = insideIdentity(user, { project, virtualCluster: name });
+  const whole = insideIdentity(user, { project, virtualCluster: name });
+  const inside = isReadOnly ? asViewer(whole, names) : whole;
   const subject = { commonName: inside.name, organizations: inside.groups };
   const remaining = parent?.expiresAt === undefined ? Infinity : Math.floor((parent.expiresAt - receivedAt) / 1000);
   const seconds = Math.min(ttlSeconds ?? Infinity, remaining);
@@ -112,6 +115,18 @@ export async function grantCertificate(
     credential: { clientCertificatePem: certificatePem, clientKeyPem: privateKeyPem },
     notAfter,
   };
+}
+
+/** The group of the role view, and no other. Throws ApiError 403 for who has no role inside. */
+export function asViewer({ name, groups }: InsideIdentity, names: PlatformNames): InsideIdentity {
+  const prefix = names.insideRoleGroup("");
+  if (!groups.some((group) => group.startsWith(prefix)))
+    throw forbiddenRequestError(
+      { group: names.managementGroup, resource: "virtualclusterinstances" },
+      name,
+      "you have no role in the virtual cluster that view could be a part of: leave out spec.role",
+    );
+  return { name, groups: [names.insideRoleGroup("view")] };
 }
 
 function warnOfEarlierEnd(

@@ -37,6 +37,12 @@ export const kubeConfigFields = s
           .string({ maxLength: MAX_CONTEXT_NAME_LENGTH })
           .describe("Name of cluster, user and context in the kubeconfig. Defaults to <project>-<name>."),
         clientCert: s.boolean().describe("Whether to use a client certificate instead of a platform token."),
+        role: s
+          .string({ enum: ["view"] })
+          .describe(
+            "view: the credential only reads, and no Secrets. A token reads what the ClusterRole view of Kubernetes has; a certificate has " +
+              "the group of that role alone, beside whatever is bound to your own name inside. Defaults to all that you may do.",
+          ),
         certificateSigningRequest: s
           .string({ maxLength: MAX_CERTIFICATE_REQUEST_LENGTH })
           .describe(
@@ -70,6 +76,8 @@ export type KubeConfigRequest = {
   /** Also where there is only a request for one. */
   readonly clientCert: boolean;
   readonly certificateRequest: CertificateRequest | undefined;
+  /** Whether the credential reads alone. */
+  readonly isReadOnly: boolean;
   /** Undefined: no end is asked for. */
   readonly ttlSeconds: number | undefined;
   /** Undefined: after the project and the virtual cluster. */
@@ -89,6 +97,7 @@ export function readKubeConfigRequest(body: KubeObject, group: string): KubeConf
     server = "",
     clientCert = false,
     contextName = "",
+    role,
     certificateSigningRequest = "",
   } = (body as KubeConfigKind).spec ?? {};
   const certificateRequest =
@@ -107,6 +116,7 @@ export function readKubeConfigRequest(body: KubeObject, group: string): KubeConf
   return {
     clientCert: clientCert || certificateRequest !== undefined,
     certificateRequest,
+    isReadOnly: role === "view",
     contextName: contextName === "" ? undefined : contextName,
     ttlSeconds: certificateTTL === 0 ? undefined : certificateTTL,
     server: server === "" ? undefined : normalizeServer(server),

@@ -13,7 +13,7 @@ import type { BackendRegistry } from "../../../clusters/backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
 import { buildKubeConfig, type KubeConfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
-import { type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
+import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
 import {
   KUBE_CONFIG_KIND,
   type KubeConfigRequest,
@@ -61,7 +61,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
         });
       if (isDryRun(createOptionsOf(context.request.query))) {
         const subject = request.clientCert
-          ? { certificateSubject: subjectOf(context, { project, virtualCluster: name }, deps) }
+          ? { certificateSubject: subjectOf(context, request, { project, virtualCluster: name }, deps) }
           : {};
         return { ...answer, status: { kubeConfig: textWith(undefined), ...subject } };
       }
@@ -82,8 +82,14 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
   };
 };
 
-function subjectOf({ user }: RequestContext, place: InstancePlace, { insideIdentity }: KubeConfigDeps) {
-  const { name, groups } = insideIdentity(user, place);
+function subjectOf(
+  { user }: RequestContext,
+  { isReadOnly }: KubeConfigRequest,
+  place: InstancePlace,
+  { insideIdentity, names }: KubeConfigDeps,
+) {
+  const whole = insideIdentity(user, place);
+  const { name, groups } = isReadOnly ? asViewer(whole, names) : whole;
   return { commonName: name, organizations: [...groups] };
 }
 
