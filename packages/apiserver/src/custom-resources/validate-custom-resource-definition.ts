@@ -26,7 +26,7 @@ type Version = Spec["versions"][number];
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 /** The paths that Tables and field selectors can follow, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
-const SIMPLE_PATH = /^(\.([A-Za-z0-9_$-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\([^\]]*\)\]|\[\*\]|\.\*)+$/;
+const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\([^\]]*\)\]|\[\*\]|\.\*)+$/;
 
 /** Where schemas are compiled to be checked. */
 type Checks = Pick<CompiledDefinitions, "faultsOf">;
