@@ -96,7 +96,7 @@ describe("a space in a connected cluster", () => {
     expect(await succeed(kubectl(["auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"]))).toBe("bob");
     expect((await far.send(`${HOST}${MAPS}/mine`)).data).toEqual({ a: "b" });
     const everywhere = await kubectl(["get", "configmaps", "--all-namespaces"]);
-    expect(everywhere).toMatchObject({ code: 1, stderr: expect.stringContaining('reaches namespace "team-a" alone') });
+    expect(everywhere).toMatchObject({ code: 1, stderr: expect.stringContaining('has only namespace "team-a"') });
   });
 
   it.each([
