@@ -146,7 +146,7 @@ describe("a log with a key", () => {
     const forged = rechained(original.filter((line) => !line.includes("stolen")));
     expect(await verify("forged.log", forged)).toMatchObject({ code: 0 });
     const { code, stdout } = await verify("forged.log", forged, ...sealed());
-    expect([code, stdout.match(/not sealed with this key/g)?.length]).toEqual([1, forged.length]);
+    expect([code, stdout.match(/not authenticated with this key/g)?.length]).toEqual([1, forged.length]);
   });
 
   it.each<[string, (all: readonly string[]) => readonly string[]]>([
