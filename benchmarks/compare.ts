@@ -8,13 +8,14 @@
 //        where `npm run nodes` has brought it
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
+import { nodeBinary } from "../tools/release/node-binary.ts";
 import type { Order, Target } from "./load/order.ts";
 import { type LoadGenerator, startLoadGenerator } from "./load/start-load-generator.ts";
 import { commitRatios, committedRatio } from "./report/committed-ratios.ts";
@@ -87,8 +88,7 @@ type Contestant = {
   readonly cluster?: Target;
 };
 
-const NODE_24 = fileURLToPath(new URL("../tools/nodes/node_modules/node-24/bin/node", import.meta.url));
-const node = options.node ?? (options.table && existsSync(NODE_24) ? NODE_24 : process.execPath);
+const node = options.node ?? (options.table ? nodeBinary("node-24") : process.execPath);
 const version = spawnSync(node, ["--version"]).stdout.toString().trim();
 /** Multiples are compared with those of the same runtime on the same kind of store. */
 const settingOf = (store: string): string => `${store}, Node ${version.slice(1, 3)}`;
