@@ -12,7 +12,6 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // Data, and what is written about objects.
     "configmaps",
     "events",
-    // Always an empty list.
     "services",
     "events.k8s.io/events",
     "coordination.k8s.io/leases",
@@ -64,6 +63,7 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     // What is found out about rules, which are in the table.
     "management/clustertrustrules/status",
     "management/trustrules/status",
+    "management/identityproviders/status",
     // Questions.
     "management/clustertrustrules/test",
     "management/trustrules/test",
@@ -71,8 +71,57 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/selfsubjectaccessreviews",
     "management/selves",
   ],
-  // Its token is below it, and in the table.
-  cluster: ["serviceaccounts"],
+  cluster: [
+    // Its token is below it, and in the table.
+    "serviceaccounts",
+    // Data: nothing here runs what they describe.
+    "endpoints",
+    "discovery.k8s.io/endpointslices",
+    "services/status",
+    "limitranges",
+    "resourcequotas",
+    "resourcequotas/status",
+    "persistentvolumeclaims",
+    "persistentvolumeclaims/status",
+    "persistentvolumes",
+    "persistentvolumes/status",
+    "networking.k8s.io/ingressclasses",
+    "networking.k8s.io/ingresses",
+    "networking.k8s.io/ingresses/status",
+    "networking.k8s.io/networkpolicies",
+    "policy/poddisruptionbudgets",
+    "policy/poddisruptionbudgets/status",
+    "scheduling.k8s.io/priorityclasses",
+    "storage.k8s.io/storageclasses",
+    "autoscaling/horizontalpodautoscalers",
+    "autoscaling/horizontalpodautoscalers/status",
+    // No pod runs, so that no token is mounted and no process is reached.
+    "pods",
+    "pods/attach",
+    "pods/exec",
+    "pods/log",
+    "pods/portforward",
+    "pods/status",
+    "podtemplates",
+    "apps/controllerrevisions",
+    "apps/daemonsets",
+    "apps/daemonsets/status",
+    "apps/deployments",
+    "apps/deployments/scale",
+    "apps/deployments/status",
+    "apps/replicasets",
+    "apps/replicasets/scale",
+    "apps/replicasets/status",
+    "apps/statefulsets",
+    "apps/statefulsets/scale",
+    "apps/statefulsets/status",
+    "batch/cronjobs",
+    "batch/cronjobs/status",
+    "batch/jobs",
+    "batch/jobs/status",
+    // What a status says of a policy, which is in the table.
+    "admissionregistration.k8s.io/validatingadmissionpolicies/status",
+  ],
 };
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -22,6 +22,19 @@ const job = { template: { ...template, spec: { ...template.spec, restartPolicy: 
 const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 
 export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
+  ValidatingAdmissionPolicy: {
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: ["fuzz.example.com"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["*"] },
+        ],
+      },
+      variables: [{ name: "size", expression: "1" }],
+      validations: [{ expression: "variables.size > 0", message: "too small" }],
+      auditAnnotations: [{ key: "size", valueExpression: "'1'" }],
+    },
+  },
+  ValidatingAdmissionPolicyBinding: { spec: { policyName: "fuzz", validationActions: ["Deny"] } },
   Pod: { spec: template.spec },
   PodTemplate: { template },
   Deployment: { spec: { replicas: 1, selector, template } },

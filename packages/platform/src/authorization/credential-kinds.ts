@@ -14,6 +14,7 @@ export type CredentialKind = {
 
 const DOMAIN = "management";
 const SIGNERS = "certificates.k8s.io";
+const ADMISSION = "admissionregistration.k8s.io";
 
 /** Groups of the platform stand without their domain: `management`, `storage`. */
 export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
@@ -76,6 +77,14 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
   },
   {
     surface: "management",
+    group: DOMAIN,
+    resource: "identityproviders",
+    subresource: "",
+    bound:
+      "signs in whom it names: writing one takes the verb impersonate on all users and groups, within the key as well",
+  },
+  {
+    surface: "management",
     group: "",
     resource: "secrets",
     subresource: "",
@@ -117,5 +126,21 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     resource: "certificatesigningrequests",
     subresource: "status",
     bound: "takes a certificate that another CA signed, and the verb sign; the server's CA signs none here",
+  },
+  {
+    surface: "cluster",
+    group: ADMISSION,
+    resource: "validatingadmissionpolicies",
+    subresource: "",
+    bound: "its expressions see every object that they match, and its parameters",
+    opensAll: true,
+  },
+  {
+    surface: "cluster",
+    group: ADMISSION,
+    resource: "validatingadmissionpolicybindings",
+    subresource: "",
+    bound: "its parameters may be Secrets, and messages can show what is in them",
+    opensAll: true,
   },
 ];

@@ -3,8 +3,9 @@
 import { CREDENTIAL_KINDS } from "./credential-kinds.ts";
 import type { TargetedRequest } from "./request-target.ts";
 
-/** The token of a ServiceAccount, and the word that lets a certificate be signed. */
+/** The token of a ServiceAccount, the word that lets a certificate be signed, and policies, whose expressions read what they match. */
 const HANDING_OUT = CREDENTIAL_KINDS.filter(({ surface, opensAll }) => surface === "cluster" && opensAll === true);
+const READS: readonly string[] = ["get", "list", "watch"];
 
 /** A question about all resources (`*`) is one about these too. */
 export function givesCredential({
@@ -14,7 +15,7 @@ export function givesCredential({
   resource,
   subresource,
 }: Pick<TargetedRequest, "isResourceRequest" | "verb" | "apiGroup" | "resource" | "subresource">): boolean {
-  if (!isResourceRequest || verb === "get") return false;
+  if (!isResourceRequest || READS.includes(verb)) return false;
   return HANDING_OUT.some((handing) => {
     if (apiGroup !== handing.group && apiGroup !== "*") return false;
     if (resource === "*" && subresource === "") return true;
