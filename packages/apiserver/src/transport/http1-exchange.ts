@@ -1,6 +1,7 @@
 // An exchange over HTTP/1.1, and a request to leave HTTP/1.1.
 
 import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Scheduler } from "../runtime/clock.ts";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
@@ -17,6 +18,20 @@ export type Http1Options = {
   /** True when the server is closing, and with it every connection behind its current response. */
   readonly isClosing: () => boolean;
 };
+
+/** From here on a write can be under way when its reader has the whole answer. */
+const LONG_ANSWER_BYTES = 16 * 1024;
+
+/**
+ * Node pauses its parser for a request that arrives while the answer before it is still being written. Its direct way from TLS to the parser
+ * goes on with what is decrypted already, and ends the connection with "Parse Error: Paused". With a listener for data Node reads the socket
+ * as a stream, which stops when it is paused.
+ */
+function readByStream(socket: Socket): void {
+  if (!socket.listeners("data").includes(ignore)) socket.on("data", ignore);
+}
+
+const ignore = (): void => {};
 
 export const http1Exchange = (
   request: IncomingMessage,
@@ -58,6 +73,7 @@ class Http1Exchange implements Exchange {
   send(status: number, headers: ResponseHeaders, bytes: Uint8Array | string | undefined): void {
     const response = this.#response;
     const isUnread = this.#isUnread();
+    if (bytes !== undefined && lengthOf(bytes) >= LONG_ANSWER_BYTES) readByStream(this.#request.socket);
     response.writeHead(status, this.#head(status, headers, bytes));
     if (!isUnread) {
       endWith(response, bytes);
@@ -71,6 +87,7 @@ class Http1Exchange implements Exchange {
   }
 
   begin(status: number, headers: ResponseHeaders): ServerResponse {
+    readByStream(this.#request.socket);
     this.#response.writeHead(status, this.#head(status, headers, undefined));
     this.#response.flushHeaders();
     return this.#response;
