@@ -108,11 +108,7 @@ export class CachedObject {
   /** An object as an answer shows it, whether it was stored (with its resourceVersion) or not (dry run). */
   static fromObject(key: string, object: KubeObject): CachedObject {
     const memory = asBuffer(encodeStoredValue(object));
-    const { resourceVersion } = object.metadata;
-    const revision = Number(resourceVersion ?? 0);
-    // A version that is none is not shown.
-    const shown = revision > 0 || resourceVersion === undefined ? object : undefined;
-    return new CachedObject(key, revision, memory, 0, memory.length, memory.length, undefined, shown);
+    return new CachedObject(key, Number(object.metadata.resourceVersion ?? 0), memory, 0, memory.length);
   }
 
   /** The object's JSON with its resourceVersion in it, without a trailing newline: made anew on every call. */
