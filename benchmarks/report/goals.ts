@@ -22,7 +22,7 @@ const GOALS: { readonly [store: string]: { readonly [work: string]: Goal } } = {
     "CREATE, durable, 64 at once": { above: 120, peer: 5 },
     "CREATE, durable, one at a time": { peer: 2 },
     "PATCH (merge), 32 at once": { above: 120, peer: 6 },
-    "Kube config with a certificate": { perSecond: 1_500 },
+    "Kubeconfig with a certificate": { perSecond: 1_500 },
   },
   etcd: {
     "CREATE, durable, 64 at once": { peer: 2 },
