@@ -8,7 +8,7 @@ import {
   childrenOf,
   textOfSyntaxError,
 } from "../custom-resources/cel/cel-expression.ts";
-import type { CelType } from "../custom-resources/cel/cel-type.ts";
+import { type CelType, readCelType } from "../custom-resources/cel/cel-type.ts";
 import { checkCel } from "../custom-resources/cel/check-cel.ts";
 import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
 import { parseCel } from "../custom-resources/cel/parse-cel.ts";
@@ -30,10 +30,16 @@ export type CompiledPolicy = {
 };
 
 const DYN: CelType = { kind: "dyn" };
-/** `params` and `variables` may be missing, and are known all the same: they fail where they are asked for. */
-const NAMES = { object: DYN, oldObject: DYN, request: DYN, params: DYN, namespaceObject: DYN, variables: DYN };
-/** Those of match conditions. */
-const OUTER_NAMES = { object: DYN, oldObject: DYN, request: DYN, params: DYN };
+const AUTHORIZER = readCelType("authorizer");
+const OUTER = { object: DYN, oldObject: DYN, request: DYN, params: DYN };
+/**
+ * What expressions of each place may name. `params` and `variables` may be missing, and are known all the same: they fail where they are asked for.
+ */
+export const EXPRESSION_NAMES = {
+  matchCondition: { ...OUTER, authorizer: AUTHORIZER },
+  message: { ...OUTER, namespaceObject: DYN, variables: DYN },
+  policy: { ...OUTER, namespaceObject: DYN, variables: DYN, authorizer: AUTHORIZER },
+} as const;
 
 type Wanted = readonly CelType["kind"][];
 
@@ -45,7 +51,12 @@ export function compilePolicy({ spec }: Policy): {
   const variables = spec?.variables ?? [];
   const known = new Set<string>();
 
-  function compile(text: string, path: string, wanted: Wanted, isOuter = false): CelExpression | undefined {
+  function compile(
+    text: string,
+    path: string,
+    wanted: Wanted,
+    place: keyof typeof EXPRESSION_NAMES = "policy",
+  ): CelExpression | undefined {
     if (text.trim() === "") {
       faults.push(requiredError(path, "expression is not specified"));
       return undefined;
@@ -56,7 +67,7 @@ export function compilePolicy({ spec }: Policy): {
     };
     try {
       const expression = parseCel(text, CEL_NAMES);
-      const checked = checkCel(expression, isOuter ? OUTER_NAMES : NAMES);
+      const checked = checkCel(expression, EXPRESSION_NAMES[place]);
       if (checked.faults.length > 0) return refuse(checked.faults);
       const unknown = unknownVariable(expression, known);
       if (unknown !== undefined) return refuse([unknown]);
@@ -78,7 +89,12 @@ export function compilePolicy({ spec }: Policy): {
       return expression === undefined ? [] : [{ name, expression }];
     }),
     matchConditions: (spec?.matchConditions ?? []).flatMap(({ name, expression: text }, index) => {
-      const expression = compile(text, `${indexPath("spec.matchConditions", index)}.expression`, ["bool"], true);
+      const expression = compile(
+        text,
+        `${indexPath("spec.matchConditions", index)}.expression`,
+        ["bool"],
+        "matchCondition",
+      );
       return expression === undefined ? [] : [{ name, expression }];
     }),
     validations: (spec?.validations ?? []).flatMap((validation, index) => {
@@ -86,7 +102,7 @@ export function compilePolicy({ spec }: Policy): {
       const { message = "", reason = "Invalid", messageExpression: messageText = "" } = validation;
       const expression = compile(validation.expression, `${path}.expression`, ["bool"]);
       const messageExpression =
-        messageText === "" ? undefined : compile(messageText, `${path}.messageExpression`, ["string"]);
+        messageText === "" ? undefined : compile(messageText, `${path}.messageExpression`, ["string"], "message");
       if (expression === undefined) return [];
       return [{ text: validation.expression.trim(), expression, message, messageExpression, reason }];
     }),

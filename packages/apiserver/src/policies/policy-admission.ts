@@ -1,22 +1,24 @@
 // Holds requests to the ValidatingAdmissionPolicies that are bound.
 // Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating/{dispatcher,validator}.go
 
-import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label-selector";
 import { forbiddenByAdmission } from "../admission/forbidden-by-admission.ts";
 import type { NamespaceLookup } from "../admission/namespace-lifecycle.ts";
+import type { Authorizer } from "../authorization/authorizer.ts";
 import { systemUser } from "../context/system-context.ts";
 import { CelLimitError, type CelMeter, createCelMeter } from "../custom-resources/cel/cel-budget.ts";
 import type { CelExpression } from "../custom-resources/cel/cel-expression.ts";
 import { CelEvaluationError, type CelValue } from "../custom-resources/cel/cel-value.ts";
 import { type CelScope, evaluateCel } from "../custom-resources/cel/evaluate-cel.ts";
+import type { AskAccess } from "../custom-resources/cel/functions/authorizer-functions.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
-import { dynamicValue, LazyMap } from "./dynamic-value.ts";
+import { LazyMap } from "./dynamic-value.ts";
+import { createAccessAnswers, dynamicObject, scopeOfRequest } from "./expression-scope.ts";
 import { matchesRequest } from "./match-resources.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
@@ -25,6 +27,8 @@ export type PolicyAdmissionOptions = {
   readonly bindings: InstalledResource;
   readonly registry: Pick<ResourceRegistry, "resources">;
   readonly namespaces: NamespaceLookup;
+  /** Answers what expressions ask of `authorizer`. */
+  readonly authorizer: Authorizer;
 };
 
 /** All expressions of all policies for one request, about a tenth of a second: they are one tenant's, and the thread is everybody's. */
@@ -37,6 +41,7 @@ const CODES: { readonly [reason: string]: number } = {
   RequestEntityTooLarge: 413,
 };
 
+type Evaluation = { readonly ask: AskAccess; readonly meter: CelMeter };
 type Decision = { readonly message: string; readonly reason: string };
 
 /** Costs nothing but two look-ups where nothing is bound. */
@@ -45,6 +50,7 @@ export function createPolicyAdmission({
   bindings,
   registry,
   namespaces,
+  authorizer,
 }: PolicyAdmissionOptions): AdmissionPlugin {
   /** By key, as of a revision. */
   const compiled = new Map<
@@ -75,6 +81,7 @@ export function createPolicyAdmission({
       const { resource, context, namespace } = attributes;
       if (bindings.view.size === 0 || resource.group === ADMISSION_GROUP || context.user === systemUser) return;
       const meter = createCelMeter(COST_PER_REQUEST);
+      const answers = createAccessAnswers(context, authorizer);
       for (const cached of bindings.view.list(bindings.keys.prefix)) {
         const binding = cached.decode() as PolicyBinding;
         const found = policyNamed(binding.spec?.policyName ?? "");
@@ -88,8 +95,11 @@ export function createPolicyAdmission({
           matchesRequest(policy.spec?.matchConstraints, attributes, space) &&
           matchesRequest(binding.spec?.matchResources, attributes, space);
         if (!isMeant) continue;
-        for (const decision of decide(policy, code, binding, attributes, space, meter))
-          act(decision, policy, binding, attributes);
+        const { ask } = answers;
+        const decisions = await answers.evaluate(() =>
+          decide(policy, code, binding, attributes, space, { ask, meter }),
+        );
+        for (const decision of decisions) act(decision, policy, binding, attributes);
       }
     },
   };
@@ -100,12 +110,12 @@ export function createPolicyAdmission({
     binding: PolicyBinding,
     attributes: AdmissionAttributes,
     space: KubeObject | undefined,
-    meter: CelMeter,
+    evaluation: Evaluation,
   ): readonly Decision[] {
     const isStrict = policy.spec?.failurePolicy !== "Ignore";
     try {
       return paramsOf(policy, binding, attributes).flatMap((params) =>
-        judge(policy, code, attributes, space, params, meter),
+        judge(policy, code, attributes, space, params, evaluation),
       );
     } catch (error) {
       if (!(error instanceof CelEvaluationError) && !(error instanceof CelLimitError)) throw error;
@@ -158,9 +168,10 @@ function judge(
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
-  meter: CelMeter,
+  evaluation: Evaluation,
 ): readonly Decision[] {
-  const names = scopeOf(code, attributes, space, params, meter);
+  const names = scopeOf(code, attributes, space, params, evaluation);
+  const { meter } = evaluation;
   const evaluate = (expression: CelExpression): CelValue => evaluateCel(expression, { names, meter });
   if (!code.matchConditions.every(({ expression }) => evaluate(expression) === true)) return [];
   const isStrict = policy.spec?.failurePolicy !== "Ignore";
@@ -202,59 +213,22 @@ function messageOf(
   }
 }
 
-// Objects are JSON; only their named types hide it.
-const json = (object: KubeObject | undefined): JsonValue | undefined => object as JsonObject | undefined;
-
 function scopeOf(
   { variables }: CompiledPolicy,
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
-  meter: CelMeter,
+  { ask, meter }: Evaluation,
 ): CelScope {
   const names: { [name: string]: CelValue } = {
-    object: dynamicValue(json(attributes.object)),
-    oldObject: dynamicValue(json(attributes.oldObject)),
-    request: dynamicValue(requestOf(attributes)),
-    params: dynamicValue(json(params)),
-    namespaceObject: dynamicValue(json(space)),
+    ...scopeOfRequest(attributes, ask),
+    params: dynamicObject(params),
+    namespaceObject: dynamicObject(space),
   };
   names["variables"] = new LazyMap(
     new Map(variables.map(({ name, expression }) => [name, () => evaluateCel(expression, { names, meter })])),
   );
   return names;
-}
-
-function requestOf({
-  context: { user },
-  resource,
-  subresource,
-  name,
-  namespace,
-  operation,
-  dryRun,
-}: AdmissionAttributes): JsonObject {
-  const { group, version, kind, plural } = resource;
-  const ofKind = { group, version, kind };
-  const ofResource = { group, version, resource: plural };
-  return {
-    kind: ofKind,
-    resource: ofResource,
-    subResource: subresource,
-    requestKind: ofKind,
-    requestResource: ofResource,
-    requestSubResource: subresource,
-    name,
-    namespace,
-    operation: operation.toUpperCase(),
-    userInfo: {
-      username: user.name,
-      ...(user.uid === undefined ? {} : { uid: user.uid }),
-      groups: [...user.groups],
-      ...(user.extra === undefined ? {} : { extra: user.extra }),
-    },
-    dryRun,
-  };
 }
 
 function act(

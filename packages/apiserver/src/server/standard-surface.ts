@@ -45,8 +45,10 @@ import { createCustomResourceController } from "../custom-resources/custom-resou
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";
 import { customResourceDefinitions } from "../custom-resources/custom-resource-definitions.ts";
 import type { WorkQueueMetrics } from "../metrics/work-queue-metrics.ts";
+import { createParamsAccess } from "../policies/params-access.ts";
 import { createPolicyAdmission } from "../policies/policy-admission.ts";
 import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
+import { createPolicyStatusController } from "../policies/policy-status-controller.ts";
 import { ADMISSION_GROUP } from "../policies/validating-admission-policy.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
@@ -139,7 +141,7 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
       }),
-      ...(options.cluster === undefined ? [] : clusterAdmission(registry, options.cluster, options)),
+      ...(options.cluster === undefined ? [] : clusterAdmission(registry, options.cluster, { ...options, authorizer })),
     ],
   });
   const controllers = startControllers(surface.registry, options, serviceAccountTokens?.tokens);
@@ -163,9 +165,15 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
 const clusterAdmission = (
   registry: ResourceRegistry,
   { keepsWorkloads }: ClusterOptions,
-  { runtime: { clock } }: Pick<StandardSurfaceOptions, "runtime">,
+  { runtime: { clock }, authorizer }: Pick<StandardSurfaceOptions, "runtime"> & { readonly authorizer: Authorizer },
 ): readonly AdmissionPlugin[] => [
+  createParamsAccess({
+    policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+    registry,
+    authorizer,
+  }),
   createPolicyAdmission({
+    authorizer,
     policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
     bindings: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicyBinding"),
     registry,
@@ -292,7 +300,14 @@ function startControllers(
     createGarbageCollector(port),
     ...(options.cluster === undefined
       ? []
-      : [createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), registry)]),
+      : [
+          createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), registry),
+          createPolicyStatusController(
+            port,
+            requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
+            registry,
+          ),
+        ]),
     createEventExpiry(port, requiredResource(registry, "", "Event")),
     createRoleAggregationController(port, requiredResource(registry, RBAC_GROUP, "ClusterRole")),
   ];

@@ -32,6 +32,11 @@ export const EXTENSION_TYPES = {
   url: "kubernetes.URL",
   format: "kubernetes.NamedFormat",
   semver: "kubernetes.Semver",
+  authorizer: "kubernetes.authorization.Authorizer",
+  pathCheck: "kubernetes.authorization.PathCheck",
+  groupCheck: "kubernetes.authorization.GroupCheck",
+  resourceCheck: "kubernetes.authorization.ResourceCheck",
+  decision: "kubernetes.authorization.Decision",
 } as const;
 
 /** The type that a signature names: `string`, `list<T>`, `map<K, V>`, `optional<T>`. */

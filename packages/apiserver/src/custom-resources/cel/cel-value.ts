@@ -88,6 +88,10 @@ export abstract class CelExtension {
   abstract readonly typeName: string;
   /** Only asked about values of the same type. */
   abstract equals(other: CelExtension): boolean;
+  /** Undefined where it has no such member. */
+  memberOf(_field: string): CelValue | undefined {
+    return undefined;
+  }
 }
 
 /** How the items of a list are distinguished: those of sets by value, those of maps by the members that are their key. */

@@ -12,7 +12,7 @@ import {
   settle,
 } from "./cel-bindings.ts";
 import { type CelExpression, type CelMacro, CelSyntaxError } from "./cel-expression.ts";
-import { type CelType, formatCelType, readCelType } from "./cel-type.ts";
+import { type CelType, EXTENSION_TYPES, formatCelType, readCelType } from "./cel-type.ts";
 import { typeNameOf } from "./cel-value.ts";
 import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
 
@@ -53,6 +53,7 @@ function report({ faults }: Environment, message: string, at: number): CelType {
   return DYN;
 }
 
+const RESOURCE_CHECK = readCelType("resourceCheck");
 const [BOOL, INT] = [readCelType("bool"), readCelType("int")];
 
 function check(expression: CelExpression, scope: Environment): CelType {
@@ -130,6 +131,9 @@ function checkField(operand: CelType, field: string, at: number, scope: Environm
     case "dyn":
     case "variable":
       return DYN;
+    case "extension":
+      if (type.name === EXTENSION_TYPES.authorizer && field === "requestResource") return RESOURCE_CHECK;
+      return report(scope, `type '${formatCelType(type)}' does not support field selection`, at);
     default:
       return report(scope, `type '${formatCelType(type)}' does not support field selection`, at);
   }

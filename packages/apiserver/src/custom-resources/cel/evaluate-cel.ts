@@ -6,6 +6,7 @@ import type { CelMeter } from "./cel-budget.ts";
 import type { CelEntry, CelExpression, CelMacro } from "./cel-expression.ts";
 import {
   CelEvaluationError,
+  CelExtension,
   CelList,
   CelLiteralMap,
   CelMap,
@@ -86,7 +87,8 @@ function optionalOf(value: CelValue | undefined): CelOptional {
 }
 
 function fieldOf(value: CelValue, field: string): CelValue | undefined {
-  return value instanceof CelMap ? value.get(field) : failCel("no such overload");
+  if (value instanceof CelMap) return value.get(field);
+  return (value instanceof CelExtension ? value.memberOf(field) : undefined) ?? failCel("no such overload");
 }
 
 function memberOf(value: CelValue, field: string): CelValue {

@@ -24,9 +24,21 @@ export const RESOURCE_PROPERTIES: { readonly [name: string]: StructuralSchema } 
   metadata: { type: "object", properties: { name: { type: "string" }, generateName: { type: "string" } } },
 };
 
-/** Undefined for what rules cannot see: what has no type, and lists and maps of it. */
-export function celTypeOfSchema(schema: StructuralSchema, isResourceRoot: boolean): CelType | undefined {
+/**
+ * Undefined for what rules cannot see: what has no type, and lists and maps of it. `open` is the type of what may have any members; absent: it
+ * has those that the schema names, as rules of CustomResourceDefinitions see it.
+ */
+export function celTypeOfSchema(
+  schema: StructuralSchema,
+  isResourceRoot: boolean,
+  open?: CelType,
+): CelType | undefined {
   if (schema["x-kubernetes-int-or-string"] === true) return { kind: "dyn" };
+  if (open !== undefined && (schema["x-kubernetes-preserve-unknown-fields"] === true || schema.type === undefined)) {
+    return open;
+  }
+  const typeOfPart = (part: StructuralSchema): CelType | undefined =>
+    celTypeOfSchema(part, part["x-kubernetes-embedded-resource"] === true, open);
   const { type, format = "", items } = schema;
   switch (type) {
     case undefined:
@@ -44,7 +56,9 @@ export function celTypeOfSchema(schema: StructuralSchema, isResourceRoot: boolea
         return { kind: "map", key: readCelType("string"), value, hasNulls: values.nullable === true };
       }
       const properties = { ...schema.properties, ...(isResourceRoot ? RESOURCE_PROPERTIES : {}) };
-      return { kind: "object", fields: new Map(Object.entries(properties).flatMap(fieldOf)) };
+      if (open !== undefined && Object.keys(properties).length === 0) return open;
+      const fields = Object.entries(properties).flatMap(([property, part]) => fieldOf(property, typeOfPart(part)));
+      return { kind: "object", fields: new Map(fields) };
     }
     case "string":
       return (Object.hasOwn(STRING_FORMATS, format) ? STRING_FORMATS[format] : undefined) ?? readCelType("string");
@@ -53,11 +67,7 @@ export function celTypeOfSchema(schema: StructuralSchema, isResourceRoot: boolea
   }
 }
 
-const typeOfPart = (schema: StructuralSchema): CelType | undefined =>
-  celTypeOfSchema(schema, schema["x-kubernetes-embedded-resource"] === true);
-
-function fieldOf([property, schema]: readonly [string, StructuralSchema]): readonly (readonly [string, CelField])[] {
-  const type = typeOfPart(schema);
+function fieldOf(property: string, type: CelType | undefined): readonly (readonly [string, CelField])[] {
   const name = escapeCelName(property);
   if (type === undefined || name === undefined) return [];
   return [[name, { property, type }]];

@@ -17,6 +17,7 @@ import {
   typeNameOf,
 } from "../cel-value.ts";
 import type { CelNames } from "../parse-cel.ts";
+import { authorizerFunctions } from "./authorizer-functions.ts";
 import { conversionFunctions } from "./conversion-functions.ts";
 import { formatFunctions } from "./format-functions.ts";
 import { ipFunctions } from "./ip-functions.ts";
@@ -47,6 +48,7 @@ for (const overload of [
   ...urlFunctions,
   ...formatFunctions,
   ...semverFunctions,
+  ...authorizerFunctions,
 ]) {
   const known = OVERLOADS.get(overload.name);
   if (known === undefined) OVERLOADS.set(overload.name, [overload]);

@@ -1,0 +1,97 @@
+// What is suspicious in the expressions of a policy, seen with the types of the objects that it is about. It changes no decision.
+// Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go
+
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import { indexPath } from "@postern/apimachinery/validation/field-error";
+import { CelSyntaxError, textOfSyntaxError } from "../custom-resources/cel/cel-expression.ts";
+import type { CelField, CelType } from "../custom-resources/cel/cel-type.ts";
+import { type CelVariables, checkCel } from "../custom-resources/cel/check-cel.ts";
+import { CEL_NAMES } from "../custom-resources/cel/functions/cel-library.ts";
+import { parseCel } from "../custom-resources/cel/parse-cel.ts";
+import { celTypeOfSchema } from "../custom-resources/cel/schema-type.ts";
+import type { ResourceDefinition } from "../registry/resource-definition.ts";
+import { EXPRESSION_NAMES } from "./compiled-policy.ts";
+import type { MatchRule, Policy, PolicySpec } from "./validating-admission-policy.ts";
+
+export type ExpressionWarning = { readonly fieldRef: string; readonly warning: string };
+
+/** Whatever a policy names: so many types are looked at, and no more. */
+const MAX_TYPES = 10;
+const DYN: CelType = { kind: "dyn" };
+
+export function typeWarningsOf(
+  { spec = {} }: Policy,
+  definitions: readonly ResourceDefinition[],
+): readonly ExpressionWarning[] {
+  const params = typeOf(paramDefinition(spec, definitions));
+  const scopes = definitionsToCheck(spec, definitions).map((definition) => {
+    const object = typeOf(definition);
+    const names = { ...EXPRESSION_NAMES.policy, object, oldObject: object, params };
+    return { definition, names: { ...names, variables: typeOfVariables(spec, names) } };
+  });
+  const warn = (fieldRef: string, text = ""): readonly ExpressionWarning[] => {
+    if (text.trim() === "") return [];
+    const found = scopes.flatMap(({ definition, names }) => {
+      const { faults } = check(text, names);
+      return faults === "" ? [] : [`${nameOf(definition)}: ${faults}\n`];
+    });
+    return found.length === 0 ? [] : [{ fieldRef, warning: found.join("\n") }];
+  };
+  return (spec.validations ?? []).flatMap(({ expression, messageExpression }, index) => {
+    const path = indexPath("spec.validations", index);
+    return [...warn(`${path}.expression`, expression), ...warn(`${path}.messageExpression`, messageExpression)];
+  });
+}
+
+const nameOf = ({ group, version, kind }: ResourceDefinition): string => `${group}/${version}, Kind=${kind}`;
+
+const typeOf = (definition: ResourceDefinition | undefined): CelType =>
+  (definition === undefined ? undefined : celTypeOfSchema(definition.schema, false, DYN)) ?? DYN;
+
+function check(text: string, names: CelVariables): { readonly type: CelType; readonly faults: string } {
+  try {
+    const { type, faults } = checkCel(parseCel(text, CEL_NAMES), names);
+    return { type, faults: faults.map((fault) => textOfSyntaxError(fault, text)).join("\n") };
+  } catch (error) {
+    if (!(error instanceof CelSyntaxError)) throw error;
+    return { type: DYN, faults: textOfSyntaxError(error, text) };
+  }
+}
+
+/** Each sees those before it. */
+function typeOfVariables({ variables = [] }: PolicySpec, names: CelVariables): CelType {
+  const fields = new Map<string, CelField>();
+  for (const { name, expression } of variables) {
+    const { type } = check(expression, { ...names, variables: { kind: "object", fields: new Map(fields) } });
+    fields.set(name, { property: name, type });
+  }
+  return { kind: "object", fields };
+}
+
+function paramDefinition(
+  { paramKind }: PolicySpec,
+  definitions: readonly ResourceDefinition[],
+): ResourceDefinition | undefined {
+  const parsed = parseApiVersion(paramKind?.apiVersion ?? "");
+  return definitions.find(
+    ({ group, version, kind }) => group === parsed?.group && version === parsed.version && kind === paramKind?.kind,
+  );
+}
+
+/** Those that rules name without a wildcard, by group, version and kind. */
+function definitionsToCheck(
+  { matchConstraints }: PolicySpec,
+  definitions: readonly ResourceDefinition[],
+): readonly ResourceDefinition[] {
+  const rules = matchConstraints?.resourceRules ?? [];
+  const named = definitions.filter((definition) => rules.some((rule) => names(rule, definition)));
+  return named.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)).slice(0, MAX_TYPES);
+}
+
+function names(
+  { apiGroups = [], apiVersions = [], resources = [] }: MatchRule,
+  { group, version, plural }: ResourceDefinition,
+): boolean {
+  if ([...apiGroups, ...apiVersions].some((text) => text.includes("*"))) return false;
+  return apiGroups.includes(group) && apiVersions.includes(version) && resources.includes(plural);
+}
