@@ -1,4 +1,4 @@
-// Writes docs/reference/commands.md from the command line. Run: npx tsx -C @postern/source tools/generate-command-reference.ts
+// Writes docs/reference/commands.md from the command line. Run: npm run generate -- command
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// Writes docs/reference/configuration.md from the catalogue of options. Run: npx tsx -C @postern/source tools/generate-config-reference.ts
+// Writes docs/reference/configuration.md from the catalogue of options. Run: npm run generate -- config
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

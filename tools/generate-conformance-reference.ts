@@ -1,5 +1,5 @@
 // Runs the cases of all behaviours, in whatever suite they stand, and writes docs/reference/kubernetes-conformance.md.
-// Run: npx tsx -C @postern/source tools/generate-conformance-reference.ts
+// Run: npm run generate -- conformance
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,12 +1,14 @@
-// Writes deploy/kustomize/base/postern.yaml: what the Helm chart makes with its defaults, without Helm's own labels. Needs `helm` in the path.
+// Writes deploy/kustomize/base/postern.yaml: what the Helm chart makes with its defaults, without Helm's own labels. Run: npm run generate -- kustomize
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { kubernetesTools } from "../test/e2e/testing/kubernetes-tools.ts";
 import { kustomizeBase } from "./release/kustomize-base.ts";
 
 const at = (path: string): string => fileURLToPath(new URL(`../deploy/${path}`, import.meta.url));
-const rendered = execFileSync("helm", ["template", "postern", at("charts/postern"), "--skip-tests"], {
+const { helm } = await kubernetesTools("1.35");
+const rendered = execFileSync(helm, ["template", "postern", at("charts/postern"), "--skip-tests"], {
   encoding: "utf8",
 });
 writeFileSync(at("kustomize/base/postern.yaml"), kustomizeBase(rendered));

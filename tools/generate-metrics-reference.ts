@@ -1,4 +1,4 @@
-// Writes docs/reference/metrics.md from the scrape of a server. Run: npm run build && npx tsx -C @postern/source tools/generate-metrics-reference.ts
+// Writes docs/reference/metrics.md from the scrape of a server. Run: npm run generate -- metrics
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

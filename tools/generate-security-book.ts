@@ -1,4 +1,4 @@
-// Writes docs/reference/security-book.md: every entry with what its tests try, and where. Run: npx tsx tools/generate-security-book.ts
+// Writes docs/reference/security-book.md: every entry with what its tests try, and where. Run: npm run generate -- security
 //
 // An entry is held only where a test attacks a server over a socket. A test that calls the code beneath checks it, and no more.
 
