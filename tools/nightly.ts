@@ -111,7 +111,7 @@ const RUNS: readonly Run[] = [
   {
     name: "every kubectl on each store",
     project: "system",
-    paths: ["test/e2e/kubectl"],
+    paths: ["test/e2e/kubectl", "test/e2e/every-field", "test/attacks/remote-credentials"],
     environment: { STORES: "sqlite,etcd", KUBECTL_RELEASES: "all" },
   },
   {

@@ -3,7 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { KUBERNETES_RELEASES, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
+import { chosenKubernetesReleases, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { kubectlWith, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import { clusterPath, INSTANCES, KEYS, keepKubeConfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
 
@@ -98,7 +98,7 @@ describe("class 7 behind the proxy, in a cluster that others run (security book 
     expect((await send(key, CSRS, { metadata: { name: "short" }, spec: {} })).status).toBe(403);
   });
 
-  it.each(KUBERNETES_RELEASES)("bounds what kubectl %s sends in protobuf", async (release) => {
+  it.each(chosenKubernetesReleases())("bounds what kubectl %s sends in protobuf", async (release) => {
     const { kubectl: program } = await kubernetesTools(release);
     const key = await keyWith({ ttl: 1800 });
     const config = join(directory.path, `kubectl-${release}.kubeconfig`);

@@ -7,7 +7,7 @@ import { createTestCertificate } from "@postern/apiserver/transport/testing/test
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { filled, placesOf, type Schema, type Schemas } from "./testing/filled-manifests.ts";
 import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
-import { KUBERNETES_RELEASES, kubernetesTools } from "./testing/kubernetes-tools.ts";
+import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
 import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
 
 const GROUPS = ["management.postern/v1", "storage.postern/v1"];
@@ -137,7 +137,7 @@ async function kindsOf({
   return { kinds, schemas };
 }
 
-describe.each(KUBERNETES_RELEASES)("kubectl %s", (release) => {
+describe.each(chosenKubernetesReleases())("kubectl %s", (release) => {
   it("applies every field of every kind without a warning, and reads it back", async () => {
     const { kubectl: program } = await kubernetesTools(release);
     const kubectl = kubectlSession(

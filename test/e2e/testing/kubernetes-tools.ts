@@ -20,6 +20,13 @@ export type KubernetesRelease = keyof typeof ARCHIVES;
 /** From the oldest to the newest. */
 export const KUBERNETES_RELEASES: readonly KubernetesRelease[] = ["1.32", "1.34", "1.35"];
 
+/** As by night. */
+export const isEveryReleaseChosen = (): boolean => process.env["KUBECTL_RELEASES"] === "all";
+
+/** The newest alone, or all. */
+export const chosenKubernetesReleases = (): readonly KubernetesRelease[] =>
+  isEveryReleaseChosen() ? KUBERNETES_RELEASES : KUBERNETES_RELEASES.slice(-1);
+
 /** Paths of programs. */
 export type KubernetesTools = { readonly kubectl: string; readonly helm: string };
 
