@@ -1,0 +1,19 @@
+// What a server publishes about the platform's own groups.
+
+import type { PublishedGroup } from "./kind-reference.ts";
+
+const GROUP_VERSIONS = ["management.postern/v1", "storage.postern/v1"];
+
+/** `send` reads a path of the server as its administrator, and gives the JSON of the answer. */
+export async function publishedGroups(
+  // biome-ignore lint/suspicious/noExplicitAny: the answers are documents of a server that this repository builds
+  send: (path: string) => Promise<any>,
+): Promise<readonly PublishedGroup[]> {
+  return Promise.all(
+    GROUP_VERSIONS.map(async (groupVersion) => ({
+      groupVersion,
+      resources: (await send(`/apis/${groupVersion}`)).resources,
+      schemas: (await send(`/openapi/v3/apis/${groupVersion}`)).components.schemas,
+    })),
+  );
+}
