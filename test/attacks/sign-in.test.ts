@@ -151,6 +151,16 @@ async function signInWith(query: object = {}): Promise<Answer> {
   return await back("good", { code: newCode(), state, iss: good.url, ...query }, cookies);
 }
 
+/** Away by one address, and back: where the browser goes on then. */
+async function throughStart(target: string): Promise<{ readonly path: string; readonly cookies: Answer["cookies"] }> {
+  const left = await browse(`/login/start?${new URLSearchParams({ provider: "good", return: target })}`);
+  const { searchParams } = new URL(left.location);
+  nonces.set(good, searchParams.get("nonce") ?? "");
+  const query = { code: newCode(), state: searchParams.get("state") ?? "", iss: good.url };
+  const { text, cookies } = await back("good", query, left.cookies);
+  return { path: /url=([^"]*)"/.exec(text)?.[1] ?? "", cookies };
+}
+
 describe("the answers of providers", () => {
   it("open a session where all is right", async () => {
     const { status, cookies } = await signInWith();
@@ -271,7 +281,24 @@ describe("the browser of a victim", () => {
       const next = /url=([^"]*)"/.exec(text)?.[1] ?? "";
       expect([target, status, new URL(next, platform.server.url).origin]).toEqual([target, 200, platform.server.url]);
       count++;
+      // The way that a page with scripts takes.
+      const { path } = await throughStart(target);
+      expect([target, path]).toEqual([target, "/"]);
+      count++;
     }
+  });
+
+  it("comes back to the page that it left, with the session", async () => {
+    const { path, cookies } = await throughStart("/keys?sort=name");
+    expect([path, cookies.has(SESSION)]).toEqual(["/keys?sort=name", true]);
+    const cookie = `${SESSION}=${cookies.get(SESSION)}`;
+    const { body } = await platform.send({ path: "/login/session?return=/keys", key: "", headers: { cookie, ...OWN } });
+    expect(body.user.name).toBe(`person-${count}`);
+    expect(body.providers).toContainEqual({
+      name: "good",
+      displayName: "good",
+      loginUrl: "/login/start?provider=good&return=%2Fkeys",
+    });
   });
 
   it("shows its pages in no frame, runs no scripts, and escapes what it shows", async () => {

@@ -1,17 +1,18 @@
-// Which writes make keys that a trust rule gives. The server says so beside the write: no client can.
+// Which writes make keys that a trust rule, an identity provider or another key gives. The server says so beside the write: no client can.
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyOrigin } from "./key-origins.ts";
 
 export type IssuedGrant = {
-  readonly grant: KeyGrant;
+  /** Absent: another key alone gives it. */
+  readonly grant?: KeyGrant;
   /** What the rule goes back to, and so does the key. */
   readonly origins: readonly KeyOrigin[];
   /** uids of the keys that the rule dies with, and so does the key. */
   readonly parents: readonly string[];
   /** For people: `status.issuedBy` of the key. */
-  readonly issuedBy: {
+  readonly issuedBy?: {
     readonly rule: string;
     readonly issuer: string;
     readonly subject?: string;

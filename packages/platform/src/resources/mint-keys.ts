@@ -27,7 +27,7 @@ export type KeyMint = {
   readonly revoke: RevokeAccessKey;
   /** Makes the key of any spec under a name of its own, or a generated one. */
   readonly mint: (object: KeyDraft, signal: AbortSignal) => Promise<string>;
-  /** Makes a key that a trust rule gives. */
+  /** Makes a key that a trust rule, an identity provider or another key gives. */
   readonly mintGranted: (object: KeyDraft, issued: IssuedGrant, signal: AbortSignal) => Promise<Minted>;
 };
 

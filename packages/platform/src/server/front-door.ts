@@ -8,6 +8,7 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { readProxied } from "../authorization/proxied-call.ts";
+import { type BrowserSessionOptions, openedBySessions } from "../sign-in/browser-session.ts";
 import { SCIM_PATH } from "../sign-in/scim-routes.ts";
 import { isSignInPath } from "../sign-in/sign-in-routes.ts";
 import { BACKUP_PATH } from "./backup-route.ts";
@@ -25,6 +26,7 @@ const OWN_CLUSTER_BASE = `/kubernetes/cluster/${EMBEDDED_CLUSTER}`;
 const PROXY_BASES = ["/kubernetes/project", "/kubernetes/cluster"];
 
 export function createFrontDoor(surfaces: {
+  readonly sessions: BrowserSessionOptions;
   readonly management: HandlerChain;
   readonly proxy: HandlerChain;
   readonly leaks: HandlerChain;
@@ -32,8 +34,9 @@ export function createFrontDoor(surfaces: {
   readonly signIn: HandlerChain;
   readonly scim: HandlerChain;
 }): ApiHandler {
-  const { proxy, leaks, exchange, signIn, scim } = surfaces;
-  const management = (request: ApiRequest) => surfaces.management(request, askedOfManagement(request));
+  const { sessions, leaks, exchange, signIn, scim } = surfaces;
+  const management = openedBySessions(surfaces.management, askedOfManagement, sessions);
+  const proxy = openedBySessions(surfaces.proxy, readProxied, sessions);
   return (request) => {
     const { path } = request;
     if (path === LEAKS_PATH) return leaks(request);
@@ -46,7 +49,7 @@ export function createFrontDoor(surfaces: {
     const own = mountRequest(request, OWN_CLUSTER_BASE);
     if (own !== undefined) return management(own);
     const isProxied = PROXY_BASES.some((base) => path === base || path.startsWith(`${base}/`));
-    if (isProxied) return proxy(request, readProxied(request));
+    if (isProxied) return proxy(request);
     return management(mountRequest(request, MANAGEMENT_BASE) ?? request);
   };
 }

@@ -109,6 +109,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
   const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
   const signIn = createSignInDependencies(options.signIn, management);
   return createFrontDoor({
+    sessions: { keys: core.keys, publicUrl: options.signIn.publicUrl },
     management,
     scim: createHandlerChain(
       createScimRoutes({ ...core, call: signIn.service.call, publicUrl: options.signIn.publicUrl }),

@@ -13,7 +13,7 @@ import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import type { BackChannelLogoutOptions } from "../sign-in/back-channel-logout.ts";
 import type { IdentityProviders } from "../sign-in/identity-providers.ts";
-import { createMintLogin } from "../sign-in/login-keys.ts";
+import { createMintChild, createMintLogin } from "../sign-in/login-keys.ts";
 import { createProviderClient, type ProviderClient } from "../sign-in/provider-client.ts";
 import { fetchFromProviders } from "../sign-in/provider-fetch.ts";
 import type { SignInDependencies } from "../sign-in/sign-in-dependencies.ts";
@@ -42,9 +42,6 @@ export type SignInParts = SignInPartsOptions & {
   readonly isReserved: (name: string) => boolean;
   readonly backChannel: BackChannelLogoutOptions;
 };
-
-/** Of a session that somebody begins with an access key. */
-const KEY_SESSION_SECONDS = 12 * 60 * 60;
 
 export function createSignInParts(options: SignInPartsOptions): SignInParts {
   const { core, surface, configuration, runtime, signal } = options;
@@ -93,11 +90,12 @@ export function createSignInParts(options: SignInPartsOptions): SignInParts {
 /** `management` answers what pages ask in the name of whoever is signed in. */
 export function createSignInDependencies(parts: SignInParts, management: HandlerChain): SignInDependencies {
   const { core, surface, runtime, publicUrl, signal, providers, client, users, isReserved } = parts;
-  const { names, directory, secrets } = core;
+  const { names, directory, secrets, keys } = core;
   const { clock, random } = runtime;
   return {
     names,
     directory,
+    keys,
     providers,
     client,
     transactions: createSignInTransactions(secrets, clock, random),
@@ -106,11 +104,11 @@ export function createSignInDependencies(parts: SignInParts, management: Handler
       providers,
       users,
       mintLogin: createMintLogin(surface.mint, clock, signal),
+      mintChild: createMintChild({ mint: surface.mint, keys, records: core.keyRecords, directory, clock, signal }),
+      endSession: (keyName) => surface.mint.revoke(keyName, signal),
       isReserved,
       apiVersion: `${names.managementGroup}/v1`,
-      keySessionSeconds: KEY_SESSION_SECONDS,
       call: createManagementCall(management, names.managementGroup, signal),
-      now: () => clock.now(),
     }),
     publicUrl,
     clock,

@@ -33,12 +33,18 @@ export function cookieOf(request: Pick<ApiRequest, "headers">, name: string): st
   return found.length === 1 ? found[0] : undefined;
 }
 
+/** Whether an origin is that of this server, under its own name or under the one that the browser used: no page chooses the Host. */
+export function isOwnOrigin(origin: string, { host }: Pick<ApiRequest, "host">, ownUrl: string): boolean {
+  const used = `https://${host}`;
+  return [ownUrl, ...(URL.canParse(used) ? [used] : [])].some((url) => new URL(url).origin === origin);
+}
+
 /** Whether a page of this server made the browser send the request. A browser that says neither is refused. */
 export function isSameOrigin(request: ApiRequest, ownUrl: string): boolean {
   const site = headerOf(request, "sec-fetch-site");
   const origin = headerOf(request, "origin");
   if (site !== "" && site !== "same-origin") return false;
-  if (origin !== "" && origin !== new URL(ownUrl).origin) return false;
+  if (origin !== "" && !isOwnOrigin(origin, request, ownUrl)) return false;
   return site !== "" || origin !== "";
 }
 

@@ -2,10 +2,15 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { IssuedGrant } from "../access-keys/issued-grants.ts";
+import { originsOf } from "../access-keys/key-origins.ts";
+import { specOf } from "../access-keys/secret-fields.ts";
 import type { AccessKeySpec } from "../api/owned-access-key.ts";
-import type { MappedIdentity } from "./map-claims.ts";
+import type { Directory } from "../directory/directory.ts";
+import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
 import { type IdentityProviderState, providerId } from "./provider-state.ts";
 
 /** Somebody who has signed in at a provider, and is a user here. */
@@ -61,6 +66,56 @@ export const createMintLogin =
       signal,
     );
     return { value: key, expiresAt: Math.min(expiresAt, until) };
+  };
+
+/** A session for the holder of a key. Rejects with SignInRefusal. */
+export type MintChild = (presented: string, on: string) => Promise<LoginKey>;
+
+export type MintChildOptions = {
+  readonly mint: { readonly mintGranted: MintGranted };
+  readonly keys: AccessKeyIndex;
+  readonly records: ViewPrefix;
+  readonly directory: Pick<Directory, "user">;
+  readonly clock: Clock;
+  /** Ends with the server. */
+  readonly signal: AbortSignal;
+};
+
+/** Of a session that somebody begins with an access key. */
+const KEY_SESSION_SECONDS = 12 * 60 * 60;
+
+/** The session is a child of the key: it has the same owner, groups, scope and rules, and ends with it. */
+export const createMintChild =
+  ({ mint, keys, records, directory, clock, signal }: MintChildOptions): MintChild =>
+  async (presented, on) => {
+    const parent = keys.find(presented);
+    const record = parent && records.view.get(records.prefix + parent.name)?.decode();
+    if (parent === undefined || record === undefined || keys.refusalOf(parent) !== undefined)
+      throw new SignInRefusal("the access key is not good", { isUnknown: true });
+    const { owner, id, uid, name, expiresAt: end = Number.POSITIVE_INFINITY } = parent;
+    if (owner.kind === "user" && directory.user(owner.name)?.isBot === true)
+      throw new SignInRefusal("a bot does not sign in");
+    // Its own kind: what is written there is checked like that of any other key.
+    const { groups, scope, rules } = specOf(record) as AccessKeySpec;
+    const left = Math.floor((end - clock.now()) / 1000);
+    const ttl = Math.max(1, Math.min(KEY_SESSION_SECONDS, left));
+    const { key, expiresAt = clock.now() + ttl * 1000 } = await mint.mintGranted(
+      {
+        metadata: { generateName: "login-" },
+        spec: {
+          displayName: `${on}, by access key ${name}`,
+          [owner.kind]: owner.name,
+          type: "Login",
+          ttl,
+          ...(groups === undefined ? {} : { groups }),
+          ...(scope === undefined ? {} : { scope }),
+          ...(rules === undefined ? {} : { rules }),
+        },
+      },
+      { origins: originsOf({ credential: { id } }, keys), parents: [uid] },
+      signal,
+    );
+    return { value: key, expiresAt: Math.min(expiresAt, end) };
   };
 
 /** What `spec.identity` of a login key says. */

@@ -37,7 +37,7 @@ export function openLogin({ request }: RequestContext, deps: SignInDependencies)
 /** The choice of a provider, which begins a transaction. */
 export function choosePage(purpose: SignInPurpose, deps: SignInDependencies): ApiResponse {
   const { providers, transactions } = deps;
-  const transaction: SignInTransaction = { purpose, csrf: transactions.secret() };
+  const transaction = newTransaction(purpose, deps);
   const usable = providers.all().filter(({ isOff }) => !isOff);
   const choices = usable.map(
     ({
@@ -66,10 +66,19 @@ function whatFor(purpose: SignInPurpose): Html {
   return html`<p>After that you are asked whether a command line may act as you.</p>`;
 }
 
-/** GET /login/start: off to the provider. */
+const newTransaction = (purpose: SignInPurpose, { transactions }: SignInDependencies): SignInTransaction => ({
+  purpose,
+  csrf: transactions.secret(),
+});
+
+/** GET /login/start: off to the provider. With `return`, a session in the browser that goes on there; without, what was begun before. */
 export async function startSignIn({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
   const { providers, transactions, client, publicUrl, onError } = deps;
-  const transaction = transactions.read(request);
+  const next = request.query.get("return");
+  const transaction =
+    next === null
+      ? transactions.read(request)
+      : newTransaction({ kind: "browser", next: safeReturnPath(next, "/") }, deps);
   const provider = providers.get(request.query.get("provider") ?? "");
   if (transaction === undefined) return failurePage(400, AGAIN);
   if (provider === undefined || provider.isOff) return failurePage(404, "There is no such identity provider.");

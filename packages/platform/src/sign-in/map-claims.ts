@@ -47,6 +47,13 @@ export type MappedIdentity = {
 /** Why somebody is not let in, for the person: nothing of what others have is in it. */
 export class SignInRefusal extends Error {
   override readonly name = "SignInRefusal";
+  /** Of a credential that nobody has, or that is over. */
+  readonly isUnknown: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly isUnknown?: boolean } = {}) {
+    super(message, options);
+    this.isUnknown = options.isUnknown === true;
+  }
 }
 
 const MAX_GROUPS = 500;

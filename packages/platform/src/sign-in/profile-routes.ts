@@ -2,12 +2,12 @@
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { checkSameOrigin, cookieOf, setCookie } from "./browser.ts";
+import { checkSameOrigin, setCookie } from "./browser.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { askedByForm, isSameText } from "./route-support.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
+import { sessionOf } from "./session-of.ts";
 import {
   LOGIN_PATH,
   PROFILE_PATH,
@@ -30,7 +30,7 @@ export async function profilePage({ request }: RequestContext, deps: SignInDepen
     key,
     from: request.remoteAddress,
   });
-  const current = textAt(self, "accessKey");
+  const current = session.keyName;
   const items = (isJsonArray(body["items"]) ? body["items"] : []).filter(isJsonObject);
   const user = objectAt(self, "user");
   const who = textAt(user, "name") || textAt(self, "subject");
@@ -72,27 +72,21 @@ export async function signOut({ request, audit }: RequestContext, deps: SignInDe
   const session = await sessionOf(request, deps);
   if (session === undefined || !isSameText(form.get("csrf") ?? "", csrfTokenOf(session.key)))
     return redirectResponse(LOGIN_PATH, CLEARED);
-  const { key, self } = session;
+  const { key, keyName } = session;
   const name = form.get("name") ?? "";
   audit.annotate(deps.names.key("sign-out"), name.slice(0, 253));
-  await deps.service.call({
-    method: "DELETE",
-    path: `ownedaccesskeys/${encodeURIComponent(name)}`,
-    key,
-    from: request.remoteAddress,
-  });
-  return name === textAt(self, "accessKey")
+  // Everybody may sign out, whatever the session is narrowed to.
+  if (name === keyName) await deps.service.endSession(name);
+  else
+    await deps.service.call({
+      method: "DELETE",
+      path: `ownedaccesskeys/${encodeURIComponent(name)}`,
+      key,
+      from: request.remoteAddress,
+    });
+  return name === keyName
     ? pageResponse("You are signed out", html`<p><a href="${LOGIN_PATH}">Sign in</a></p>`, { headers: CLEARED })
     : redirectResponse(PROFILE_PATH);
-}
-
-/** The key in the cookie, as far as it is good. */
-async function sessionOf(request: ApiRequest, { service, names }: SignInDependencies) {
-  const key = cookieOf(request, SESSION_COOKIE);
-  if (key === undefined || key === "") return undefined;
-  const body = { apiVersion: `${names.managementGroup}/v1`, kind: "Self", metadata: {}, spec: {} };
-  const answer = await service.call({ method: "POST", path: "selves", key, from: request.remoteAddress, body });
-  return answer.status === 201 || answer.status === 200 ? { key, self: objectAt(answer.body, "status") } : undefined;
 }
 
 const objectAt = (value: JsonObject, member: string): JsonObject => {

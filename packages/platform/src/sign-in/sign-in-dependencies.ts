@@ -1,6 +1,7 @@
 // What the routes of sign-in need.
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import type { IdentityProviders } from "./identity-providers.ts";
@@ -12,6 +13,7 @@ import type { SignInService } from "./sign-in-service.ts";
 export type SignInDependencies = {
   readonly names: PlatformNames;
   readonly directory: Directory;
+  readonly keys: Pick<AccessKeyIndex, "find">;
   readonly providers: Pick<IdentityProviders, "get" | "all">;
   readonly client: ProviderClient;
   readonly transactions: SignInTransactions;
@@ -19,7 +21,6 @@ export type SignInDependencies = {
   readonly service: SignInService;
   /** How clients reach this server, such as `https://postern.example.com:8443`. */
   readonly publicUrl: () => string;
-  /** Notes something of a request in the audit log. */
   readonly clock: Clock;
   readonly onError: (error: unknown, subject: string) => void;
 };
@@ -28,6 +29,7 @@ export const LOGIN_PATH = "/login";
 export const START_PATH = "/login/start";
 export const CALLBACK_PATH = "/login/callback";
 export const KEY_PATH = "/login/key";
+export const SESSION_PATH = "/login/session";
 export const CONFIRM_PATH = "/login/confirm";
 export const AUTHORIZE_PATH = "/oauth/authorize";
 export const DEVICE_AUTHORIZATION_PATH = "/oauth/device_authorization";

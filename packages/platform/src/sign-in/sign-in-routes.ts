@@ -12,6 +12,7 @@ import { confirmPage, confirmSignIn, finishSignIn, openLogin, signInWithKey, sta
 import { authorize, authorizeDevice, describeServer, devicePage, takeUserCode } from "./oauth-routes.ts";
 import { redirectResponse } from "./pages.ts";
 import { profilePage, signOut } from "./profile-routes.ts";
+import { closeSession, openSession, showSession } from "./session-routes.ts";
 import {
   AUTHORIZE_PATH,
   BACK_CHANNEL_PATH,
@@ -23,6 +24,7 @@ import {
   LOGIN_PATH,
   METADATA_PATH,
   PROFILE_PATH,
+  SESSION_PATH,
   SIGN_OUT_PATH,
   type SignInDependencies,
   START_PATH,
@@ -37,6 +39,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
   [LOGIN_PATH]:                { GET: openLogin },
   [START_PATH]:                { GET: startSignIn },
   [KEY_PATH]:                  { POST: signInWithKey },
+  [SESSION_PATH]:              { GET: showSession, POST: openSession, DELETE: closeSession },
   [CONFIRM_PATH]:              { GET: confirmPage, POST: confirmSignIn },
   [AUTHORIZE_PATH]:            { GET: authorize },
   [DEVICE_PATH]:               { GET: (context) => devicePage(context), POST: takeUserCode },
@@ -46,7 +49,7 @@ const ROUTES: { readonly [path: string]: Routes } = {
   [SIGN_OUT_PATH]:             { POST: signOut },
 };
 /** What browsers open by its address. */
-const PAGES: readonly string[] = [LOGIN_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
+const PAGES: readonly string[] = [LOGIN_PATH, START_PATH, AUTHORIZE_PATH, DEVICE_PATH, PROFILE_PATH];
 
 const isBelow = (path: string, base: string): boolean =>
   path.startsWith(`${base}/`) && !path.slice(base.length + 1).includes("/");

@@ -1,9 +1,9 @@
 // What all ways of signing in have in common: from the answer of a provider to a user, and from that to the key of a session.
 
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { IdentityProviders } from "./identity-providers.ts";
-import type { LoginKey, MintLogin, SignedIn } from "./login-keys.ts";
+import type { LoginKey, MintChild, MintLogin, SignedIn } from "./login-keys.ts";
 import { mapClaims, SignInRefusal } from "./map-claims.ts";
 import type { ProviderAnswer } from "./provider-client.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
@@ -28,8 +28,10 @@ export type SignInService = {
   enter(provider: IdentityProviderState, answer: ProviderAnswer): Promise<Proof>;
   /** The key of the session. `on` says where it is. Rejects with SignInRefusal. */
   mint(proof: Proof, on: string): Promise<LoginKey>;
-  /** A session for whoever has an access key that may make others. Rejects with SignInRefusal. */
+  /** A session for the holder of an access key, which reaches no further and lives no longer. Rejects with SignInRefusal. */
   mintWithKey(key: string, on: string, from: string): Promise<LoginKey>;
+  /** Deletes the key of a session, by its name. */
+  endSession(keyName: string): Promise<void>;
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
 };
 
@@ -37,18 +39,18 @@ export type SignInServiceOptions = {
   readonly providers: Pick<IdentityProviders, "get">;
   readonly users: SignInUsers;
   readonly mintLogin: MintLogin;
+  readonly mintChild: MintChild;
+  readonly endSession: (keyName: string) => Promise<void>;
   readonly isReserved: (name: string) => boolean;
   readonly apiVersion: string;
-  /** Of what a key gives that somebody signs in with, in seconds. */
-  readonly keySessionSeconds: number;
   readonly call: (call: ManagementCall) => Promise<ManagementAnswer>;
-  readonly now: () => number;
 };
 
 export function createSignInService(options: SignInServiceOptions): SignInService {
-  const { providers, users, mintLogin, isReserved, apiVersion, keySessionSeconds, call, now } = options;
+  const { providers, users, mintLogin, mintChild, endSession, isReserved, apiVersion, call } = options;
   return {
     call,
+    endSession,
     async enter(provider, { claims, subject: sub, sid, refreshToken }) {
       const identity = mapClaims(provider, claims, isReserved);
       const user = await users.enter(provider, identity);
@@ -63,15 +65,12 @@ export function createSignInService(options: SignInServiceOptions): SignInServic
       return await mintLogin(provider, signedIn, on);
     },
     async mintWithKey(key, on, from) {
-      const spec = { displayName: on, type: "Login", ttl: keySessionSeconds };
-      const body = { apiVersion, kind: "OwnedAccessKey", metadata: { generateName: "login-" }, spec };
-      const answer = await call({ method: "POST", path: "ownedaccesskeys", key, from, body });
-      const made = answer.body["spec"];
-      const value = isJsonObject(made) ? made["key"] : undefined;
-      if (answer.status === 401) throw new SignInRefusal("the access key is not good");
-      if (answer.status !== 201 || typeof value !== "string")
-        throw new SignInRefusal("the access key may not make another one, which a session in the browser needs");
-      return { value, expiresAt: now() + keySessionSeconds * 1000 };
+      // As everywhere: guesses are counted and slowed down, and a value that was replaced locks its key.
+      const body = { apiVersion, kind: "Self", metadata: {}, spec: {} };
+      const { status } = await call({ method: "POST", path: "selves", key, from, body });
+      if (status === 401) throw new SignInRefusal("the access key is not good", { isUnknown: true });
+      if (status >= 300) throw new SignInRefusal("the access key is not let in now: try again later");
+      return await mintChild(key, on);
     },
   };
 }

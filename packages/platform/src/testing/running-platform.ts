@@ -26,6 +26,7 @@ export type PlatformAnswer = {
   readonly status: number;
   readonly text: string;
   readonly body: any;
+  readonly headers: import("node:http").IncomingHttpHeaders;
   /** The texts of its Warning headers. */
   readonly warnings: readonly string[];
 };
@@ -98,7 +99,8 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
           const text = Buffer.concat(chunks).toString();
           const isJson = text.startsWith("{");
           const body = isJson ? JSON.parse(text) : undefined;
-          resolve({ status: response.statusCode ?? 0, text, body, warnings: warningsOf(response) });
+          const { statusCode: status = 0, headers } = response;
+          resolve({ status, text, body, headers, warnings: warningsOf(response) });
         });
       }).catch(reject);
     });

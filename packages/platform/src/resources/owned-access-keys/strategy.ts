@@ -287,7 +287,7 @@ function parentsOfRule(
   return (issued?.parents ?? []).map((uid) => {
     const key = keys.byUid(uid);
     if (key === undefined)
-      throw forbiddenRequestError(KEYS, "", "the access key that created the trust rule does not exist any more");
+      throw forbiddenRequestError(KEYS, "", "the access key that it was to be created with does not exist any more");
     return key;
   });
 }

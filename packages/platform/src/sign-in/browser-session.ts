@@ -1,0 +1,93 @@
+// How the session of a browser comes to the APIs: its cookie counts as the access key of the session, where a page of this server sent
+// the request. See docs/adr/0080.
+// Source: Fetch Metadata Request Headers (W3C), RFC 6265bis
+
+import { type ApiError, forbiddenPathError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
+import type { Asked } from "@postern/apiserver/request/asked";
+import { bearerTokenOf } from "@postern/apiserver/request/bearer-token";
+import { whenDone } from "@postern/apiserver/runtime/awaitable";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";
+import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import { cookieOf, isOwnOrigin } from "./browser.ts";
+import { isSameText } from "./route-support.ts";
+import { csrfTokenOf } from "./session-csrf.ts";
+import { SESSION_COOKIE } from "./sign-in-dependencies.ts";
+
+/** Brings the token of the session along. */
+export const CSRF_HEADER = "x-postern-csrf";
+
+export type BrowserSessionOptions = {
+  readonly keys: Pick<AccessKeyIndex, "find">;
+  /** How clients reach this server. */
+  readonly publicUrl: () => string;
+};
+
+/** What scripts fetch, and what people open by its address. A session brings no scripts, frames or images into a page. */
+const DESTINATIONS: readonly string[] = ["", "empty", "document", "websocket"];
+/** What can be the key of a session. */
+const VALUE = /^[!-~]+$/;
+
+/** No page is shown from the APIs, whatever is stored there, and nothing stays in the browser when the session is over. */
+const SHOWN_NOWHERE: ResponseHeaders = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+/** The chain, which cookies open as well. */
+export const openedBySessions =
+  (chain: HandlerChain, askedOf: (request: ApiRequest) => Asked, options: BrowserSessionOptions): ApiHandler =>
+  (request) => {
+    if (request.headers["cookie"] === undefined) return chain(request, askedOf(request));
+    const value = sessionIn(request);
+    // Nothing behind this reads cookies.
+    const { cookie: _, ...headers } = request.headers;
+    const asked = askedOf(request);
+    if (value === undefined) return chain(request.with({ headers }), asked);
+    const refusal = refusalOf(request, value, options);
+    const known = request.with({ headers: { ...headers, authorization: `Bearer ${value}` } });
+    const answer = chain(known, refusal === undefined ? asked : { ...asked, refusal, isLongRunning: false });
+    return whenDone(answer, (response) => withHeaders(response, SHOWN_NOWHERE));
+  };
+
+/** A bearer token counts, and not the cookie beside it. */
+function sessionIn(request: ApiRequest): string | undefined {
+  if (request.headers["authorization"] !== undefined || bearerTokenOf(request).type !== "none") return undefined;
+  const value = cookieOf(request, SESSION_COOKIE);
+  return value !== undefined && VALUE.test(value) ? value : undefined;
+}
+
+function refusalOf(request: ApiRequest, value: string, { keys, publicUrl }: BrowserSessionOptions) {
+  const fault = faultOfOrigin(request, value, publicUrl());
+  if (fault !== undefined) return fault;
+  // What is no key at all is refused, counted and slowed down with all others.
+  return (keys.find(value)?.type ?? SESSION_TYPE) === SESSION_TYPE ? undefined : unauthorizedError();
+}
+
+/** `spec.type` of the key of a session. */
+export const SESSION_TYPE = "Login";
+
+/** ApiError 403 where another page may have sent the request with the session's cookie; undefined where none can. */
+export function faultOfOrigin(request: ApiRequest, session: string, ownUrl: string): ApiError | undefined {
+  const isRead = (request.method === "GET" || request.method === "HEAD") && request.upgrade === undefined;
+  const site = headerOf(request, "sec-fetch-site");
+  const isOwn = site === "" || site === "same-origin" || (isRead && site === "none");
+  if (!isOwn) return refused(`the browser says that it comes from elsewhere (Sec-Fetch-Site: ${shown(site)})`);
+  const origin = headerOf(request, "origin");
+  if (origin !== "" && !isOwnOrigin(origin, request, ownUrl))
+    return refused(`it comes from a page of another origin (Origin: ${shown(origin)})`);
+  const destination = headerOf(request, "sec-fetch-dest");
+  if (!DESTINATIONS.includes(destination))
+    return refused(`a page cannot include what it asks for (Sec-Fetch-Dest: ${shown(destination)})`);
+  if (isRead || isSameText(headerOf(request, CSRF_HEADER), csrfTokenOf(session))) return undefined;
+  return refused("the header X-Postern-Csrf must have the csrfToken of GET /login/session");
+}
+
+const refused = (why: string): ApiError =>
+  forbiddenPathError(`the session in the browser does not allow the request: ${why}`);
+
+const shown = (text: string): string => text.slice(0, 128);

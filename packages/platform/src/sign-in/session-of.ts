@@ -1,0 +1,39 @@
+// The session that a browser's cookie is the key of, as far as it is good.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import type { ApiRequest } from "@postern/apiserver/transport/api-request";
+import { cookieOf } from "./browser.ts";
+import { SESSION_TYPE } from "./browser-session.ts";
+import { SESSION_COOKIE, type SignInDependencies } from "./sign-in-dependencies.ts";
+
+export type Session = {
+  /** The value of its access key. */
+  readonly key: string;
+  readonly keyName: string;
+  /** The status of a Self. */
+  readonly self: JsonObject;
+};
+
+/** Asks with the key, so that the question counts as its use. `value` is that of the cookie. */
+export async function sessionOf(
+  request: ApiRequest,
+  { service, names, keys }: Pick<SignInDependencies, "service" | "names" | "keys">,
+  value: string | undefined = cookieOf(request, SESSION_COOKIE),
+): Promise<Session | undefined> {
+  if (value === undefined || value === "") return undefined;
+  // Other keys are no sessions, whatever they open.
+  const type = keys.find(value)?.type;
+  if (type !== undefined && type !== SESSION_TYPE) return undefined;
+  const body = { apiVersion: `${names.managementGroup}/v1`, kind: "Self", metadata: {}, spec: {} };
+  const { status, body: answer } = await service.call({
+    method: "POST",
+    path: "selves",
+    key: value,
+    from: request.remoteAddress,
+    body,
+  });
+  const self = answer["status"];
+  if ((status !== 201 && status !== 200) || !isJsonObject(self)) return undefined;
+  const { accessKey } = self;
+  return typeof accessKey === "string" ? { key: value, keyName: accessKey, self } : undefined;
+}

@@ -1,0 +1,118 @@
+// /login/session: the session of a page with scripts, such as the console: begin one with an access key, look at it, end it.
+// Every answer is JSON; refusals are Statuses.
+
+import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { parseJson } from "@postern/apimachinery/json/parse-json";
+import { ApiError, badRequestError, isApiError, unauthorizedError } from "@postern/apimachinery/meta/api-error";
+import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { headerOf } from "@postern/apiserver/transport/api-request";
+import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
+import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./browser.ts";
+import { faultOfOrigin } from "./browser-session.ts";
+import { SignInRefusal } from "./map-claims.ts";
+import { csrfTokenOf } from "./session-csrf.ts";
+import { type Session, sessionOf } from "./session-of.ts";
+import { SESSION_COOKIE, type SignInDependencies, START_PATH } from "./sign-in-dependencies.ts";
+
+const MAX_BODY = 8 * 1024;
+const CLEARED = setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 });
+
+/** GET: who is signed in, and where somebody can. `return` is the path to which the providers' addresses lead back. */
+export async function showSession({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const value = cookieOf(request, SESSION_COOKIE) ?? "";
+  const fault = faultOfOrigin(request, value, deps.publicUrl());
+  if (fault !== undefined) throw fault;
+  const providers = providersFor(safeReturnPath(request.query.get("return"), "/"), deps);
+  const session = await sessionOf(request, deps);
+  if (session !== undefined) return answer(200, { ...describe(session, deps), providers });
+  return answer(401, { providers }, value === "" ? {} : { "set-cookie": CLEARED });
+}
+
+/** POST: `{"key": "..."}` begins a session that ends with that access key. */
+export async function openSession({ request, audit }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { service, names, keys, clock } = deps;
+  checkSameOrigin(request, deps.publicUrl());
+  const [type = ""] = headerOf(request, "content-type").split(";");
+  // A form of another page cannot say so.
+  if (type.trim().toLowerCase() !== "application/json")
+    throw new ApiError({ code: 415, reason: "UnsupportedMediaType", message: "the body must be application/json" });
+  const presented = keyIn(await request.body(MAX_BODY));
+  try {
+    const { value, expiresAt } = await service.mintWithKey(presented, "Browser", request.remoteAddress);
+    audit.annotate(AUDIT_ISSUED_CREDENTIAL, keys.find(value)?.id ?? "");
+    const session = await sessionOf(request, deps, value);
+    if (session === undefined) throw unauthorizedError();
+    audit.annotate(names.key("sign-in-user"), keys.find(value)?.owner.name ?? "");
+    const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
+    const providers = providersFor("/", deps);
+    return answer(
+      200,
+      { ...describe(session, deps), providers },
+      { "set-cookie": setCookie(SESSION_COOKIE, value, { sameSite: "Strict", maxAge }) },
+    );
+  } catch (error) {
+    if (!(error instanceof SignInRefusal)) throw error;
+    audit.annotate(names.key("sign-in-refusal"), error.message.slice(0, 256));
+    if (error.isUnknown) throw unauthorizedError();
+    throw new ApiError({ code: 403, reason: "Forbidden", message: `you are not signed in: ${error.message}` });
+  }
+}
+
+/** Throws ApiError 400 for anything but an object with the one member. */
+function keyIn(bytes: Uint8Array): string {
+  let body: unknown;
+  try {
+    body = parseJson(bytes, { maxDepth: 2 });
+  } catch (error) {
+    if (!isApiError(error) && !(error instanceof Error)) throw error;
+  }
+  // What the body has in it is not for an error: it may be the key.
+  if (!isJsonObject(body as JsonObject)) throw badRequestError('the body must be a JSON object such as {"key": "..."}');
+  const { key, ...others } = body as JsonObject;
+  if (Object.keys(others).length > 0) throw badRequestError("the body must have the member key alone");
+  if (typeof key !== "string" || key.trim() === "") throw badRequestError("key: must be the value of an access key");
+  return key.trim();
+}
+
+/** DELETE: deletes the key of the session, and what was made to end with it. */
+export async function closeSession({ request, audit }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const value = cookieOf(request, SESSION_COOKIE) ?? "";
+  if (value === "") throw unauthorizedError();
+  const fault = faultOfOrigin(request, value, deps.publicUrl());
+  if (fault !== undefined) throw fault;
+  const session = await sessionOf(request, deps);
+  if (session !== undefined) {
+    audit.annotate(deps.names.key("sign-out"), session.keyName);
+    await deps.service.endSession(session.keyName);
+  }
+  return { status: 204, headers: { "set-cookie": CLEARED, ...NO_STORE }, body: { type: "bytes", bytes: "" } };
+}
+
+function describe({ key, keyName, self }: Session, { keys }: SignInDependencies): JsonObject {
+  const { user, team, subject = "" } = self;
+  const expiresAt = keys.find(key)?.expiresAt;
+  return {
+    user: isJsonObject(user) ? user : { name: subject, username: subject, subject },
+    ...(isJsonObject(team) ? { team } : {}),
+    csrfToken: csrfTokenOf(key),
+    ...(expiresAt === undefined ? {} : { expiresAt: formatTimestamp(expiresAt) }),
+    keyName,
+  };
+}
+
+const providersFor = (next: string, { providers }: SignInDependencies): readonly JsonObject[] =>
+  providers
+    .all()
+    .filter(({ isOff }) => !isOff)
+    .map(({ name, title }) => ({
+      name,
+      displayName: title,
+      loginUrl: `${START_PATH}?${new URLSearchParams({ provider: name, return: next })}`,
+    }));
+
+const NO_STORE: ResponseHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+
+const answer = (status: number, body: JsonObject, headers: ResponseHeaders = {}): ApiResponse =>
+  jsonResponse(status, JSON.stringify(body), { ...NO_STORE, ...headers });
