@@ -1,6 +1,7 @@
 // What `npm test` runs: unit tests beside the source, and the suites under test/ that start real servers.
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { mostExpensiveFiles } from "./tools/test-cost/most-expensive-files.ts";
 
 const conditions = ["@postern/source"];
 const shared = {
@@ -15,7 +16,7 @@ const longPatience = { ...patience, testTimeout: 600_000, hookTimeout: 600_000 }
 /** Every secret of the run is looked for in all that the run leaves behind. */
 const secretScan = {
   globalSetup: "tools/secret-scan/scan-run.ts",
-  setupFiles: ["tools/secret-scan/record-exchanges.ts", "tools/test-seed.ts"],
+  setupFiles: ["tools/test-cost/record-cost.ts", "tools/secret-scan/record-exchanges.ts", "tools/test-seed.ts"],
 };
 
 const unit = { ...secretScan, globalSetup: [secretScan.globalSetup, "tools/build-workers.ts"] };
@@ -36,13 +37,14 @@ const LONG = [
   "test/crash/{leader-standstill,linearizable-servers,lost-store,power-loss}.test.ts",
   "test/crash/{revocation,revocation-many,revocation-time}.test.ts",
   "test/attacks/expired-key.test.ts",
+  "test/conformance/resource-suite.test.ts",
   "test/e2e/{flat-churn,informers,moving-stores,soak}.test.ts",
   "test/simulation/**/*.test.ts",
 ];
 
 /** Some of what holds wherever servers keep their objects; all of it runs on each store by night. */
 const ON_ETCD = [
-  "test/conformance/{delete,list,resource-suite,update,watch}.test.ts",
+  "test/conformance/{delete,list,update,watch}.test.ts",
   "test/e2e/{javascript-client,kubeconfig-action,service-account-tokens}.test.ts",
 ];
 
@@ -52,6 +54,7 @@ export default defineConfig({
   test: {
     // Half of the time of those that start servers is waiting, so that there is one more than there are cores.
     maxWorkers: availableParallelism() + 1,
+    reporters: ["default", mostExpensiveFiles],
     // Workers end while the scan for secrets keeps whoever waits for them busy.
     teardownTimeout: 120_000,
     projects: [

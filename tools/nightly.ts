@@ -103,6 +103,12 @@ const RUNS: readonly Run[] = [
     environment: {},
   },
   {
+    name: "every resource on each store",
+    project: "long",
+    paths: ["test/conformance/resource-suite.test.ts"],
+    environment: { STORES: "sqlite,etcd" },
+  },
+  {
     name: "informers on each store",
     project: "long",
     paths: ["test/e2e/informers.test.ts"],
@@ -111,8 +117,14 @@ const RUNS: readonly Run[] = [
   {
     name: "every kubectl on each store",
     project: "system",
-    paths: ["test/e2e/kubectl", "test/e2e/every-field", "test/attacks/remote-credentials"],
+    paths: ["test/e2e/kubectl"],
     environment: { STORES: "sqlite,etcd", KUBECTL_RELEASES: "all" },
+  },
+  {
+    name: "every kubectl and helm",
+    project: "system",
+    paths: ["every-field", "helm", "kubeconfig-command", "remote-credentials"],
+    environment: { KUBECTL_RELEASES: "all" },
   },
   {
     name: "container build",

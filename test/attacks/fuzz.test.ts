@@ -23,7 +23,7 @@ import { anyValue, type Chance, createChance, mutate, mutateBytes } from "./test
 import { costOf } from "./testing/processor-time.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
-const CASES = Number(process.env["FUZZ_CASES"] ?? 150);
+const CASES = Number(process.env["FUZZ_CASES"] ?? 100);
 /** For one small request, of the server's thread: what loops or backtracks takes more. */
 const AT_MOST_MS = 500;
 

@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { adminKey } from "./testing/http-client.ts";
-import { kubernetesTools } from "./testing/kubernetes-tools.ts";
+import { chosenKubernetesReleases, kubernetesTools } from "./testing/kubernetes-tools.ts";
 import {
   ENTRY,
   type Outcome,
@@ -118,7 +118,7 @@ describe("the credential plugin", () => {
   const kubectl = (program: string, ...args: readonly string[]) =>
     run(program, ["--kubeconfig", join(home, "exec.kubeconfig"), ...args]);
 
-  test.each(["1.32", "1.34", "1.35"] as const)("serves kubectl %s, with tokens and certificates", async (release) => {
+  test.each(chosenKubernetesReleases())("serves kubectl %s, with tokens and certificates", async (release) => {
     await login();
     const { kubectl: program } = await kubernetesTools(release);
     for (const flavour of [[], ["--client-cert"]]) {

@@ -18,7 +18,7 @@ import { APPLY, expectStatus, listableResources, type Send } from "./testing/rep
 import { type Manifest, tenants } from "./testing/tenants.ts";
 
 /** Of each client. By night they are fifty. */
-const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 5);
+const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 3);
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: PosternProcess;

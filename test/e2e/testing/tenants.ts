@@ -4,7 +4,7 @@ const GROUP = "management.postern/v1";
 const RBAC = "rbac.authorization.k8s.io";
 
 /** How many a test takes on. */
-export const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 20);
+export const TENANTS = Number(process.env["ONBOARDED_TENANTS"] ?? 10);
 
 export type Manifest = {
   readonly apiVersion: string;

@@ -35,7 +35,7 @@ import { scopeOpens, userMay } from "./testing/oracle.ts";
 import { createVisibility } from "./visibility.ts";
 
 /** Requests judged per property; each platform and key is asked about many of them. */
-const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 20_000);
+const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 5_000);
 const SEED = Number(process.env["TEST_SEED"]);
 const PER_KEY = 32;
 /** Where what becomes of the key is drawn too: there are more keys to see. */

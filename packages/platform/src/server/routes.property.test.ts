@@ -15,7 +15,7 @@ import { scopeOpens, userMay } from "../authorization/testing/oracle.ts";
 import { startPlatform } from "../testing/running-platform.ts";
 import { servedRoutes } from "./testing/served-routes.ts";
 
-const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 20_000);
+const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 5_000);
 const SEED = Number(process.env["TEST_SEED"]);
 const PER_KEY = 16;
 
