@@ -10,6 +10,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { createEmbeddedClusters } from "@postern/platform/clusters/embedded/embedded-clusters";
 import { createInternalValues } from "@postern/platform/encryption/internal-records";
 import { createFixedKeyRing } from "@postern/platform/encryption/key-ring";
+import { createAddressRules } from "@postern/platform/proxy/address-rules";
 import { SERVED_VERSION } from "@postern/platform/served-version";
 
 const { signal } = new AbortController();
@@ -57,6 +58,7 @@ using clusters = createEmbeddedClusters({
   firstBindings: [],
   servingAuthority: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
   version: SERVED_VERSION,
+  webhooks: { addresses: createAddressRules(), userAgent: "benchmark" },
   onError: (error) => {
     throw error;
   },

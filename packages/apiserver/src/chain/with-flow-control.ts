@@ -35,9 +35,19 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
     return isRead(call) ? "readOnly" : "mutating";
   };
   const take = (call: Call): Awaitable<undefined> => {
-    const taken = shares.take(laneOf(call), claimantOf(call), call);
+    const [lane, claimant] = [laneOf(call), claimantOf(call)];
+    const taken = shares.take(lane, claimant, call);
     return whenDone(taken, (place) => {
       call.place = place;
+      call.outside = async (work) => {
+        call.place?.[Symbol.dispose]();
+        call.place = undefined;
+        try {
+          return await work();
+        } finally {
+          call.place = await shares.takeAgain(lane, claimant, call);
+        }
+      };
       return undefined;
     });
   };

@@ -69,6 +69,8 @@ export class RequestContext {
   readonly receivedAt: number;
   /** Absent: nobody else waits while this request is worked on. */
   readonly work: WorkParts | undefined;
+  /** Waits for others outside of this server: the request gives its place among those that are worked on back meanwhile. Absent: it has none. */
+  outside: (<T>(work: () => Promise<T>) => Promise<T>) | undefined = undefined;
   ownSignal: AbortSignal | (() => AbortSignal) | undefined;
 
   constructor(parts: ContextParts) {

@@ -37,11 +37,56 @@ const OUTER = { object: DYN, oldObject: DYN, request: DYN, params: DYN };
  */
 export const EXPRESSION_NAMES = {
   matchCondition: { ...OUTER, authorizer: AUTHORIZER },
+  webhook: { object: DYN, oldObject: DYN, request: DYN, authorizer: AUTHORIZER },
   message: { ...OUTER, namespaceObject: DYN, variables: DYN },
   policy: { ...OUTER, namespaceObject: DYN, variables: DYN, authorizer: AUTHORIZER },
 } as const;
 
 type Wanted = readonly CelType["kind"][];
+
+type Place = keyof typeof EXPRESSION_NAMES;
+
+/** Undefined where there are faults. */
+function compile(
+  text: string,
+  path: string,
+  { wanted, place, known }: { readonly wanted: Wanted; readonly place: Place; readonly known: ReadonlySet<string> },
+  faults: FieldError[],
+): CelExpression | undefined {
+  if (text.trim() === "") {
+    faults.push(requiredError(path, "expression is not specified"));
+    return undefined;
+  }
+  const refuse = (errors: readonly CelSyntaxError[]): undefined => {
+    const shown = errors.map((error) => textOfSyntaxError(error, text)).join("\n");
+    faults.push(invalidError(path, text, `compilation failed: ${shown}`));
+  };
+  try {
+    const expression = parseCel(text, CEL_NAMES);
+    const checked = checkCel(expression, EXPRESSION_NAMES[place]);
+    if (checked.faults.length > 0) return refuse(checked.faults);
+    const unknown = unknownVariable(expression, known);
+    if (unknown !== undefined) return refuse([unknown]);
+    if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
+      faults.push(invalidError(path, text, `must evaluate to ${wanted[0] === "bool" ? "bool" : "string"}`));
+      return undefined;
+    }
+    return expression;
+  } catch (error) {
+    if (!(error instanceof CelSyntaxError)) throw error;
+    return refuse([error]);
+  }
+}
+
+/** Of a webhook. */
+export function compileMatchCondition(
+  text: string,
+  path: string,
+): { readonly expression: CelExpression | undefined; readonly faults: readonly FieldError[] } {
+  const faults: FieldError[] = [];
+  const expression = compile(text, path, { wanted: ["bool"], place: "webhook", known: new Set() }, faults);
+  return { expression, faults };
+}
 
 export function compilePolicy({ spec }: Policy): {
   readonly compiled: CompiledPolicy;
@@ -50,46 +95,17 @@ export function compilePolicy({ spec }: Policy): {
   const faults: FieldError[] = [];
   const variables = spec?.variables ?? [];
   const known = new Set<string>();
-
-  function compile(
-    text: string,
-    path: string,
-    wanted: Wanted,
-    place: keyof typeof EXPRESSION_NAMES = "policy",
-  ): CelExpression | undefined {
-    if (text.trim() === "") {
-      faults.push(requiredError(path, "expression is not specified"));
-      return undefined;
-    }
-    const refuse = (errors: readonly CelSyntaxError[]): undefined => {
-      const shown = errors.map((error) => textOfSyntaxError(error, text)).join("\n");
-      faults.push(invalidError(path, text, `compilation failed: ${shown}`));
-    };
-    try {
-      const expression = parseCel(text, CEL_NAMES);
-      const checked = checkCel(expression, EXPRESSION_NAMES[place]);
-      if (checked.faults.length > 0) return refuse(checked.faults);
-      const unknown = unknownVariable(expression, known);
-      if (unknown !== undefined) return refuse([unknown]);
-      if (wanted.length > 0 && !wanted.includes(checked.type.kind) && checked.type.kind !== "dyn") {
-        faults.push(invalidError(path, text, `must evaluate to ${wanted[0] === "bool" ? "bool" : "string"}`));
-        return undefined;
-      }
-      return expression;
-    } catch (error) {
-      if (!(error instanceof CelSyntaxError)) throw error;
-      return refuse([error]);
-    }
-  }
+  const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
+    compile(text, path, { wanted, place, known }, faults);
 
   const compiled: CompiledPolicy = {
     variables: variables.flatMap(({ name, expression: text }, index) => {
-      const expression = compile(text, `${indexPath("spec.variables", index)}.expression`, []);
+      const expression = compileAt(text, `${indexPath("spec.variables", index)}.expression`, []);
       known.add(name);
       return expression === undefined ? [] : [{ name, expression }];
     }),
     matchConditions: (spec?.matchConditions ?? []).flatMap(({ name, expression: text }, index) => {
-      const expression = compile(
+      const expression = compileAt(
         text,
         `${indexPath("spec.matchConditions", index)}.expression`,
         ["bool"],
@@ -100,15 +116,15 @@ export function compilePolicy({ spec }: Policy): {
     validations: (spec?.validations ?? []).flatMap((validation, index) => {
       const path = indexPath("spec.validations", index);
       const { message = "", reason = "Invalid", messageExpression: messageText = "" } = validation;
-      const expression = compile(validation.expression, `${path}.expression`, ["bool"]);
+      const expression = compileAt(validation.expression, `${path}.expression`, ["bool"]);
       const messageExpression =
-        messageText === "" ? undefined : compile(messageText, `${path}.messageExpression`, ["string"], "message");
+        messageText === "" ? undefined : compileAt(messageText, `${path}.messageExpression`, ["string"], "message");
       if (expression === undefined) return [];
       return [{ text: validation.expression.trim(), expression, message, messageExpression, reason }];
     }),
     auditAnnotations: (spec?.auditAnnotations ?? []).flatMap(({ key, valueExpression }, index) => {
       const path = `${indexPath("spec.auditAnnotations", index)}.valueExpression`;
-      const expression = compile(valueExpression, path, ["string", "null"]);
+      const expression = compileAt(valueExpression, path, ["string", "null"]);
       return expression === undefined ? [] : [{ name: key, expression }];
     }),
   };

@@ -1,6 +1,7 @@
 // The port for checks and changes that cut across resources, before a write is stored.
 // Source: k8s.io/apiserver/pkg/admission/interfaces.go
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "../context/request-context.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -16,6 +17,8 @@ export type AdmissionAttributes = {
   readonly object: KubeObject | undefined;
   readonly oldObject: KubeObject | undefined;
   readonly dryRun: boolean;
+  /** Of a delete: how. */
+  readonly deleteOptions?: JsonObject | undefined;
 };
 
 export type AdmissionPlugin = {

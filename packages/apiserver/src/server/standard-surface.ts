@@ -50,10 +50,14 @@ import { createPolicyAdmission } from "../policies/policy-admission.ts";
 import { validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "../policies/policy-kinds.ts";
 import { createPolicyStatusController } from "../policies/policy-status-controller.ts";
 import { ADMISSION_GROUP } from "../policies/validating-admission-policy.ts";
+import { createWebhookAdmission } from "../policies/webhooks/webhook-admission.ts";
+import type { WebhookCaller } from "../policies/webhooks/webhook-caller.ts";
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../policies/webhooks/webhook-kinds.ts";
 import type { AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { createResourceKeys } from "../registry/resource-keys.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
+import { newUid } from "../registry/store/object-meta.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import type { ServiceAccountKey } from "../service-accounts/service-account-key.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
@@ -86,6 +90,8 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
 export type ClusterOptions = {
   /** Whether workloads are kept as objects; otherwise they are refused, since there are no nodes. */
   readonly keepsWorkloads: () => boolean;
+  /** Asks its admission webhooks. */
+  readonly webhooks: WebhookCaller;
 };
 
 export type StandardSurface = ApiSurface &
@@ -128,6 +134,8 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
             ...clusterKinds(addressesOfServices(options)),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
+            validatingWebhookConfigurations,
+            mutatingWebhookConfigurations,
           ],
         }),
   });
@@ -164,13 +172,28 @@ export function createStandardSurface(options: StandardSurfaceOptions): Standard
 
 const clusterAdmission = (
   registry: ResourceRegistry,
-  { keepsWorkloads }: ClusterOptions,
-  { runtime: { clock }, authorizer }: Pick<StandardSurfaceOptions, "runtime"> & { readonly authorizer: Authorizer },
+  { keepsWorkloads, webhooks }: ClusterOptions,
+  {
+    runtime: { clock, random },
+    authorizer,
+  }: Pick<StandardSurfaceOptions, "runtime"> & { readonly authorizer: Authorizer },
 ): readonly AdmissionPlugin[] => [
+  createNoNodesAdmission(keepsWorkloads),
   createParamsAccess({
     policies: requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),
     registry,
     authorizer,
+  }),
+  createWebhookAdmission({
+    mutating: requiredResource(registry, ADMISSION_GROUP, "MutatingWebhookConfiguration"),
+    validating: requiredResource(registry, ADMISSION_GROUP, "ValidatingWebhookConfiguration"),
+    services: requiredResource(registry, "", "Service"),
+    endpoints: requiredResource(registry, "", "Endpoints"),
+    registry,
+    namespaces: namespaceLookup(registry, clock),
+    authorizer,
+    caller: webhooks,
+    newUid: () => newUid(random),
   }),
   createPolicyAdmission({
     authorizer,
@@ -179,7 +202,6 @@ const clusterAdmission = (
     registry,
     namespaces: namespaceLookup(registry, clock),
   }),
-  createNoNodesAdmission(keepsWorkloads),
   createQuotaAdmission({
     quotas: () => requiredResource(registry, "", "ResourceQuota"),
     registry,

@@ -143,4 +143,21 @@ export const CREDENTIAL_KINDS: readonly CredentialKind[] = [
     bound: "its parameters may be Secrets, and messages can show what is in them",
     opensAll: true,
   },
+  {
+    surface: "cluster",
+    group: ADMISSION,
+    resource: "validatingwebhookconfigurations",
+    subresource: "",
+    bound: "every object that they match is sent to them, Secrets as well",
+    opensAll: true,
+  },
+  {
+    surface: "cluster",
+    group: ADMISSION,
+    resource: "mutatingwebhookconfigurations",
+    subresource: "",
+    bound:
+      "every object that they match is sent to them, and they change what others write, roles and bindings among it",
+    opensAll: true,
+  },
 ];

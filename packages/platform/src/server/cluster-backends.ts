@@ -20,7 +20,7 @@ import { createEmbeddedSpace } from "../clusters/embedded/embedded-space.ts";
 import { createInstanceSettings } from "../clusters/embedded/instance-settings.ts";
 import type { KubernetesBackends } from "../clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { PlatformEndpoint } from "../clusters/platform-endpoint.ts";
-import { type ReachClustersOptions, reachClusters } from "../clusters/reach-clusters.ts";
+import { type ReachClustersOptions, reachClusters, tenantAddressRules } from "../clusters/reach-clusters.ts";
 import { createSpaceRegistry, type SpaceRegistry } from "../clusters/space-registry.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { MANAGEMENT, type PlatformCore } from "../core/platform-core.ts";
@@ -77,6 +77,7 @@ export function createClusterBackends(options: ClusterBackendsOptions): ClusterB
     firstBindings: standardBindings(names),
     servingAuthority: endpoint.certificateAuthorityPem,
     version: SERVED_VERSION,
+    webhooks: { addresses: tenantAddressRules(configuration), userAgent: names.name },
     onError: options.onError,
     queueMetrics: options.queueMetrics,
     lineages: createLineageJudge(core),

@@ -58,7 +58,10 @@ async function deleteCurrent(
   checkPreconditions(store, object, options);
   const { dryRun } = options;
   const attributes = { context, resource: definition, subresource: "", namespace, name, operation: "delete" as const };
-  await admission.validate({ ...attributes, object: undefined, oldObject: object, dryRun });
+  const { dryRun: _, ...deleteOptions } = options;
+  const asked = { ...attributes, object: undefined, oldObject: object, dryRun, deleteOptions };
+  await admission.admit(asked);
+  await admission.validate(asked);
 
   const prepared = (await strategy.prepareForDelete?.(object, context)) ?? object;
   const held = holdForDeletion(store, prepared, options);

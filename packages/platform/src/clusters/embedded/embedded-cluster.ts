@@ -49,6 +49,7 @@ import { createCertificateSigningController } from "../certificate-signing/certi
 import { createRequestSigner, type RequestSigner } from "../certificate-signing/request-signer.ts";
 import { applyObjects } from "./apply-objects.ts";
 import { DEFAULT_SHARE, meteredStorage, type StorageShare } from "./metered-storage.ts";
+import { createWebhookConnections, type WebhookConnectionsOptions } from "./webhook-connections.ts";
 
 export type EmbeddedClusterOptions = {
   /** Names its part of the store. */
@@ -76,6 +77,8 @@ export type EmbeddedClusterOptions = {
   readonly customResources: CompiledDefinitions;
   /** What its instance says of it, asked anew each time. Absent: nothing beyond what every cluster is. */
   readonly settings?: (() => ClusterSettings) | undefined;
+  /** How its admission webhooks are reached. */
+  readonly webhooks: Pick<WebhookConnectionsOptions, "addresses" | "resolve" | "userAgent">;
   /** Faults of work that no request waits for. */
   readonly onError: (error: unknown, subject: string) => void;
   /** Where its work queues are counted, with those of all other clusters. Absent: nowhere. */
@@ -116,10 +119,11 @@ export async function startEmbeddedCluster(
   const { runtime, authority, version, onError, queueMetrics } = options;
   const stop = new AbortController();
   const metered = meteredStorage(options.storage, () => options.settings?.().share ?? DEFAULT_SHARE);
+  const webhooks = createWebhookConnections({ ...options.webhooks, scheduler: runtime.scheduler });
   const surface = createStandardSurface({
     ...options,
     storage: stoppableStorage(metered.storage, stop.signal),
-    cluster: { keepsWorkloads: () => options.settings?.().keepsWorkloads === true },
+    cluster: { keepsWorkloads: () => options.settings?.().keepsWorkloads === true, webhooks },
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     rootCertificateAuthority: options.servingAuthority,
@@ -141,6 +145,7 @@ export async function startEmbeddedCluster(
   const usage = createUsage(runtime);
   const dispose = (): void => {
     stop.abort();
+    webhooks[Symbol.dispose]();
     signing[Symbol.dispose]();
     surface[Symbol.dispose]();
   };

@@ -37,6 +37,7 @@ import { createInternalRecords, createInternalValues } from "../../encryption/in
 import { createFixedKeyRing } from "../../encryption/key-ring.ts";
 import { createObjectLookup, type ObjectLookup } from "../../lookup/object-lookup.ts";
 import { createPlatformNames } from "../../platform-names.ts";
+import { createAddressRules } from "../../proxy/address-rules.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import { clusters } from "../clusters/index.ts";
 import { projects } from "../projects/index.ts";
@@ -94,6 +95,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     sealedValues,
     firstBindings: standardBindings(names),
     version: TEST_VERSION,
+    webhooks: { addresses: createAddressRules(), userAgent: names.name },
     onError,
   });
   const lookup: ObjectLookup = createObjectLookup(

@@ -9,6 +9,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
 import { createInternalValues } from "../../../encryption/internal-records.ts";
 import { createFixedKeyRing } from "../../../encryption/key-ring.ts";
+import { createAddressRules } from "../../../proxy/address-rules.ts";
 import { TEST_VERSION } from "../../../resources/testing/tenancy.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
@@ -45,6 +46,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     continueTokens: createContinueTokens(),
     sealedValues: createInternalValues(createFixedKeyRing(new Uint8Array(32).fill(serverKey)), systemRuntime.random),
     version: TEST_VERSION,
+    webhooks: { addresses: createAddressRules({ allow: ["127.0.0.1"] }), userAgent: names.name },
     onError: (error) => errors.push(error),
   });
   const backend = (uid: string) =>

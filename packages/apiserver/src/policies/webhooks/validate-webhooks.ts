@@ -1,0 +1,220 @@
+// What is wrong with a webhook configuration.
+// Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/util/webhook/validation.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import {
+  duplicateError,
+  type FieldError,
+  indexPath,
+  invalidError,
+  notSupportedError,
+  requiredError,
+  tooManyError,
+} from "@postern/apimachinery/validation/field-error";
+import { validateLabelSelector } from "@postern/apimachinery/validation/labels";
+import {
+  isDNS1035Label,
+  isDNS1123Subdomain,
+  isQualifiedName,
+} from "@postern/apimachinery/validation/string-validators";
+import { compileMatchCondition } from "../compiled-policy.ts";
+import type { Webhook, WebhookConfiguration, WebhookRule } from "./webhook-configuration.ts";
+
+export const REVIEW_VERSIONS: readonly string[] = ["v1", "v1beta1"];
+const FAILURE_POLICIES = ["Fail", "Ignore"];
+const MATCH_POLICIES = ["Equivalent", "Exact"];
+const SIDE_EFFECTS = ["None", "NoneOnDryRun"];
+const REINVOCATIONS = ["IfNeeded", "Never"];
+const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SCOPES = ["*", "Cluster", "Namespaced"];
+const MAX_MATCH_CONDITIONS = 64;
+/** Of one configuration. Upstream has no limit; every write looks at each of them here, on the thread that serves all clusters. */
+const MAX_WEBHOOKS = 100;
+const URL_FORM = "; desired format: https://host[/path]";
+
+export function validateWebhooks(
+  { webhooks = [] }: WebhookConfiguration,
+  old?: WebhookConfiguration,
+): readonly FieldError[] {
+  if (webhooks.length > MAX_WEBHOOKS) return [tooManyError("webhooks", webhooks.length, MAX_WEBHOOKS)];
+  const names = webhooks.map(({ name }) => name);
+  return webhooks.flatMap((webhook, index) => {
+    const path = indexPath("webhooks", index);
+    const isTwice = webhook.name !== "" && names.indexOf(webhook.name) < index;
+    const before = old?.webhooks?.[index];
+    return [
+      ...validateWebhook(webhook, path, before),
+      ...validateReviewVersions(webhook.admissionReviewVersions ?? [], `${path}.admissionReviewVersions`),
+      ...(isTwice ? [duplicateError(`${path}.name`, webhook.name)] : []),
+    ];
+  });
+}
+
+function validateWebhook(webhook: Webhook, path: string, before: Webhook | undefined): readonly FieldError[] {
+  const { name, rules = [], sideEffects, timeoutSeconds = 10, namespaceSelector, objectSelector } = webhook;
+  // Expressions that have not changed are not compiled again.
+  const conditions = equalJson(webhook.matchConditions, before?.matchConditions) ? [] : (webhook.matchConditions ?? []);
+  return [
+    ...validateFullName(name, `${path}.name`),
+    ...rules.flatMap((rule, index) => validateRule(rule, indexPath(`${path}.rules`, index))),
+    ...oneOf(webhook.failurePolicy, FAILURE_POLICIES, `${path}.failurePolicy`),
+    ...oneOf(webhook.matchPolicy, MATCH_POLICIES, `${path}.matchPolicy`),
+    ...(sideEffects === undefined
+      ? [requiredError(`${path}.sideEffects`, `must specify one of ${SIDE_EFFECTS.join(", ")}`)]
+      : oneOf(sideEffects, SIDE_EFFECTS, `${path}.sideEffects`)),
+    ...(timeoutSeconds > 30 || timeoutSeconds < 1
+      ? [invalidError(`${path}.timeoutSeconds`, timeoutSeconds, "the timeout value must be between 1 and 30 seconds")]
+      : []),
+    // The types of both say less than the schema that they have passed.
+    ...validateLabelSelector(namespaceSelector as never, `${path}.namespaceSelector`),
+    ...validateLabelSelector(objectSelector as never, `${path}.objectSelector`),
+    ...oneOf(webhook.reinvocationPolicy, REINVOCATIONS, `${path}.reinvocationPolicy`),
+    ...validateClient(webhook.clientConfig, `${path}.clientConfig`),
+    ...validateConditions(conditions, `${path}.matchConditions`),
+  ];
+}
+
+const oneOf = (value: string | undefined, values: readonly string[], path: string): readonly FieldError[] =>
+  value === undefined || values.includes(value) ? [] : [notSupportedError(path, value, values)];
+
+function validateFullName(name: string, path: string): readonly FieldError[] {
+  if (name === "") return [requiredError(path)];
+  const faults = isDNS1123Subdomain(name);
+  if (faults.length > 0) return [invalidError(path, name, faults.join(","))];
+  if (name.split(".").length >= 3) return [];
+  return [invalidError(path, name, "should be a domain with at least three segments separated by dots")];
+}
+
+function validateRule(rule: WebhookRule, path: string): readonly FieldError[] {
+  const { operations = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule;
+  return [
+    ...(operations.length === 0 ? [requiredError(`${path}.operations`)] : []),
+    ...alone(operations, `${path}.operations`, "operations"),
+    ...operations.flatMap((operation, index) => oneOf(operation, OPERATIONS, indexPath(`${path}.operations`, index))),
+    ...(apiGroups.length === 0 ? [requiredError(`${path}.apiGroups`)] : []),
+    ...alone(apiGroups, `${path}.apiGroups`, "API groups"),
+    ...(apiVersions.length === 0 ? [requiredError(`${path}.apiVersions`)] : []),
+    ...alone(apiVersions, `${path}.apiVersions`, "API versions"),
+    ...apiVersions.flatMap((version, index) =>
+      version === "" ? [requiredError(indexPath(`${path}.apiVersions`, index))] : [],
+    ),
+    ...validateResources(resources, `${path}.resources`),
+    ...oneOf(scope, SCOPES, `${path}.scope`),
+  ];
+}
+
+const alone = (list: readonly string[], path: string, what: string): readonly FieldError[] =>
+  list.length > 1 && list.includes("*")
+    ? [invalidError(path, [...list], `if '*' is present, must not specify other ${what}`)]
+    : [];
+
+function validateResources(resources: readonly string[], path: string): readonly FieldError[] {
+  if (resources.length === 0) return [requiredError(path)];
+  const faults: FieldError[] = [];
+  const [wholes, parts] = [new Set<string>(), new Set<string>()];
+  for (const [index, text] of resources.entries()) {
+    const at = indexPath(path, index);
+    if (text === "") faults.push(requiredError(at));
+    const slash = text.indexOf("/");
+    if (slash === -1) continue;
+    const [resource, part] = [text.slice(0, slash), text.slice(slash + 1)];
+    if (wholes.has(resource))
+      faults.push(invalidError(at, text, `if '${resource}/*' is present, must not specify ${text}`));
+    if (parts.has(part)) faults.push(invalidError(at, text, `if '*/${part}' is present, must not specify ${text}`));
+    if (part === "*") wholes.add(resource);
+    if (resource === "*") parts.add(part);
+  }
+  if (resources.length > 1 && resources.includes("*/*"))
+    faults.push(invalidError(path, [...resources], "if '*/*' is present, must not specify other resources"));
+  if (resources.includes("*") && resources.some((text) => text !== "*" && !text.includes("/")))
+    faults.push(
+      invalidError(path, [...resources], "if '*' is present, must not specify other resources without subresources"),
+    );
+  return faults;
+}
+
+function validateReviewVersions(versions: readonly string[], path: string): readonly FieldError[] {
+  const known = REVIEW_VERSIONS.join(", ");
+  if (versions.length === 0) return [requiredError(path, `must specify one of ${known}`)];
+  return [
+    ...versions.flatMap((version, index) => {
+      const at = indexPath(path, index);
+      if (versions.indexOf(version) < index) return [invalidError(at, version, "duplicate version")];
+      return isDNS1035Label(version).map((fault) => invalidError(at, version, fault));
+    }),
+    ...(versions.some((version) => REVIEW_VERSIONS.includes(version))
+      ? []
+      : [invalidError(path, [...versions], `must include at least one of ${known}`)]),
+  ];
+}
+
+function validateClient({ url, service }: Webhook["clientConfig"], path: string): readonly FieldError[] {
+  if ((url === undefined) === (service === undefined))
+    return [requiredError(path, "exactly one of url or service is required")];
+  if (url !== undefined) return validateUrl(url, `${path}.url`);
+  return service === undefined ? [] : validateService(service, `${path}.service`);
+}
+
+function validateUrl(text: string, path: string): readonly FieldError[] {
+  if (!URL.canParse(text)) return [requiredError(path, `url must be a valid URL: parse ${quoteGo(text)}${URL_FORM}`)];
+  const url = new URL(text);
+  const scheme = url.protocol.replace(/:$/, "");
+  const user = url.password === "" ? url.username : `${url.username}:${url.password}`;
+  return [
+    ...(scheme === "https" ? [] : [invalidError(path, scheme, `'https' is the only allowed URL scheme${URL_FORM}`)]),
+    ...(url.host === "" ? [invalidError(path, "", `host must be specified${URL_FORM}`)] : []),
+    ...(user === "" ? [] : [invalidError(path, url.username, "user information is not permitted in the URL")]),
+    ...(url.hash === "" ? [] : [invalidError(path, url.hash.slice(1), "fragments are not permitted in the URL")]),
+    ...(url.search === ""
+      ? []
+      : [invalidError(path, url.search.slice(1), "query parameters are not permitted in the URL")]),
+  ];
+}
+
+function validateService(
+  { name, namespace, path: urlPath = "", port = 443 }: NonNullable<Webhook["clientConfig"]["service"]>,
+  path: string,
+): readonly FieldError[] {
+  return [
+    ...(name === "" ? [requiredError(`${path}.name`)] : []),
+    ...(namespace === "" ? [requiredError(`${path}.namespace`)] : []),
+    ...(port < 1 || port > 65_535
+      ? [invalidError(`${path}.port`, port, "port is not valid: must be between 1 and 65535, inclusive")]
+      : []),
+    ...validatePath(urlPath, `${path}.path`),
+  ];
+}
+
+function validatePath(text: string, path: string): readonly FieldError[] {
+  if (text === "" || text === "/") return [];
+  if (text === "//") return [invalidError(path, text, "segment[0] may not be empty")];
+  const steps = text.slice(1).replace(/\/$/, "").split("/");
+  return [
+    ...(text.startsWith("/") ? [] : [invalidError(path, text, "must start with a '/'")]),
+    ...steps.flatMap((step, index) =>
+      step === ""
+        ? [invalidError(path, text, `segment[${index}] may not be empty`)]
+        : isDNS1123Subdomain(step).map((fault) => invalidError(path, text, `segment[${index}]: ${fault}`)),
+    ),
+  ];
+}
+
+function validateConditions(conditions: NonNullable<Webhook["matchConditions"]>, path: string): readonly FieldError[] {
+  const names = conditions.map(({ name }) => name);
+  return [
+    ...(conditions.length > MAX_MATCH_CONDITIONS ? [tooManyError(path, conditions.length, MAX_MATCH_CONDITIONS)] : []),
+    ...conditions.flatMap(({ name, expression }, index) => {
+      const at = indexPath(path, index);
+      return [
+        ...(expression.trim() === ""
+          ? [requiredError(`${at}.expression`)]
+          : compileMatchCondition(expression, `${at}.expression`).faults),
+        ...(name === ""
+          ? [requiredError(`${at}.name`)]
+          : isQualifiedName(name).map((fault) => invalidError(`${at}.name`, name, fault))),
+        ...(name !== "" && names.indexOf(name) < index ? [duplicateError(`${at}.name`, name)] : []),
+      ];
+    }),
+  ];
+}

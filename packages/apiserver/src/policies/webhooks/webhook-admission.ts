@@ -1,0 +1,290 @@
+// Asks the webhooks of a cluster about requests: mutating ones one after the other, validating ones at the same time.
+// Source: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go
+
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import { ApiError, badRequestError, isApiError, timeoutError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
+import { decodeJsonPatchLoosely, MAX_JSON_PATCH_OPERATIONS } from "@postern/apimachinery/patch/decode-json-patch";
+import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
+import { atOnce } from "@postern/apimachinery/steps/steps";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
+import type { NamespaceLookup } from "../../admission/namespace-lifecycle.ts";
+import type { Authorizer } from "../../authorization/authorizer.ts";
+import { systemUser } from "../../context/system-context.ts";
+import { createCelMeter } from "../../custom-resources/cel/cel-budget.ts";
+import { conform } from "../../endpoints/decode/decode-object.ts";
+import { checkValues } from "../../endpoints/decode/parse-body.ts";
+import type { AdmissionAttributes, AdmissionPlugin } from "../../registry/admission-plugin.ts";
+import type { ResourceDefinition } from "../../registry/resource-definition.ts";
+import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
+import { createAccessAnswers } from "../expression-scope.ts";
+import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
+import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
+import { createWebhookList, type Matcher, type NamedWebhook, type SeenRequest, shownTo } from "./matching-webhooks.ts";
+import { resolveEndpoint, type ServiceViews, urlOf } from "./resolve-endpoint.ts";
+import { REVIEW_VERSIONS } from "./validate-webhooks.ts";
+import { WebhookCallError, type WebhookCaller } from "./webhook-caller.ts";
+
+export type WebhookAdmissionOptions = ServiceViews & {
+  readonly mutating: InstalledResource;
+  readonly validating: InstalledResource;
+  readonly registry: Pick<ResourceRegistry, "resources">;
+  readonly namespaces: NamespaceLookup;
+  readonly authorizer: Authorizer;
+  readonly caller: WebhookCaller;
+  readonly newUid: () => string;
+};
+
+/** Of all match conditions for one request: see policy-admission.ts. */
+const COST_PER_REQUEST = 100_000;
+/** So many webhooks are asked about one request; where more match, it is refused. */
+const MAX_CALLS = 50;
+const MAX_ANNOTATIONS = 20;
+const MAX_ANNOTATION_LENGTH = 10 << 10;
+const MUTATION = "mutation.webhook.admission.k8s.io/";
+const VALIDATION = "validating.webhook.admission.k8s.io/";
+
+/** Costs nothing but two look-ups where there are none. The server's own requests are not asked about: see ADR 72. */
+export function createWebhookAdmission(options: WebhookAdmissionOptions): AdmissionPlugin {
+  const { registry, namespaces, authorizer } = options;
+  const mutating = createWebhookList(options.mutating);
+  const validating = createWebhookList(options.validating);
+
+  const concerns = ({ resource, context }: AdmissionAttributes): boolean =>
+    resource.group !== ADMISSION_GROUP && context.user !== systemUser;
+  const matcherFor = ({ context }: AdmissionAttributes): Matcher => ({
+    registry,
+    answers: createAccessAnswers(context, authorizer),
+    meter: createCelMeter(COST_PER_REQUEST),
+  });
+  const spaceOf = async ({ namespace, context }: AdmissionAttributes): Promise<KubeObject | undefined> =>
+    namespace === "" ? undefined : (namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal)));
+
+  return {
+    name: "AdmissionWebhooks",
+
+    async admit(attributes) {
+      const webhooks = mutating.list();
+      if (webhooks.length === 0 || !concerns(attributes)) return attributes.object;
+      return await mutate(webhooks, attributes, await spaceOf(attributes), matcherFor(attributes), options);
+    },
+
+    async validate(attributes) {
+      const webhooks = validating.list();
+      if (webhooks.length === 0 || !concerns(attributes)) return;
+      const [space, matcher] = [await spaceOf(attributes), matcherFor(attributes)];
+      const relevant: { readonly named: NamedWebhook; readonly seen: SeenRequest }[] = [];
+      for (const named of webhooks) {
+        const seen = await shownTo(named, attributes, space, matcher);
+        if (seen !== undefined) relevant.push({ named, seen });
+      }
+      checkCount(relevant.length);
+      if (relevant.length === 0) return;
+      const ask = createQuestions(options);
+      const outcomes = await outside(attributes, () =>
+        Promise.allSettled(relevant.map(({ named, seen }) => ask(named, seen, false))),
+      );
+      for (const [index, outcome] of outcomes.entries()) {
+        const { named } = relevant[index] ?? {};
+        if (named === undefined) continue;
+        if (outcome.status === "rejected") {
+          failOpen(outcome.reason, named, attributes, `failed-open.${VALIDATION}round_0_index_${index}`);
+        } else take(outcome.value, named, attributes);
+      }
+    },
+  };
+}
+
+/** In rounds, as upstream: the second one asks those again before which the object has changed. */
+async function mutate(
+  webhooks: readonly NamedWebhook[],
+  attributes: AdmissionAttributes,
+  space: KubeObject | undefined,
+  matcher: Matcher,
+  options: WebhookAdmissionOptions,
+): Promise<KubeObject | undefined> {
+  const ask = createQuestions(options);
+  let current = attributes;
+  let calls = 0;
+  let hasChanged = false;
+  let askedBefore = new Set<NamedWebhook>();
+  const again = new Set<NamedWebhook>();
+
+  const round = async (number: number): Promise<void> => {
+    for (const [index, named] of webhooks.entries()) {
+      if (number > 0 && !again.has(named)) continue;
+      const seen = await shownTo(named, current, space, matcher);
+      if (seen === undefined) continue;
+      checkCount(++calls);
+      const place = `round_${number}_index_${index}`;
+      const changed = await askOne(named, seen, place);
+      if (changed !== undefined) {
+        current = { ...current, object: changed };
+        hasChanged = true;
+        for (const each of askedBefore) again.add(each);
+        askedBefore = new Set();
+      }
+      annotate(current, `${MUTATION}${place}`, {
+        configuration: named.configuration,
+        webhook: named.webhook.name,
+        mutated: changed !== undefined,
+      });
+      if (named.webhook.reinvocationPolicy === "IfNeeded") askedBefore.add(named);
+    }
+  };
+
+  /** The object as the webhook has changed it; undefined where it has not. */
+  const askOne = async (named: NamedWebhook, seen: SeenRequest, place: string): Promise<KubeObject | undefined> => {
+    try {
+      const answer = await outside(current, () => ask(named, seen, true));
+      take(answer, named, current);
+      return answer.patch === undefined ? undefined : patched(answer.patch, named, seen, current);
+    } catch (error) {
+      failOpen(error, named, current, `failed-open.${MUTATION}${place}`);
+      return undefined;
+    }
+  };
+
+  await round(0);
+  if (hasChanged && again.size > 0) await round(1);
+  return current.object;
+}
+
+/** Others have the request's place meanwhile. */
+const outside = <T>({ context }: AdmissionAttributes, work: () => Promise<T>): Promise<T> =>
+  context.outside === undefined ? work() : context.outside(work);
+
+function checkCount(count: number): void {
+  if (count > MAX_CALLS) {
+    throw internalErrorOf(`more than ${MAX_CALLS} admission webhooks match the request`);
+  }
+}
+
+/** Upstream shows what is inside. */
+const internalErrorOf = (why: string, cause?: unknown): ApiError =>
+  new ApiError({
+    code: 500,
+    reason: "InternalError",
+    message: `Internal error occurred: ${why}`,
+    details: { causes: [{ message: why }] },
+    cause,
+  });
+
+type Ask = (named: NamedWebhook, seen: SeenRequest, isMutating: boolean) => Promise<ReviewAnswer>;
+
+/** Texts are made once for each form in which the same request is seen. */
+function createQuestions({ caller, newUid, ...views }: WebhookAdmissionOptions): Ask {
+  const texts = new Map<KubeObject | undefined, Map<ResourceDefinition, ReturnType<typeof reviewTextFor>>>();
+  const textFor = ({ attributes, seenAs }: SeenRequest): ReturnType<typeof reviewTextFor> => {
+    const ofObject = texts.get(attributes.object) ?? new Map();
+    texts.set(attributes.object, ofObject);
+    const made = ofObject.get(seenAs) ?? reviewTextFor(attributes, seenAs);
+    ofObject.set(seenAs, made);
+    return made;
+  };
+  return async ({ webhook }, seen, isMutating) => {
+    const { name, sideEffects = "", admissionReviewVersions = [], timeoutSeconds = 10 } = webhook;
+    const { context, dryRun } = seen.attributes;
+    if (dryRun && sideEffects !== "None" && sideEffects !== "NoneOnDryRun") {
+      throw badRequestError(`admission webhook ${quoteGo(name)} does not support dry run`);
+    }
+    // Only texts of REVIEW_VERSIONS come through.
+    const version = admissionReviewVersions.find((each) => REVIEW_VERSIONS.includes(each)) as ReviewVersion | undefined;
+    if (version === undefined) {
+      throw new WebhookCallError(
+        "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)",
+      );
+    }
+    const uid = newUid();
+    try {
+      const text = await caller.call(resolveEndpoint(webhook, views), textFor(seen)(version, uid), {
+        timeoutMs: timeoutSeconds * 1_000,
+        signal: context.signal,
+      });
+      return readAnswer(text, { version, uid, isMutating });
+    } catch (error) {
+      if (!(error instanceof WebhookCallError) || isComplete(error)) throw error;
+      throw new WebhookCallError(`failed to call webhook: Post ${quoteGo(urlOf(webhook))}: ${error.message}`, {
+        cause: error,
+      });
+    }
+  };
+}
+
+/** Said of an answer, not of the way to it. */
+const isComplete = ({ message }: WebhookCallError): boolean =>
+  /^(received invalid webhook response|failed to call webhook|unsupported patch type)/.test(message);
+
+/** Throws the refusal, if it is one. */
+function take(answer: ReviewAnswer, { webhook: { name } }: NamedWebhook, { context }: AdmissionAttributes): void {
+  for (const [key, value] of answer.auditAnnotations.slice(0, MAX_ANNOTATIONS)) {
+    context.audit.annotate(`${name}/${key.slice(0, 63)}`, value.slice(0, MAX_ANNOTATION_LENGTH));
+  }
+  for (const warning of answer.warnings) context.warnings.add(warning);
+  if (!answer.allowed) throw rejectionOf(name, answer.result);
+}
+
+/** Throws what the client is answered, unless the webhook could not be asked and that is to be ignored. */
+function failOpen(
+  error: unknown,
+  { webhook: { name, failurePolicy } }: NamedWebhook,
+  { context }: AdmissionAttributes,
+  annotation: string,
+): void {
+  if (!(error instanceof WebhookCallError)) throw error;
+  if (context.signal.aborted) throw timeoutError("request did not complete within requested timeout");
+  if (failurePolicy !== "Ignore")
+    throw internalErrorOf(`failed calling webhook ${quoteGo(name)}: ${error.message}`, error);
+  context.audit.annotate(annotation, name);
+}
+
+function annotate({ context }: AdmissionAttributes, key: string, value: JsonObject): void {
+  context.audit.annotate(key, stringifyJson(value));
+}
+
+/** Undefined where the patch changes nothing. What has become of the object is read as a body would be, without what its schema does not know. */
+function patched(
+  patch: string,
+  { webhook: { name } }: NamedWebhook,
+  { attributes: { object }, seenAs, back }: SeenRequest,
+  { object: before }: AdmissionAttributes,
+): KubeObject | undefined {
+  const refuse = (why: string, cause?: unknown) => internalErrorOf(`admission webhook ${quoteGo(name)}: ${why}`, cause);
+  try {
+    checkValues(patch);
+    const operations = decodeJsonPatchLoosely(patch);
+    if (operations.length === 0) return undefined;
+    if (object === undefined || before === undefined) {
+      throw internalErrorOf(
+        `admission webhook ${quoteGo(name)} attempted to modify the object, which is not supported for this operation`,
+      );
+    }
+    if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
+      throw refuse(`its patch has more than ${MAX_JSON_PATCH_OPERATIONS} operations`);
+    }
+    // Objects are JSON; only their named types hide it.
+    const changed = applyJsonPatch(object as unknown as JsonObject, operations) as unknown as KubeObject;
+    checkValues(stringifyJson(changed as unknown as JsonObject));
+    const { metadata } = changed;
+    if (typeof metadata !== "object" || metadata === null) throw refuse("its patch leaves no metadata");
+    const read = atOnce(conform({ ...changed, apiVersion: object.apiVersion, kind: object.kind }, seenAs));
+    if ("fault" in read) throw refuse(`its patch makes what is no ${seenAs.kind}: ${read.fault}`);
+    const next = back(read.object);
+    // Who owns which field is not the webhook's to say.
+    const { managedFields: _, ...rest } = next.metadata;
+    const { managedFields } = before.metadata;
+    const kept = { ...next, metadata: managedFields === undefined ? rest : { ...rest, managedFields } };
+    return equalJson(kept, before) ? undefined : kept;
+  } catch (error) {
+    if (error instanceof PatchDecodeError) {
+      throw new WebhookCallError(`received undecodable patch in webhook response: ${error.message}`);
+    }
+    if (error instanceof JsonPatchError) throw internalErrorOf(error.message, error);
+    if (isApiError(error, "RequestEntityTooLarge"))
+      throw refuse(`what its patch makes of the object is too large: ${error.message}`, error);
+    throw error;
+  }
+}

@@ -1,0 +1,148 @@
+// Asks the admission webhooks of one embedded cluster. Where they are is chosen by its tenant: they are dialled as targets that tenants register
+// are, followed nowhere else, and given so much time, answers of such a size, and so many calls at once.
+
+import type { IncomingMessage } from "node:http";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import {
+  DEADLINE_EXCEEDED,
+  WebhookCallError,
+  type WebhookCaller,
+  type WebhookEndpoint,
+} from "@postern/apiserver/policies/webhooks/webhook-caller";
+import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { AddressRules } from "../../proxy/address-rules.ts";
+import type { ResolveHost } from "../../proxy/guarded-lookup.ts";
+import { createUpstreamConnections, type UpstreamConnections } from "../../proxy/upstream-connections.ts";
+import { faultOf } from "../../proxy/upstream-failure.ts";
+
+export type WebhookConnectionsOptions = {
+  readonly scheduler: Scheduler;
+  readonly addresses: AddressRules;
+  readonly userAgent: string;
+  /** Absent: the operating system's. */
+  readonly resolve?: ResolveHost | undefined;
+};
+
+/** An object as large as one can be, as the base64 of a patch. */
+const MAX_ANSWER_BYTES = 4 << 20;
+/** Calls of one cluster under way at one time. */
+const MAX_CALLS = 100;
+/** Servers to which connections are kept. */
+const MAX_TARGETS = 16;
+const LIMITS = {
+  maxConnections: MAX_CALLS,
+  maxUpgrades: 0,
+  connectTimeoutMs: 10_000,
+  // Each call has a time of its own, of 30 s at most.
+  responseTimeoutMs: 60_000,
+  idleTimeoutMs: 10_000,
+};
+
+export function createWebhookConnections(options: WebhookConnectionsOptions): WebhookCaller & Disposable {
+  const { scheduler, addresses, userAgent, resolve } = options;
+  /** The one that was used last stands last. */
+  const targets = new Map<string, UpstreamConnections>();
+  let calls = 0;
+
+  function connectionsTo({ origin, serverName, authorityPem }: WebhookEndpoint): UpstreamConnections {
+    const id = JSON.stringify([origin, serverName, authorityPem]);
+    const known = targets.get(id);
+    targets.delete(id);
+    const connections = known ?? connect({ origin, path: "", serverName, authorityPem });
+    targets.set(id, connections);
+    for (const [oldest, unused] of targets) {
+      if (targets.size <= MAX_TARGETS) break;
+      targets.delete(oldest);
+      unused.retire();
+    }
+    return connections;
+  }
+
+  /** Throws what OpenSSL says of certificates that are none. */
+  const connect = ({ origin, serverName, authorityPem }: WebhookEndpoint): UpstreamConnections =>
+    createUpstreamConnections(
+      {
+        server: origin,
+        credential: {},
+        ...(authorityPem === undefined ? {} : { certificateAuthorityPem: authorityPem }),
+        ...(serverName === undefined ? {} : { tlsServerName: serverName }),
+      },
+      { scheduler, addresses, limits: LIMITS, ...(resolve === undefined ? {} : { resolve }) },
+    );
+
+  async function post(endpoint: WebhookEndpoint, body: string, signal: AbortSignal): Promise<string> {
+    const answer = await connectionsTo(endpoint).send({
+      method: "POST",
+      path: endpoint.path,
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, */*",
+        "content-length": Buffer.byteLength(body),
+        "user-agent": userAgent,
+      },
+      signal,
+      writeBody: (request) => void request.end(body),
+    });
+    if (answer.type === "upgraded") {
+      answer.socket.destroy();
+      throw new WebhookCallError("the server leaves HTTP without having been asked to");
+    }
+    const { statusCode = 0 } = answer.response;
+    if (statusCode < 200 || statusCode > 299) {
+      answer.response.destroy();
+      const isRedirect = statusCode >= 300 && statusCode < 400;
+      throw new WebhookCallError(
+        `the server responded with code ${statusCode}${isRedirect ? ", and is not followed elsewhere" : ""}`,
+      );
+    }
+    return await readText(answer.response);
+  }
+
+  return {
+    async call(endpoint, body, { timeoutMs, signal }) {
+      if (calls >= MAX_CALLS) throw new WebhookCallError(`more than ${MAX_CALLS} calls to webhooks are under way`);
+      calls++;
+      const deadline = new AbortController();
+      const expire = (): void => deadline.abort(new WebhookCallError(DEADLINE_EXCEEDED));
+      const timer = scheduler.schedule(timeoutMs, expire);
+      signal.addEventListener("abort", expire, { once: true });
+      if (signal.aborted) expire();
+      try {
+        return await post(endpoint, body, deadline.signal);
+      } catch (error) {
+        throw deadline.signal.aborted ? deadline.signal.reason : callErrorOf(error);
+      } finally {
+        calls--;
+        timer[Symbol.dispose]();
+        signal.removeEventListener("abort", expire);
+      }
+    },
+    [Symbol.dispose]() {
+      for (const connections of targets.values()) connections[Symbol.dispose]();
+      targets.clear();
+    },
+  };
+}
+
+/** What is said of a cluster otherwise. */
+function callErrorOf(error: unknown): WebhookCallError {
+  if (error instanceof WebhookCallError) return error;
+  const why = isApiError(error) ? faultOf(error).message : "the connection could not be made, or broke off";
+  return new WebhookCallError(why, { cause: error });
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    // Nobody has set an encoding: these are bytes.
+    const bytes = chunk as Buffer;
+    size += bytes.length;
+    if (size > MAX_ANSWER_BYTES) {
+      response.destroy();
+      throw new WebhookCallError(`the answer has more than ${MAX_ANSWER_BYTES} bytes`);
+    }
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
