@@ -10,7 +10,7 @@ const MAY_IMPORT: { readonly [from: string]: readonly string[] } = {
   apiserver: ["apimachinery"],
   stores: ["apimachinery", "apiserver/storage"],
   platform: ["apimachinery", "apiserver", "stores", "client"],
-  cli: ["apimachinery", "client", "platform"],
+  cli: ["apimachinery", "client", "platform", "console"],
   console: ["apimachinery", "client"],
 };
 
@@ -67,6 +67,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "audit",
     "trust",
     "sign-in",
+    "console",
     "core",
     "operations",
     "resources",

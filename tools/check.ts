@@ -13,6 +13,7 @@ const GATES: readonly (readonly [name: string, command: string, ...args: string[
   ["expressions", "tsx", "tools/check-expressions.ts"],
   ["repository text", "tsx", "tools/check-text.ts"],
   ["types", "tsc", "-p", "tsconfig.check.json"],
+  ["types of the console", "tsc", "-p", "packages/console"],
   ["docstrings", "tsx", "tools/check-docstrings.ts"],
   ["build", "tsc", "-b"],
   ["bundle", "tsx", "tools/bundle.ts"],

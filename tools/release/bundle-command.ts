@@ -6,6 +6,7 @@ import { basename, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type OutputFile, type Plugin } from "esbuild";
 import { readBuildInfo } from "./build-info.ts";
+import { buildConsole } from "./console-build.ts";
 
 export type Bundle = {
   readonly files: readonly { readonly name: string; readonly contents: Uint8Array }[];
@@ -74,6 +75,7 @@ const REQUIRE =
 
 /** ECMAScript modules. What the command loads on demand stays in files of its own; all names but the entry's carry a hash of the content. */
 export async function bundleModules(options: { readonly sourcemap: boolean }): Promise<Bundle> {
+  const consoleInputs = await buildConsole();
   const modules = { ...shared(), ...options, format: "esm", banner: { js: REQUIRE } } as const satisfies BuildOptions;
   const threads = await Promise.all(
     THREADS.map(({ name, source }) =>
@@ -95,11 +97,15 @@ export async function bundleModules(options: { readonly sourcemap: boolean }): P
       name: relative(modules.outdir, path),
       contents,
     }));
-  return { files, inputs: inputsOf(...threads.map(({ metafile }) => metafile), command.metafile) };
+  return {
+    files,
+    inputs: [...inputsOf(...threads.map(({ metafile }) => metafile), command.metafile), ...consoleInputs],
+  };
 }
 
 /** One CommonJS script without anything beside it, as Node's single executable applications take it. The threads are `data:` URLs in it. */
 export async function bundleScript(): Promise<Bundle> {
+  const consoleInputs = await buildConsole();
   // Nothing lies beside the program: modules that ask for their own address get one that `createRequire` accepts.
   const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
@@ -128,7 +134,7 @@ export async function bundleScript(): Promise<Bundle> {
   const { contents } = scriptOf(command.outputFiles);
   return {
     files: [{ name: ENTRY, contents }],
-    inputs: inputsOf(...threads.map(({ metafile }) => metafile), command.metafile),
+    inputs: [...inputsOf(...threads.map(({ metafile }) => metafile), command.metafile), ...consoleInputs],
   };
 }
 

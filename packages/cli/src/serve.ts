@@ -22,7 +22,7 @@ export type ServeDependencies = {
 async function loadPlatform(): Promise<ServeDependencies> {
   const { startServer } = await import("@postern/platform/main");
   return {
-    startServer,
+    startServer: (configuration) => startServer(configuration, { loadConsole: () => import("@postern/console/files") }),
     signals: { source: process, now: () => performance.now(), exit: (code) => process.exit(code) },
   };
 }

@@ -19,6 +19,7 @@ import { createInternalApi } from "./bootstrap/internal-api.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import type { Configuration } from "./config/configuration.ts";
+import type { ConsoleBuild } from "./console/console-build.ts";
 import { createPlatformCore } from "./core/platform-core.ts";
 import { startReencryption } from "./operations/reencryption.ts";
 import { createDomainMetrics } from "./server/domain-metrics.ts";
@@ -59,6 +60,8 @@ export type ServerParts = {
   readonly metrics: ServerMetrics;
   /** Undefined: nobody collects traces. */
   readonly tracing: Tracing | undefined;
+  /** Undefined: there is no console in this process. */
+  readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
   /** Is given what must be closed. */
   readonly teardown: Teardown;
   readonly onError: (error: unknown) => void;
@@ -187,6 +190,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       core,
       surface,
       signIn,
+      loadConsole: parts.loadConsole,
       freshness,
       replicas,
       audit,

@@ -8,6 +8,7 @@ import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardo
 import type { Manifest } from "./bootstrap/manifests.ts";
 import type { RunningServer } from "./compose-server.ts";
 import type { Configuration } from "./config/configuration.ts";
+import type { ConsoleBuild } from "./console/console-build.ts";
 import { ensurePrivateDirectory } from "./pki/private-file.ts";
 import { lockDataDirectory } from "./server/lock-data-directory.ts";
 import { assertOwnCertificate, hasAuthority, loadServingIdentity } from "./server/serving-identity.ts";
@@ -20,6 +21,8 @@ export type { RunningServer } from "./compose-server.ts";
 export type ServerSurroundings = {
   /** Is given each line of the log. Default: standard error. */
   readonly logDestination?: { write(line: string): void };
+  /** Loads the files of the console when a browser asks for it first. Default: there is none. */
+  readonly loadConsole?: () => Promise<ConsoleBuild>;
 };
 
 /**
@@ -41,7 +44,7 @@ export async function startServer(
 
 async function start(
   configuration: Configuration,
-  { logDestination }: ServerSurroundings,
+  { logDestination, loadConsole }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
   const runtime = systemRuntime;
@@ -83,6 +86,7 @@ async function start(
     logger,
     metrics,
     tracing,
+    loadConsole,
     teardown,
     onError,
   });

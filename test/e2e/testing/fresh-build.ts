@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 const PACKAGES = join(REPOSITORY, "packages");
-const SOURCE = /^[^/]+\/src\/.*(?<!\.test)\.ts$/;
+const SOURCE = /^[^/]+\/src\/.*(?<!\.test)\.ts$|^console\/(?:src\/.*\.(?:tsx|css|json)|index\.html)$/;
 const BUNDLE = join(PACKAGES, "cli/bundle/postern.js");
 
 export function setup(): void {

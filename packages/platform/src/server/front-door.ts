@@ -1,5 +1,5 @@
 // Where a request goes: to the management API, at the root or below its base path, through the proxy to a virtual cluster, to the reports
-// of leaked keys, to the exchange of tokens, or to the pages of sign-in. And what it asks for there: nothing behind this reads its path again.
+// of leaked keys, to the exchange of tokens, to the pages of sign-in, or to the console. And what it asks for there: nothing behind this reads its path again.
 
 import type { HandlerChain } from "@postern/apiserver/chain/handler-chain";
 import { type Asked, readAsked } from "@postern/apiserver/request/asked";
@@ -8,6 +8,7 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { EMBEDDED_CLUSTER } from "../api/cluster.ts";
 import { readProxied } from "../authorization/proxied-call.ts";
+import { isConsoleRequest } from "../console/console-route.ts";
 import { type BrowserSessionOptions, openedBySessions } from "../sign-in/browser-session.ts";
 import { SCIM_PATH } from "../sign-in/scim-routes.ts";
 import { isSignInPath } from "../sign-in/sign-in-routes.ts";
@@ -33,8 +34,10 @@ export function createFrontDoor(surfaces: {
   readonly exchange: HandlerChain;
   readonly signIn: HandlerChain;
   readonly scim: HandlerChain;
+  /** Undefined: this server has none. */
+  readonly console: HandlerChain | undefined;
 }): ApiHandler {
-  const { sessions, leaks, exchange, signIn, scim } = surfaces;
+  const { sessions, leaks, exchange, signIn, scim, console } = surfaces;
   const management = openedBySessions(surfaces.management, askedOfManagement, sessions);
   const proxy = openedBySessions(surfaces.proxy, readProxied, sessions);
   return (request) => {
@@ -44,6 +47,7 @@ export function createFrontDoor(surfaces: {
     // Codes stand in the query, which is not for logs.
     if (isSignInPath(path)) return signIn(request.with({ requestUri: path }));
     if (path === SCIM_PATH || path.startsWith(`${SCIM_PATH}/`)) return scim(request);
+    if (console !== undefined && isConsoleRequest(request)) return console(request);
     if (!path.startsWith("/kubernetes")) return management(request);
     // The cluster that is this server itself: its API is the management API.
     const own = mountRequest(request, OWN_CLUSTER_BASE);

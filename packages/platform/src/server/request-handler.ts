@@ -20,6 +20,8 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { recordingUse } from "../authorization/key-usage.ts";
 import type { Configuration } from "../config/configuration.ts";
+import type { ConsoleBuild } from "../console/console-build.ts";
+import { createConsoleRoute } from "../console/console-route.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { redeem } from "../sign-in/oauth-routes.ts";
 import { createScimRoutes } from "../sign-in/scim-routes.ts";
@@ -59,6 +61,8 @@ export type RequestHandlerOptions = {
   readonly core: PlatformCore;
   readonly surface: ManagementSurface;
   readonly signIn: SignInParts;
+  /** Undefined: there is no console in this process. */
+  readonly loadConsole: (() => Promise<ConsoleBuild>) | undefined;
   readonly freshness: Freshness;
   /** Absent: no other server can be on this store. */
   readonly replicas: Replicas | undefined;
@@ -108,9 +112,21 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
   const outermost = answeredOnceAllKnow(replicas);
   const management = createHandlerChain(heldToItsKey(surface.route, core), { ...chain, outermost });
   const signIn = createSignInDependencies(options.signIn, management);
+  const { audit: _, ...unaudited } = chain;
+  const { loadConsole } = options;
   return createFrontDoor({
     sessions: { keys: core.keys, publicUrl: options.signIn.publicUrl },
     management,
+    console:
+      loadConsole === undefined || !configuration.console
+        ? undefined
+        : createHandlerChain(createConsoleRoute({ load: loadConsole, settings: core.names }), {
+            // Files that everybody has: what people do in the page is audited where the page asks for it.
+            ...unaudited,
+            authenticator: exchangers,
+            authorizer: exchangeAuthorizer,
+            rateLimits: signInLimits(clock),
+          }),
     scim: createHandlerChain(
       createScimRoutes({ ...core, call: signIn.service.call, publicUrl: options.signIn.publicUrl }),
       // What is asked goes on to the management API, which decides about it.

@@ -5,7 +5,7 @@ import { Agent, request as httpsRequest } from "node:https";
 import { parse } from "yaml";
 import { type Configuration, loadConfiguration } from "../config/configuration.ts";
 import type { RawValue } from "../config/option.ts";
-import { startServer } from "../main.ts";
+import { type ServerSurroundings, startServer } from "../main.ts";
 import { logToFile } from "./log-to-file.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
@@ -42,7 +42,10 @@ export type OpenStream = {
 
 export type RunningPlatform = Awaited<ReturnType<typeof startPlatform>>;
 
-export async function startPlatform(flags: { readonly [flag: string]: RawValue } = {}) {
+export async function startPlatform(
+  flags: { readonly [flag: string]: RawValue } = {},
+  surroundings: ServerSurroundings = {},
+) {
   const temporary = await temporaryDirectory();
   const directory = temporary.path;
   const configuration: Configuration = await loadConfiguration({
@@ -51,7 +54,7 @@ export async function startPlatform(flags: { readonly [flag: string]: RawValue }
     ),
     workingDirectory: directory,
   });
-  const server = await startServer(configuration, logToFile(directory));
+  const server = await startServer(configuration, { ...logToFile(directory), ...surroundings });
   const ca = await readFile(server.caPath);
   const kubeConfig = parse(await readFile(server.adminKubeConfigPath, "utf8"));
   const adminKey: string = kubeConfig.users[0].user.token;

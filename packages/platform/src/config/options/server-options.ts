@@ -1,6 +1,6 @@
 // Options of the server itself: where it keeps its data and where it listens.
 
-import { choiceOption, integerOption, listOption, textOption } from "../option.ts";
+import { choiceOption, integerOption, listOption, switchOption, textOption } from "../option.ts";
 import { hostAndPortOrEmpty, hostNames, ipAddress, notEmpty } from "../rules.ts";
 import { storeAddress } from "../store-address.ts";
 
@@ -51,6 +51,11 @@ export const serverOptions = {
     defaultText: "address and port the server listens on",
     description: "Host, or host and port, at which clients reach the server; written into kubeconfigs",
     rule: hostAndPortOrEmpty,
+  }),
+  console: switchOption({
+    flag: "console",
+    default: true,
+    description: "Whether browsers get the console, a web page, at /",
   }),
   tlsCertFile: textOption({
     flag: "tls-cert-file",

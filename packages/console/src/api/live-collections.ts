@@ -1,0 +1,77 @@
+// Collections that stay as the server has them: listed once, then followed by a watch, for as long as a view shows them.
+
+import { isApiError } from "@postern/apimachinery/meta/api-error";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { Informer } from "@postern/client/informer";
+import type { ResourceClient } from "@postern/client/resource-client";
+import type { QueryClient } from "@tanstack/react-query";
+
+export const LIVE = "live";
+
+/** Changes that come together are shown together. */
+const GATHER_MS = 60;
+
+export type LiveCollections = {
+  /** Resolves with the first list; what comes after it goes to the cache of `queryClient`. Throws what refuses the list. */
+  start<T extends KubeObject>(
+    queryKey: readonly unknown[],
+    resource: ResourceClient<T>,
+    fieldSelector: string | undefined,
+  ): Promise<readonly T[]>;
+};
+
+/** Asking again does not help: nobody may list this, or there is nothing of the kind. */
+const isFinal = (error: unknown): boolean => isApiError(error) && [400, 403, 404, 405].includes(error.code);
+
+export function createLiveCollections(queryClient: QueryClient): LiveCollections {
+  const running = new Map<string, AbortController>();
+  const end = (hash: string): void => {
+    running.get(hash)?.abort();
+    running.delete(hash);
+  };
+  // A collection that no view has shown for a while is dropped, and with it its watch.
+  queryClient.getQueryCache().subscribe(({ type, query }) => {
+    if (type === "removed") end(query.queryHash);
+  });
+
+  return {
+    start: (queryKey, resource, fieldSelector) => {
+      const hash = JSON.stringify(queryKey);
+      end(hash);
+      const controller = new AbortController();
+      running.set(hash, controller);
+      const { signal } = controller;
+      let isSynced = false;
+      let isGathering = false;
+      return new Promise((resolve, reject) => {
+        const informer = new Informer({
+          resource,
+          ...(fieldSelector === undefined ? {} : { fieldSelector }),
+          onEvent: () => {
+            if (!isSynced) return;
+            if (isGathering) return;
+            isGathering = true;
+            setTimeout(() => {
+              isGathering = false;
+              if (!signal.aborted) queryClient.setQueryData(queryKey, informer.list());
+            }, GATHER_MS);
+          },
+          onError(error) {
+            if (!isFinal(error)) return;
+            end(hash);
+            if (isSynced) void queryClient.resetQueries({ queryKey, exact: true });
+            else reject(error);
+          },
+        });
+        void informer.run(signal);
+        informer.synced.then(
+          () => {
+            isSynced = true;
+            resolve(informer.list());
+          },
+          () => reject(signal.reason),
+        );
+      });
+    },
+  };
+}

@@ -1,0 +1,43 @@
+// Requests in the session of the browser: writes carry its token, and what the answers tell about session and server is passed on.
+
+import type { Transport } from "@postern/client/transport/transport";
+import { CSRF_HEADER } from "../session/session.ts";
+import type { Connection } from "./connection.ts";
+
+export type SessionTransportOptions = {
+  readonly inner: Transport;
+  readonly csrfToken: string;
+  readonly connection: Pick<Connection, "reached" | "lost">;
+  /** The session may be over: an answer said so, or a watch ended, as watches do with their credential. */
+  readonly onDoubt: () => void;
+};
+
+export function createSessionTransport(options: SessionTransportOptions): Transport {
+  const { inner, csrfToken, connection, onDoubt } = options;
+
+  async function* followed(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
+    try {
+      yield* body;
+    } catch (error) {
+      if (signal?.aborted !== true) connection.lost();
+      throw error;
+    } finally {
+      if (signal?.aborted !== true) onDoubt();
+    }
+  }
+
+  return {
+    async send(request) {
+      const { method, path, headers, signal } = request;
+      const sent = method === "GET" ? request : { ...request, headers: { ...headers, [CSRF_HEADER]: csrfToken } };
+      const response = await inner.send(sent).catch((error: unknown) => {
+        if (signal?.aborted !== true) connection.lost();
+        throw error;
+      });
+      connection.reached();
+      if (response.status === 401) onDoubt();
+      return /[?&]watch=true(&|$)/.test(path) ? { ...response, body: followed(response.body, signal) } : response;
+    },
+    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,47 @@
+// Collections and objects in views. They stay as the server has them by themselves.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { collectionPath, createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
+import { useQuery } from "@tanstack/react-query";
+import { useApi } from "./api-context.tsx";
+import { LIVE } from "./live-collections.ts";
+
+export type LiveList<T> = {
+  /** Empty while it is loading. */
+  readonly items: readonly T[];
+  readonly isLoading: boolean;
+  /** Why the server refuses the list. */
+  readonly error: Error | null;
+};
+
+export type LiveOptions = {
+  /** For one object: `metadata.name=demo`. */
+  readonly fieldSelector?: string | undefined;
+  /** Default true. */
+  readonly isWanted?: boolean;
+};
+
+const NONE: readonly never[] = [];
+
+/** Everything at an address: listed once, then followed by a watch while a view shows it, and for a minute longer. */
+export function useLive<T extends KubeObject>(address: ResourceAddress, options: LiveOptions = {}): LiveList<T> {
+  const { client, live } = useApi();
+  const { fieldSelector, isWanted = true } = options;
+  const queryKey = [LIVE, collectionPath(address), fieldSelector ?? ""];
+  const { data, isPending, error } = useQuery({
+    queryKey,
+    queryFn: () => live.start<T>(queryKey, createResourceClient<T>(client, address), fieldSelector),
+    enabled: isWanted,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    structuralSharing: false,
+    retry: false,
+  });
+  return { items: data ?? NONE, isLoading: isPending && isWanted, error };
+}
+
+/** One object; undefined while it is loading, and where there is none. */
+export function useLiveObject<T extends KubeObject>(address: ResourceAddress, name: string) {
+  const { items, isLoading, error } = useLive<T>(address, { fieldSelector: `metadata.name=${name}` });
+  return { object: items[0], isLoading, error };
+}

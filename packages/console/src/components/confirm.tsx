@@ -1,0 +1,47 @@
+// Asks before something is done that ends or changes more than itself: what will happen stands there point by point.
+
+import { useMutation } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { t } from "../texts/text.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Button, ErrorNotice } from "./ui.tsx";
+
+export type ConfirmProps = {
+  readonly title: string;
+  /** One sentence each. */
+  readonly consequences: readonly ReactNode[];
+  readonly action: string;
+  readonly isDangerous?: boolean;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  /** The dialog closes when it resolves, and shows the fault when it rejects. */
+  readonly onConfirm: () => Promise<unknown>;
+  readonly children?: ReactNode;
+};
+
+export function Confirm(props: ConfirmProps) {
+  const { title, consequences, action, isDangerous = false, isOpen, onClose, onConfirm, children } = props;
+  const work = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
+  const close = (): void => {
+    work.reset();
+    onClose();
+  };
+  return (
+    <Dialog title={title} isOpen={isOpen} onClose={close}>
+      <ul className="consequences">
+        {consequences.map((consequence, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the list does not change while it is shown
+          <li key={at}>{consequence}</li>
+        ))}
+      </ul>
+      {children}
+      {work.isError && <ErrorNotice error={work.error} />}
+      <footer className="dialog-actions">
+        <Button onPress={close}>{t("action.cancel")}</Button>
+        <Button kind={isDangerous ? "danger" : "primary"} isPending={work.isPending} onPress={() => work.mutate()}>
+          {action}
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,59 @@
+// Text to take along: shown as it is, and copied or saved with one press.
+
+import { Check, Copy, Download } from "lucide-react";
+import { useState } from "react";
+import { t } from "../texts/text.tsx";
+import { Button } from "./ui.tsx";
+
+const SHOWN_MS = 1_600;
+
+export function CopyButton({ text, label = t("action.copy") }: { readonly text: string; readonly label?: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), SHOWN_MS);
+  };
+  return (
+    <Button onPress={() => void copy()}>
+      {isCopied ? <Check aria-hidden="true" /> : <Copy aria-hidden="true" />}
+      <span aria-live="polite">{isCopied ? t("action.copied") : label}</span>
+    </Button>
+  );
+}
+
+export function DownloadButton(props: { readonly text: string; readonly fileName: string; readonly label?: string }) {
+  const { text, fileName, label = t("action.download") } = props;
+  return (
+    <Button onPress={() => saveFile(text, fileName)}>
+      <Download aria-hidden="true" />
+      {label}
+    </Button>
+  );
+}
+
+function saveFile(text: string, fileName: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = fileName;
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(address), 1_000);
+}
+
+/** A command or a manifest. */
+export function Code({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <figure className="code">
+      <figcaption>
+        <span>{label}</span>
+        <CopyButton text={text} />
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable with the keyboard */}
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+    </figure>
+  );
+}

@@ -1,0 +1,158 @@
+// What people fill in, with label, explanation and fault.
+
+import { Check, ChevronDown } from "lucide-react";
+import type { ReactNode } from "react";
+import { Button } from "react-aria-components/Button";
+import { Checkbox as AriaCheckbox } from "react-aria-components/Checkbox";
+import { FieldError } from "react-aria-components/FieldError";
+import { Label } from "react-aria-components/Label";
+import { ListBox, ListBoxItem } from "react-aria-components/ListBox";
+import { Popover } from "react-aria-components/Popover";
+import { Radio, RadioGroup } from "react-aria-components/RadioGroup";
+import { SearchField as AriaSearchField } from "react-aria-components/SearchField";
+import { Select, SelectValue } from "react-aria-components/Select";
+import { Text } from "react-aria-components/Text";
+import { TextField as AriaTextField, Input, TextArea } from "react-aria-components/TextField";
+
+export function TextField(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly description?: ReactNode;
+  readonly error?: string | undefined;
+  readonly type?: "text" | "password" | "number" | "url";
+  readonly isRequired?: boolean;
+  readonly isMultiline?: boolean;
+  readonly isMonospace?: boolean;
+  readonly autoFocus?: boolean;
+  readonly autoComplete?: string;
+  readonly placeholder?: string;
+  readonly name?: string;
+}) {
+  const { label, description, error, isMultiline = false, isMonospace = false, placeholder, ...field } = props;
+  const className = isMonospace ? "input mono" : "input";
+  const hint = placeholder === undefined ? {} : { placeholder };
+  return (
+    <AriaTextField {...field} isInvalid={error !== undefined} validationBehavior="aria" className="field">
+      <Label>{label}</Label>
+      {isMultiline ? <TextArea className={className} rows={3} {...hint} /> : <Input className={className} {...hint} />}
+      {description !== undefined && (
+        <Text slot="description" className="hint">
+          {description}
+        </Text>
+      )}
+      {error !== undefined && <FieldError className="fault">{error}</FieldError>}
+    </AriaTextField>
+  );
+}
+
+export function SearchField(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}) {
+  const { label, ...field } = props;
+  return (
+    <AriaSearchField {...field} aria-label={label} className="search">
+      <Input className="input" placeholder={label} />
+    </AriaSearchField>
+  );
+}
+
+export type Choice<Id extends string> = { readonly id: Id; readonly label: string; readonly description?: string };
+
+export function SelectField<Id extends string>(props: {
+  readonly label: string;
+  readonly value: Id;
+  readonly choices: readonly Choice<Id>[];
+  readonly onChange: (value: Id) => void;
+  readonly description?: ReactNode;
+  /** The label is for screen readers alone. */
+  readonly isCompact?: boolean;
+}) {
+  const { label, value, choices, onChange, description, isCompact = false } = props;
+  return (
+    <Select
+      className={isCompact ? "field compact" : "field"}
+      value={value}
+      // The keys of the items are the choices' own.
+      onChange={(key) => onChange(key as Id)}
+      {...(isCompact ? { "aria-label": label } : {})}
+    >
+      {!isCompact && <Label>{label}</Label>}
+      <Button className="button plain select">
+        <SelectValue />
+        <ChevronDown aria-hidden="true" />
+      </Button>
+      {description !== undefined && (
+        <Text slot="description" className="hint">
+          {description}
+        </Text>
+      )}
+      <Popover className="popover">
+        <ListBox className="listbox" items={choices}>
+          {(choice) => (
+            <ListBoxItem id={choice.id} textValue={choice.label} className="option">
+              <span className="option-text">
+                <Text slot="label">{choice.label}</Text>
+                {choice.description !== undefined && (
+                  <Text slot="description" className="hint">
+                    {choice.description}
+                  </Text>
+                )}
+              </span>
+              <Check aria-hidden="true" className="option-check" />
+            </ListBoxItem>
+          )}
+        </ListBox>
+      </Popover>
+    </Select>
+  );
+}
+
+export function Checkbox(props: {
+  readonly isSelected: boolean;
+  readonly onChange: (isSelected: boolean) => void;
+  readonly children: ReactNode;
+  readonly description?: ReactNode;
+  readonly isDisabled?: boolean;
+}) {
+  const { children, description, ...box } = props;
+  return (
+    <AriaCheckbox {...box} className="checkbox">
+      <span className="box" aria-hidden="true">
+        <Check />
+      </span>
+      <span>
+        {children}
+        {description !== undefined && <span className="hint block">{description}</span>}
+      </span>
+    </AriaCheckbox>
+  );
+}
+
+export function RadioField<Id extends string>(props: {
+  readonly label: string;
+  readonly value: Id;
+  readonly choices: readonly Choice<Id>[];
+  readonly onChange: (value: Id) => void;
+}) {
+  const { label, value, choices, onChange } = props;
+  return (
+    // The values of the radios are the choices' own.
+    <RadioGroup className="field" value={value} onChange={(key) => onChange(key as Id)}>
+      <Label>{label}</Label>
+      <div className="radios">
+        {choices.map((choice) => (
+          <Radio key={choice.id} value={choice.id} className="radio">
+            <span className="dot" aria-hidden="true" />
+            <span>
+              {choice.label}
+              {choice.description !== undefined && <span className="hint block">{choice.description}</span>}
+            </span>
+          </Radio>
+        ))}
+      </div>
+    </RadioGroup>
+  );
+}

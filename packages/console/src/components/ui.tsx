@@ -1,0 +1,128 @@
+// The small parts that views are made of.
+
+import type { ReactNode } from "react";
+import { Button as AriaButton, type ButtonProps } from "react-aria-components/Button";
+import { absoluteTime, relativeTime } from "../format/ages.ts";
+import { useNow } from "../format/now.ts";
+import { t } from "../texts/text.tsx";
+
+export type ButtonKind = "primary" | "plain" | "quiet" | "danger";
+
+/** `isPending`: its work goes on, and it takes no second press meanwhile. */
+export function Button({ kind = "plain", ...props }: Omit<ButtonProps, "className"> & { readonly kind?: ButtonKind }) {
+  return <AriaButton {...props} className={`button ${kind}`} />;
+}
+
+export type Tone = "good" | "warn" | "bad" | "info" | "muted";
+
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+  return <span className={`badge ${tone}`}>{children}</span>;
+}
+
+/** How long ago, or how far ahead; the exact time on hover and for screen readers that ask. */
+export function Time({ at, otherwise }: { readonly at: string | undefined; readonly otherwise: string }) {
+  const now = useNow();
+  if (at === undefined || at === "") return <span className="muted">{otherwise}</span>;
+  const time = Date.parse(at);
+  return (
+    <time dateTime={at} title={absoluteTime(time)}>
+      {relativeTime(time, now)}
+    </time>
+  );
+}
+
+/** The head of a view: its title, what it is for, and what one can do there. */
+export function PageHead(props: {
+  readonly title: string;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly above?: ReactNode;
+}) {
+  const { title, lead, actions, above } = props;
+  return (
+    <header className="page-head">
+      <title>{`${title} · Postern`}</title>
+      <div className="page-head-text">
+        {above !== undefined && <div className="page-above">{above}</div>}
+        <h1>{title}</h1>
+        {lead !== undefined && <p className="lead">{lead}</p>}
+      </div>
+      {actions !== undefined && <div className="actions">{actions}</div>}
+    </header>
+  );
+}
+
+export function Section(props: {
+  readonly title: string;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}) {
+  const { title, lead, actions, children } = props;
+  return (
+    <section className="section">
+      <header className="section-head">
+        <div>
+          <h2>{title}</h2>
+          {lead !== undefined && <p className="lead">{lead}</p>}
+        </div>
+        {actions !== undefined && <div className="actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** What a refusal or a fault says, and a way out of it. */
+export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+  const message = error instanceof Error ? error.message : String(error);
+  return (
+    <div className="notice bad" role="alert">
+      <p>{message}</p>
+      {onRetry !== undefined && <Button onPress={onRetry}>{t("action.retry")}</Button>}
+    </div>
+  );
+}
+
+export function Notice({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+  return <div className={`notice ${tone}`}>{children}</div>;
+}
+
+/** Says what could be here, and how it comes to be here. */
+export function EmptyState(props: {
+  readonly title: string;
+  readonly children?: ReactNode;
+  readonly actions?: ReactNode;
+}) {
+  const { title, children, actions } = props;
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children !== undefined && <p>{children}</p>}
+      {actions !== undefined && <div className="actions">{actions}</div>}
+    </div>
+  );
+}
+
+export function Loading({ label = t("state.loading") }: { readonly label?: string }) {
+  return (
+    <output className="loading">
+      <span className="spinner" aria-hidden="true" />
+      {label}
+    </output>
+  );
+}
+
+/** Names and values of one object, one below the other. */
+export function Facts({ items }: { readonly items: readonly (readonly [label: string, value: ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {items.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

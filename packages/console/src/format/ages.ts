@@ -1,0 +1,37 @@
+// Times as people say them: "in 3 days", "2 hours ago", "90 days".
+
+/** From how many seconds on a time is told in which unit: 90 days are 90 days, not two months and some. */
+const STEPS = [
+  { from: 545 * 86_400, unit: "year", length: 365.25 * 86_400 },
+  { from: 120 * 86_400, unit: "month", length: 30.44 * 86_400 },
+  { from: 36 * 3_600, unit: "day", length: 86_400 },
+  { from: 90 * 60, unit: "hour", length: 3_600 },
+  { from: 45, unit: "minute", length: 60 },
+] as const;
+
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+] as const;
+
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
+const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+
+/** `at` and `now` in milliseconds. What is less than 45 seconds away is now. */
+export function relativeTime(at: number, now: number): string {
+  const seconds = Math.round((at - now) / 1000);
+  const step = STEPS.find(({ from }) => Math.abs(seconds) >= from);
+  return step === undefined ? "just now" : relative.format(Math.round(seconds / step.length), step.unit);
+}
+
+/** With date and time of day, in the zone of the browser. */
+export const absoluteTime = (at: number): string => absolute.format(at);
+
+/** The largest unit that divides a length of time: 7776000 is 90 days. */
+export function duration(seconds: number): string {
+  const [unit, length] = UNITS.find(([, size]) => seconds % size === 0) ?? UNITS[3];
+  const count = seconds / length;
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}

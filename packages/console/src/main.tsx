@@ -1,0 +1,67 @@
+// Where the console begins.
+
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode, useMemo } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiContext, createApi } from "./api/api-context.tsx";
+import { createConnection } from "./api/connection.ts";
+import { createLiveCollections } from "./api/live-collections.ts";
+import { ErrorNotice, Loading } from "./components/ui.tsx";
+import { SignInPage } from "./pages/sign-in-page.tsx";
+import { router } from "./router.tsx";
+import type { SignedIn } from "./session/session.ts";
+import { SessionProvider, useSession } from "./session/session-context.tsx";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/components.css";
+import "./styles/shell.css";
+
+const queryClient = new QueryClient({
+  // The client of the API waits and tries again where the server says so.
+  defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false } },
+});
+const shared = { connection: createConnection(), live: createLiveCollections(queryClient) };
+
+function Root() {
+  const { session, error, check } = useSession();
+  if (session === undefined)
+    return (
+      <main className="sign-in">
+        {error === null ? <Loading /> : <ErrorNotice error={error} onRetry={() => void check()} />}
+      </main>
+    );
+  if (!session.signedIn) return <SignInPage providers={session.providers} />;
+  // Another session is another page.
+  return <SignedInRoot key={session.keyName} session={session} />;
+}
+
+function SignedInRoot({ session }: { readonly session: SignedIn }) {
+  const { check } = useSession();
+  const { csrfToken, keyName } = session;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the session's other members change nothing in the API
+  const api = useMemo(
+    () => createApi(session, { ...shared, onDoubt: () => void check() }),
+    [csrfToken, keyName, check],
+  );
+  return (
+    <ApiContext value={api}>
+      <RouterProvider router={router} />
+    </ApiContext>
+  );
+}
+
+// A newer build has other files: the address shows the same view with them.
+addEventListener("vite:preloadError", () => location.reload());
+
+const place = document.getElementById("root");
+if (place === null) throw new Error("the page has no place for the console");
+createRoot(place).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <SessionProvider>
+        <Root />
+      </SessionProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,123 @@
+// All virtual clusters that the person sees.
+
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Download } from "lucide-react";
+import { useMemo, useState } from "react";
+import { nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { SearchField } from "../../components/fields.tsx";
+import { Button, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { projectOf } from "../../settings.ts";
+import { counted, t } from "../../texts/text.tsx";
+import { ClusterBadge } from "./cluster-badge.tsx";
+import { KubeconfigDialog } from "./kubeconfig-dialog.tsx";
+
+const projectNameOf = (cluster: VirtualCluster): string => projectOf(cluster.metadata.namespace ?? "");
+const titleOf = (cluster: VirtualCluster): string => cluster.spec?.displayName || nameOf(cluster);
+
+export function ClustersPage() {
+  const { items, isLoading, error } = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const { q = "" } = useSearch({ strict: false }) as { readonly q?: string };
+  const navigate = useNavigate({ from: "/clusters" });
+  const [chosen, setChosen] = useState<VirtualCluster>();
+  const columns = useMemo((): readonly Column<VirtualCluster>[] => columnsWith(setChosen), []);
+  const shown = useMemo(() => {
+    const wanted = q.trim().toLowerCase();
+    return items.filter((cluster) =>
+      [nameOf(cluster), cluster.spec?.displayName, projectNameOf(cluster)].some((text) =>
+        text?.toLowerCase().includes(wanted),
+      ),
+    );
+  }, [items, q]);
+  return (
+    <>
+      <PageHead title={t("clusters.title")} lead={t("clusters.lead")} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {!isLoading && items.length > 0 && (
+        <search className="toolbar">
+          <SearchField
+            label={t("clusters.search")}
+            value={q}
+            onChange={(text) => void navigate({ replace: true, search: text === "" ? {} : { q: text } })}
+          />
+          <span className="count" aria-live="polite">
+            {counted("clusters.count", shown.length)}
+          </span>
+        </search>
+      )}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("clusters.title")}
+          columns={columns}
+          rows={shown}
+          rowKey={(cluster) => cluster.metadata.uid ?? nameOf(cluster)}
+          sort={{ column: "name", isDescending: false }}
+          empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
+        />
+      )}
+      {chosen !== undefined && <KubeconfigDialog cluster={chosen} onClose={() => setChosen(undefined)} />}
+    </>
+  );
+}
+
+const columnsWith = (choose: (cluster: VirtualCluster) => void): readonly Column<VirtualCluster>[] => [
+  {
+    id: "name",
+    header: t("clusters.column.name"),
+    sortBy: (cluster) => titleOf(cluster).toLowerCase(),
+    cell: (cluster) => (
+      <Link
+        to="/clusters/$project/$name"
+        params={{ project: projectNameOf(cluster), name: nameOf(cluster) }}
+        className="row-link"
+      >
+        {titleOf(cluster)}
+      </Link>
+    ),
+  },
+  {
+    id: "state",
+    header: t("clusters.column.state"),
+    width: "120px",
+    sortBy: ({ status }) => status?.phase ?? "",
+    cell: (cluster) => <ClusterBadge cluster={cluster} />,
+  },
+  {
+    id: "project",
+    header: t("clusters.column.project"),
+    width: "160px",
+    from: "medium",
+    sortBy: projectNameOf,
+    cell: projectNameOf,
+  },
+  {
+    id: "version",
+    header: t("clusters.column.version"),
+    width: "110px",
+    from: "wide",
+    cell: ({ status }) => status?.kubernetesVersion ?? "",
+  },
+  {
+    id: "created",
+    header: t("clusters.column.created"),
+    width: "130px",
+    from: "wide",
+    sortBy: ({ metadata }) => Date.parse(metadata.creationTimestamp ?? ""),
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+  },
+  {
+    id: "kubeconfig",
+    header: t("clusters.column.kubeconfig"),
+    width: "140px",
+    cell: (cluster) => (
+      <span className="above">
+        <Button onPress={() => choose(cluster)} aria-label={t("kubeconfig.of", { name: titleOf(cluster) })}>
+          <Download aria-hidden="true" />
+          {t("kubeconfig.button")}
+        </Button>
+      </span>
+    ),
+  },
+];

@@ -1,0 +1,147 @@
+// Gets a kubeconfig for a virtual cluster: as a file with a token or a certificate, or by a command that leaves no secret in it.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { createResourceClient } from "@postern/client/resource-client";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { inNamespace, managementVersion, nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Code, CopyButton, DownloadButton } from "../../components/copy-text.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { Checkbox, RadioField, SelectField } from "../../components/fields.tsx";
+import { Button, ErrorNotice, Notice, Time } from "../../components/ui.tsx";
+import { projectOf } from "../../settings.ts";
+import { t } from "../../texts/text.tsx";
+
+const KINDS = ["token", "certificate", "exec"] as const;
+type Kind = (typeof KINDS)[number];
+const LIVES = ["3600", "86400", "604800", "2592000"] as const;
+type Life = (typeof LIVES)[number];
+
+const FLAGS: { readonly [life in Life]: string } = {
+  "3600": "1h",
+  "86400": "1d",
+  "604800": "7d",
+  "2592000": "30d",
+};
+
+type Wish = { readonly kind: Kind; readonly life: Life; readonly isReadOnly: boolean };
+
+export function KubeconfigDialog({
+  cluster,
+  onClose,
+}: {
+  readonly cluster: VirtualCluster;
+  readonly onClose: () => void;
+}) {
+  const { client } = useApi();
+  const name = nameOf(cluster);
+  const { namespace = "" } = cluster.metadata;
+  const may = useMay({
+    verb: "create",
+    resource: "virtualclusterinstances",
+    subresource: "kubeconfig",
+    namespace,
+    name,
+  });
+  const [wish, setWish] = useState<Wish>({ kind: "token", life: "86400", isReadOnly: false });
+  const set = (changes: Partial<Wish>): void => setWish((before) => ({ ...before, ...changes }));
+  const { kind, life, isReadOnly } = wish;
+  const issue = useMutation({
+    async mutationFn() {
+      const spec: JsonObject = {
+        certificateTTL: Number(life),
+        ...(kind === "certificate" ? { clientCert: true } : {}),
+        ...(isReadOnly ? { role: "view" } : {}),
+      };
+      const body = { apiVersion: managementVersion, kind: "VirtualClusterInstanceKubeConfig", metadata: {}, spec };
+      const instances = createResourceClient<VirtualCluster>(client, inNamespace(VIRTUAL_CLUSTERS, namespace));
+      const { status } = (await instances.createSubresource(name, "kubeconfig", body)) as {
+        readonly status?: { readonly kubeConfig?: string; readonly expirationTimestamp?: string };
+      };
+      return { text: status?.kubeConfig ?? "", expires: status?.expirationTimestamp };
+    },
+    gcTime: 0,
+  });
+  const { data } = issue;
+  return (
+    <Dialog title={t("kubeconfig.title", { name: cluster.spec?.displayName || name })} isOpen onClose={onClose} isWide>
+      {data === undefined ? (
+        <>
+          <RadioField
+            label={t("kubeconfig.kind")}
+            value={kind}
+            choices={KINDS.map((id) => ({
+              id,
+              label: t(`kubeconfig.kind.${id}`),
+              description: t(`kubeconfig.kind.${id}.hint`),
+            }))}
+            onChange={(chosen) => set({ kind: chosen })}
+          />
+          <SelectField
+            label={t("kubeconfig.life")}
+            value={life}
+            choices={LIVES.map((id) => ({ id, label: t(`kubeconfig.life.${id}`) }))}
+            onChange={(chosen) => set({ life: chosen })}
+          />
+          <Checkbox
+            isSelected={isReadOnly}
+            onChange={(chosen) => set({ isReadOnly: chosen })}
+            description={t("kubeconfig.readOnly.hint")}
+          >
+            {t("kubeconfig.readOnly")}
+          </Checkbox>
+          <Code label={t("kubeconfig.command")} text={commandOf(name, projectOf(namespace), wish)} />
+          {may.isKnown && !may.isAllowed && <Notice tone="warn">{may.reason || t("may.not")}</Notice>}
+          {issue.isError && <ErrorNotice error={issue.error} />}
+          <footer className="dialog-actions">
+            <Button onPress={onClose}>{t("action.close")}</Button>
+            {kind !== "exec" && (
+              <Button
+                kind="primary"
+                isPending={issue.isPending}
+                isDisabled={!may.isAllowed}
+                onPress={() => issue.mutate()}
+              >
+                {t("kubeconfig.make")}
+              </Button>
+            )}
+          </footer>
+        </>
+      ) : (
+        <>
+          <Notice tone="warn">
+            <p>
+              {t("kubeconfig.secret")}{" "}
+              {data.expires !== undefined && (
+                <>
+                  {t("kubeconfig.ends")} <Time at={data.expires} otherwise="" />.
+                </>
+              )}
+            </p>
+          </Notice>
+          <div className="actions">
+            <DownloadButton text={data.text} fileName={`${name}.kubeconfig`} />
+            <CopyButton text={data.text} />
+          </div>
+          <Code label={t("kubeconfig.use")} text={`kubectl --kubeconfig ${name}.kubeconfig get namespaces`} />
+          <footer className="dialog-actions">
+            <Button kind="primary" onPress={onClose}>
+              {t("action.done")}
+            </Button>
+          </footer>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+const commandOf = (name: string, project: string, { kind, life, isReadOnly }: Wish): string =>
+  [
+    `postern kubeconfig ${name} --project ${project}`,
+    ...(kind === "certificate" ? ["--client-cert"] : []),
+    ...(kind === "exec" ? ["--exec"] : []),
+    ...(isReadOnly ? ["--read-only"] : []),
+    `--ttl ${FLAGS[life]} --merge`,
+  ].join(" ");

@@ -1,0 +1,61 @@
+import { expect, it } from "vitest";
+import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf, nameFrom } from "./key-draft.ts";
+import { scopeSummary, scopeWords } from "./scope-words.ts";
+
+const draft: KeyDraft = {
+  ...EMPTY_DRAFT,
+  name: "ci",
+  displayName: "CI of the 'shop'",
+  owner: "team/payments",
+  projects: ["shop"],
+  virtualClusters: ["shop/dev", "web/dev"],
+  roles: ["platform-cli"],
+};
+
+it("is the same key as a manifest and as a command", () => {
+  expect(manifestOf(draft)).toEqual({
+    apiVersion: "management.postern/v1",
+    kind: "OwnedAccessKey",
+    metadata: { name: "ci" },
+    spec: {
+      displayName: "CI of the 'shop'",
+      team: "payments",
+      ttl: 2_592_000,
+      scope: {
+        projects: [{ project: "shop" }],
+        // The other one is in the project.
+        virtualClusters: [{ project: "web", virtualCluster: "dev" }],
+        roles: [{ role: "platform-cli" }],
+      },
+    },
+  });
+  expect(commandOf(draft).split(" \\\n  ")).toEqual([
+    "postern key create ci",
+    `--display-name 'CI of the '\\''shop'\\'''`,
+    "--ttl 30d",
+    "--team payments",
+    "--project shop",
+    "--virtual-cluster web/dev",
+    "--role platform-cli",
+  ]);
+});
+
+it("has no scope where it may do all, and an empty one where nothing is chosen", () => {
+  expect(manifestOf({ ...EMPTY_DRAFT, isLimited: false })["spec"]).not.toHaveProperty("scope");
+  expect(manifestOf(EMPTY_DRAFT)["spec"]).toHaveProperty("scope", {});
+});
+
+it("makes a name that Kubernetes takes", () => {
+  expect(nameFrom("  CI of the Shöp! ")).toBe("ci-of-the-sho-p");
+  expect(nameFrom("…")).toBe("");
+});
+
+it("says a scope in words", () => {
+  expect(scopeSummary({})).toBe("all that its owner may");
+  expect(scopeSummary({ scope: {} })).toBe("nothing");
+  expect(
+    scopeSummary({ scope: { projects: [{ project: "a" }, { project: "b" }], clusters: [{ cluster: "*" }] } }),
+  ).toBe("2 projects, all clusters");
+  const { can } = scopeWords({ scope: { virtualClusters: [{ project: "shop", virtualCluster: "dev" }] } });
+  expect(can[0]).toBe("use the virtual cluster dev of the project shop, and get kubeconfigs for it");
+});

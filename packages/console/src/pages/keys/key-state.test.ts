@@ -1,0 +1,54 @@
+import { expect, it } from "vitest";
+import type { AccessKey } from "../../api/resources.ts";
+import { attentionOf, filterKeys, keyState } from "./key-state.ts";
+
+const NOW = Date.parse("2026-06-15T12:00:00Z");
+const DAY = 86_400_000;
+const at = (days: number): string => new Date(NOW + days * DAY).toISOString();
+const refusedFor = (reason: string) => ({ conditions: [{ type: "Ready", status: "False", reason }] });
+const key = (name: string, spec: AccessKey["spec"] = {}, status: AccessKey["status"] = {}): AccessKey => ({
+  apiVersion: "management.postern/v1",
+  kind: "OwnedAccessKey",
+  metadata: { name, creationTimestamp: at(-1) },
+  spec: { user: "jane", ...spec },
+  status,
+});
+
+it.each([
+  ["good", key("a"), "Ready", undefined],
+  ["about to end", key("a", { ttl: 30 * 86_400 }, { expirationTimestamp: at(3) }), "ExpiresSoon", "ending"],
+  ["made for a day", key("a", { ttl: 86_400 }, { expirationTimestamp: at(1) }), "ExpiresSoon", undefined],
+  [
+    "over, though the condition does not say so yet",
+    key("a", {}, { expirationTimestamp: at(-1) }),
+    "Expired",
+    undefined,
+  ],
+  ["disabled, though the condition does not say so yet", key("a", { disabled: true }), "Disabled", undefined],
+  ["reported", key("a", { disabled: true }, refusedFor("Leaked")), "Leaked", "refused"],
+  ["disabled", key("a", { disabled: true }, refusedFor("Disabled")), "Disabled", undefined],
+  ["not used for long", key("a", {}, { lastActivity: at(-40) }), "Ready", "unused"],
+  ["of a session that is not used", key("a", { type: "Login" }, { lastActivity: at(-40) }), "Ready", undefined],
+])("a key that is %s", (_what, given, state, attention) => {
+  expect([keyState(given, NOW).id, attentionOf(given, NOW)]).toEqual([state, attention]);
+});
+
+it("finds keys by text, state and owner, and leaves sessions out", () => {
+  const keys = [
+    key("ci", { displayName: "Deploys the Shop" }),
+    key("old", { disabled: true }, refusedFor("Disabled")),
+    key("of-team", { user: "", team: "payments" }, { lastActivity: at(-1) }),
+    key("browser", { type: "Login" }),
+  ];
+  const found = (filter: object): readonly string[] =>
+    filterKeys(keys, { text: "", state: "", owner: "", hasSessions: false, ...filter }, NOW).map(
+      ({ metadata }) => metadata.name ?? "",
+    );
+  expect(found({})).toEqual(["ci", "old", "of-team"]);
+  expect(found({ hasSessions: true })).toContain("browser");
+  expect(found({ text: " shop" })).toEqual(["ci"]);
+  expect(found({ text: "payments" })).toEqual(["of-team"]);
+  expect(found({ state: "refused" })).toEqual(["old"]);
+  expect(found({ state: "unused" })).toEqual(["ci", "old"]);
+  expect(found({ owner: "team/payments" })).toEqual(["of-team"]);
+});

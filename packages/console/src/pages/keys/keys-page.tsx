@@ -1,0 +1,177 @@
+// All access keys that the person sees: their own, those of their teams, and everybody's for administrators.
+
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useDeferredValue, useMemo } from "react";
+import { ACCESS_KEYS, type AccessKey, nameOf } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Checkbox, SearchField, SelectField } from "../../components/fields.tsx";
+import { Badge, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { useNow } from "../../format/now.ts";
+import { counted, named, t } from "../../texts/text.tsx";
+import { filterKeys, isLogin, keyState, ownerOf } from "./key-state.ts";
+import { scopeSummary } from "./scope-words.ts";
+
+const STATES = ["", "attention", "good", "ending", "unused", "refused"] as const;
+
+const timeOf = (at: string | null | undefined, otherwise: number): number => (at == null ? otherwise : Date.parse(at));
+
+export function KeyStateBadge({ accessKey }: { readonly accessKey: AccessKey }) {
+  const { id, tone } = keyState(accessKey, useNow());
+  return <Badge tone={tone}>{named("key.state", id)}</Badge>;
+}
+
+const COLUMNS: readonly Column<AccessKey>[] = [
+  {
+    id: "name",
+    header: t("keys.column.name"),
+    sortBy: (key) => (key.spec?.displayName || nameOf(key)).toLowerCase(),
+    cell: (key) => (
+      <span className="two-lines">
+        <Link to="/keys/$name" params={{ name: nameOf(key) }} className="row-link">
+          {key.spec?.displayName || nameOf(key)}
+        </Link>
+        {key.spec?.displayName !== undefined && key.spec.displayName !== "" && (
+          <span className="muted mono">{nameOf(key)}</span>
+        )}
+      </span>
+    ),
+  },
+  {
+    id: "state",
+    header: t("keys.column.state"),
+    width: "130px",
+    sortBy: (key) => keyState(key, Date.now()).id,
+    cell: (key) => <KeyStateBadge accessKey={key} />,
+  },
+  {
+    id: "owner",
+    header: t("keys.column.owner"),
+    width: "150px",
+    from: "medium",
+    sortBy: (key) => ownerOf(key).name,
+    cell: (key) => (
+      <>
+        {ownerOf(key).name}{" "}
+        {ownerOf(key).kind !== "user" && <span className="muted">{t(`owner.${ownerOf(key).kind}`)}</span>}
+      </>
+    ),
+  },
+  {
+    id: "scope",
+    header: t("keys.column.scope"),
+    width: "22%",
+    from: "wide",
+    cell: (key) => scopeSummary(key.spec ?? {}),
+  },
+  {
+    id: "used",
+    header: t("keys.column.used"),
+    width: "128px",
+    from: "medium",
+    sortBy: (key) => timeOf(key.status?.lastActivity, 0),
+    cell: (key) => <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />,
+  },
+  {
+    id: "expires",
+    header: t("keys.column.expires"),
+    width: "128px",
+    sortBy: (key) => timeOf(key.status?.expirationTimestamp, Number.MAX_SAFE_INTEGER),
+    cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
+  },
+  {
+    id: "created",
+    header: t("keys.column.created"),
+    width: "128px",
+    from: "wide",
+    sortBy: (key) => timeOf(key.metadata.creationTimestamp, 0),
+    cell: (key) => <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,
+  },
+];
+
+export function KeysPage() {
+  const { items, isLoading, error } = useLive<AccessKey>(ACCESS_KEYS);
+  const search: { readonly [name: string]: string } = useSearch({ strict: false });
+  const navigate = useNavigate({ from: "/keys" });
+  const now = useNow();
+  const { q = "", state = "", owner = "", sessions = "" } = search;
+  // Typing stays quick while ten thousand keys are looked through.
+  const text = useDeferredValue(q);
+  const hasSessions = sessions === "true";
+  const shown = useMemo(
+    () => filterKeys(items, { text, state, owner, hasSessions }, now),
+    [items, text, state, owner, hasSessions, now],
+  );
+  const owners = useMemo(
+    () => [...new Set(items.map((key) => `${ownerOf(key).kind}/${ownerOf(key).name}`))].sort(),
+    [items],
+  );
+  const sessionCount = useMemo(() => items.filter(isLogin).length, [items]);
+  const choose = (name: string, value: string): void => {
+    void navigate({
+      replace: true,
+      search: Object.fromEntries(Object.entries({ ...search, [name]: value }).filter(([, given]) => given !== "")),
+    });
+  };
+  const create = (
+    <Link to="/keys/new" className="button primary">
+      <Plus aria-hidden="true" />
+      {t("keys.create")}
+    </Link>
+  );
+  return (
+    <>
+      <PageHead title={t("keys.title")} lead={t("keys.lead")} actions={create} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {!isLoading && items.length > 0 && (
+        <search className="toolbar">
+          <SearchField label={t("keys.search")} value={q} onChange={(value) => choose("q", value)} />
+          <SelectField
+            label={t("keys.filter.state")}
+            isCompact
+            value={state}
+            choices={STATES.map((id) => ({ id, label: named("keys.state", id || "all") }))}
+            onChange={(id) => choose("state", id)}
+          />
+          {owners.length > 1 && (
+            <SelectField
+              label={t("keys.filter.owner")}
+              isCompact
+              value={owner}
+              choices={[{ id: "", label: t("keys.owner.all") }, ...owners.map((id) => ({ id, label: id }))]}
+              onChange={(id) => choose("owner", id)}
+            />
+          )}
+          {sessionCount > 0 && (
+            <Checkbox isSelected={hasSessions} onChange={(isOn) => choose("sessions", isOn ? "true" : "")}>
+              {t("keys.filter.sessions")}
+            </Checkbox>
+          )}
+          <span className="count" aria-live="polite">
+            {counted("keys.count", shown.length)}
+          </span>
+        </search>
+      )}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("keys.title")}
+          columns={COLUMNS}
+          rows={shown}
+          rowKey={(key) => key.metadata.uid ?? nameOf(key)}
+          sort={{ column: "created", isDescending: true }}
+          empty={
+            items.some((key) => !isLogin(key)) ? (
+              <EmptyState title={t("keys.none.title")}>{t("keys.none.text")}</EmptyState>
+            ) : (
+              <EmptyState title={t("keys.empty.title")} actions={create}>
+                {t("keys.empty.text")}
+              </EmptyState>
+            )
+          }
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,185 @@
+// Makes an access key: what it will be able to do stands beside the form in words, as YAML and as a command. Its value is shown once.
+
+import { createResourceClient } from "@postern/client/resource-client";
+import { useMutation } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { stringify } from "yaml";
+import { useApi } from "../../api/api-context.tsx";
+import { ACCESS_KEYS, type AccessKey, type Named, nameOf, TEAMS, USERS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Code } from "../../components/copy-text.tsx";
+import { Checkbox, RadioField, SelectField, TextField } from "../../components/fields.tsx";
+import { Button, ErrorNotice, Notice, PageHead, Section } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf, nameFrom, scopeOf } from "./key-draft.ts";
+import { ScopeList } from "./scope-list.tsx";
+import { ScopePicker } from "./scope-picker.tsx";
+import { SecretValue } from "./secret-value.tsx";
+
+const LIVES = ["86400", "604800", "2592000", "5184000", "7776000", "31536000", "default", "0"] as const;
+
+export function NewKeyPage() {
+  const api = useApi();
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState<KeyDraft>(EMPTY_DRAFT);
+  const [isNameOwn, setNameOwn] = useState(false);
+  const set = (changes: Partial<KeyDraft>): void => setDraft((before) => ({ ...before, ...changes }));
+  const create = useMutation({
+    async mutationFn() {
+      api.warnings.take();
+      const keys = createResourceClient<AccessKey>(api.client, ACCESS_KEYS);
+      const made = await keys.create(manifestOf(draft), { fieldValidation: "Strict", fieldManager: "console" });
+      return { name: nameOf(made), value: made.spec?.key ?? "", warnings: api.warnings.take() };
+    },
+    // The value is in the answer: nothing keeps it but this view.
+    gcTime: 0,
+  });
+  const scope = scopeOf(draft);
+  const isEmpty = scope !== undefined && Object.keys(scope).length === 0;
+  const texts = useMemo(() => ({ yaml: stringify(manifestOf(draft)), command: commandOf(draft) }), [draft]);
+  if (create.data !== undefined) {
+    const { name, value, warnings } = create.data;
+    return (
+      <>
+        <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.made", { name })} />
+        <div className="card narrow">
+          <SecretValue name={name} value={value} />
+        </div>
+        {warnings.map((text) => (
+          <Notice key={text} tone="warn">
+            {text}
+          </Notice>
+        ))}
+        <div className="actions">
+          <Button
+            kind="primary"
+            onPress={() => {
+              create.reset();
+              void navigate({ to: "/keys/$name", params: { name } });
+            }}
+          >
+            {t("secret.stored")}
+          </Button>
+        </div>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead above={<Link to="/keys">{t("keys.title")}</Link>} title={t("new.title")} lead={t("new.lead")} />
+      <form
+        className="beside"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate();
+        }}
+      >
+        <div className="form">
+          <TextField
+            label={t("new.displayName")}
+            description={t("new.displayName.hint")}
+            value={draft.displayName}
+            onChange={(displayName) => set({ displayName, ...(isNameOwn ? {} : { name: nameFrom(displayName) }) })}
+            autoFocus
+          />
+          <TextField
+            label={t("new.name")}
+            description={t("new.name.hint")}
+            value={draft.name}
+            onChange={(name) => {
+              setNameOwn(name !== "");
+              set({ name });
+            }}
+            isMonospace
+          />
+          <TextField
+            label={t("new.description")}
+            value={draft.description}
+            onChange={(description) => set({ description })}
+            isMultiline
+          />
+          <OwnerField draft={draft} onChange={set} />
+          <SelectField
+            label={t("new.life")}
+            value={draft.ttl}
+            choices={LIVES.map((id) => ({ id, label: t(`new.life.${id}`) }))}
+            onChange={(ttl) => set({ ttl })}
+            description={t("new.life.hint")}
+          />
+          {draft.ttl !== "0" && (
+            <Checkbox
+              isSelected={draft.restarts}
+              onChange={(restarts) => set({ restarts })}
+              description={t("new.restarts.hint")}
+            >
+              {t("new.restarts")}
+            </Checkbox>
+          )}
+          <RadioField
+            label={t("new.scope")}
+            value={draft.isLimited ? "limited" : "full"}
+            choices={[
+              { id: "limited", label: t("new.scope.limited"), description: t("new.scope.limited.hint") },
+              { id: "full", label: t("new.scope.full"), description: t("new.scope.full.hint") },
+            ]}
+            onChange={(id) => set({ isLimited: id === "limited" })}
+          />
+          {draft.isLimited && <ScopePicker draft={draft} onChange={setDraft} />}
+          {isEmpty && <Notice tone="info">{t("new.scope.empty")}</Notice>}
+          {create.isError && <ErrorNotice error={create.error} />}
+          <div className="actions">
+            <Button kind="primary" type="submit" isPending={create.isPending}>
+              {t("new.submit")}
+            </Button>
+            <Link to="/keys" className="button quiet">
+              {t("action.cancel")}
+            </Link>
+          </div>
+        </div>
+        <aside className="aside-panel">
+          <Section title={t("new.preview")}>
+            <ScopeList limits={{ scope }} />
+          </Section>
+          <Code label={t("new.command")} text={texts.command} />
+          <Code label={t("new.yaml")} text={texts.yaml} />
+        </aside>
+      </form>
+    </>
+  );
+}
+
+/** Oneself, one's teams, and others for those who may make keys for them. */
+function OwnerField({
+  draft,
+  onChange,
+}: {
+  readonly draft: KeyDraft;
+  readonly onChange: (changes: Partial<KeyDraft>) => void;
+}) {
+  const { session } = useApi();
+  const users = useMay({ verb: "impersonate", group: "", resource: "users" });
+  const teams = useLive<Named>(TEAMS);
+  const others = useLive<Named>(USERS, { isWanted: users.isAllowed });
+  const choices = [
+    { id: "me", label: t("new.owner.me", { name: session.displayName }) },
+    ...teams.items.map((team) => ({
+      id: `team/${nameOf(team)}`,
+      label: t("new.owner.team", { name: team.spec?.displayName || nameOf(team) }),
+    })),
+    ...others.items
+      .filter((user) => nameOf(user) !== session.user)
+      .map((user) => ({ id: `user/${nameOf(user)}`, label: user.spec?.displayName || nameOf(user) })),
+  ];
+  if (choices.length === 1) return null;
+  return (
+    <SelectField
+      label={t("new.owner")}
+      value={draft.owner}
+      choices={choices}
+      onChange={(owner) => onChange({ owner })}
+      description={t("new.owner.hint")}
+    />
+  );
+}

@@ -1,0 +1,38 @@
+// What a key can do and what it cannot, in two lists of sentences.
+
+import { Check, X } from "lucide-react";
+import type { KeyScope } from "../../api/resources.ts";
+import { t } from "../../texts/text.tsx";
+import { scopeWords } from "./scope-words.ts";
+
+export function ScopeList(props: {
+  readonly limits: { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };
+}) {
+  const { can, cannot } = scopeWords(props.limits);
+  return (
+    <div className="scope-list">
+      <div>
+        <h3>{t("scope.can")}</h3>
+        <ul>
+          {can.map((words) => (
+            <li key={words}>
+              <Check aria-hidden="true" className="lucide yes" />
+              {words}
+            </li>
+          ))}
+        </ul>
+      </div>
+      <div>
+        <h3>{t("scope.cannot")}</h3>
+        <ul>
+          {cannot.map((words) => (
+            <li key={words}>
+              <X aria-hidden="true" className="lucide no" />
+              {words}
+            </li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+// Chooses what a key reaches: whole projects, or virtual clusters and spaces in them, clusters, and roles for programs.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { useMemo, useState } from "react";
+import {
+  CLUSTERS,
+  nameOf,
+  PROJECTS,
+  type Project,
+  SPACES,
+  VIRTUAL_CLUSTERS,
+  type VirtualCluster,
+} from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { Checkbox, SearchField } from "../../components/fields.tsx";
+import { Loading } from "../../components/ui.tsx";
+import { projectOf } from "../../settings.ts";
+import { named, t } from "../../texts/text.tsx";
+import type { KeyDraft } from "./key-draft.ts";
+
+type List = "projects" | "virtualClusters" | "spaces" | "clusters" | "roles";
+
+const ROLES = ["platform-cli", "metrics-reader", "scim", "vcluster", "agent"] as const;
+/** More than that are searched for. */
+const SEARCHED_FROM = 8;
+
+type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } };
+
+const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(object);
+
+export function ScopePicker(props: { readonly draft: KeyDraft; readonly onChange: (draft: KeyDraft) => void }) {
+  const { draft, onChange } = props;
+  const projects = useLive<Project>(PROJECTS);
+  const virtualClusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const spaces = useLive<Titled>(SPACES);
+  const clusters = useLive<Titled>(CLUSTERS);
+  const [text, setText] = useState("");
+  const inProject = useMemo(() => {
+    const found = new Map<string, { readonly list: List; readonly path: string; readonly title: string }[]>();
+    const add = (list: List, objects: readonly Titled[]): void => {
+      for (const object of objects) {
+        const project = projectOf(object.metadata.namespace ?? "");
+        const entry = { list, path: `${project}/${nameOf(object)}`, title: titleOf(object) };
+        found.set(project, [...(found.get(project) ?? []), entry]);
+      }
+    };
+    add("virtualClusters", virtualClusters.items);
+    add("spaces", spaces.items);
+    return found;
+  }, [virtualClusters.items, spaces.items]);
+
+  const toggle = (list: List, value: string, isOn: boolean): void =>
+    onChange({ ...draft, [list]: isOn ? [...draft[list], value] : draft[list].filter((each) => each !== value) });
+  const isWanted = (...texts: readonly string[]): boolean =>
+    text === "" || texts.some((each) => each.toLowerCase().includes(text.toLowerCase()));
+
+  if (projects.isLoading || virtualClusters.isLoading) return <Loading />;
+  return (
+    <div className="picker">
+      {projects.items.length > SEARCHED_FROM && (
+        <SearchField label={t("picker.search")} value={text} onChange={setText} />
+      )}
+      <fieldset>
+        <legend>{t("picker.projects")}</legend>
+        {projects.items.length === 0 && <p className="muted">{t("picker.noProjects")}</p>}
+        <ul className="picker-list">
+          {projects.items.map((project) => {
+            const name = nameOf(project);
+            const parts = inProject.get(name) ?? [];
+            const isWhole = draft.projects.includes(name);
+            const isNamed = isWanted(name, titleOf(project));
+            const shown = parts.filter(({ path, title }) => isNamed || isWanted(path, title));
+            if (!isNamed && shown.length === 0) return null;
+            return (
+              <li key={name}>
+                <Checkbox
+                  isSelected={isWhole}
+                  onChange={(isOn) => toggle("projects", name, isOn)}
+                  description={t("picker.wholeProject")}
+                >
+                  {titleOf(project)}
+                </Checkbox>
+                {shown.length > 0 && (
+                  <ul>
+                    {shown.map(({ list, path, title }) => (
+                      <li key={`${list}/${path}`}>
+                        <Checkbox
+                          isSelected={isWhole || draft[list].includes(path)}
+                          isDisabled={isWhole}
+                          onChange={(isOn) => toggle(list, path, isOn)}
+                        >
+                          {title}{" "}
+                          <span className="muted">
+                            {t(list === "spaces" ? "picker.space" : "picker.virtualCluster")}
+                          </span>
+                        </Checkbox>
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      </fieldset>
+      {clusters.items.length > 0 && (
+        <fieldset>
+          <legend>{t("picker.clusters")}</legend>
+          <ul className="picker-list">
+            {clusters.items
+              .filter((cluster) => isWanted(nameOf(cluster), titleOf(cluster)))
+              .map((cluster) => (
+                <li key={nameOf(cluster)}>
+                  <Checkbox
+                    isSelected={draft.clusters.includes(nameOf(cluster))}
+                    onChange={(isOn) => toggle("clusters", nameOf(cluster), isOn)}
+                  >
+                    {titleOf(cluster)}
+                  </Checkbox>
+                </li>
+              ))}
+          </ul>
+        </fieldset>
+      )}
+      <fieldset>
+        <legend>{t("picker.roles")}</legend>
+        <ul className="picker-list">
+          {ROLES.map((role) => (
+            <li key={role}>
+              <Checkbox
+                isSelected={draft.roles.includes(role)}
+                onChange={(isOn) => toggle("roles", role, isOn)}
+                description={named("scope.words.role", role)}
+              >
+                <code>{role}</code>
+              </Checkbox>
+            </li>
+          ))}
+        </ul>
+      </fieldset>
+    </div>
+  );
+}

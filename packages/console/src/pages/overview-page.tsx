@@ -1,0 +1,159 @@
+// What needs attention now, and how much there is.
+
+import { Link } from "@tanstack/react-router";
+import { CircleCheck, Plus } from "lucide-react";
+import { useMemo } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { ACCESS_KEYS, type AccessKey, nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../api/resources.ts";
+import { useLive } from "../api/use-live.ts";
+import { Badge, ErrorNotice, Loading, PageHead, Section, Time } from "../components/ui.tsx";
+import { useNow } from "../format/now.ts";
+import { projectOf } from "../settings.ts";
+import { counted, named, Text, t } from "../texts/text.tsx";
+import { ClusterBadge } from "./clusters/cluster-badge.tsx";
+import { type Attention, attentionOf, isLogin, keyState, ownerOf } from "./keys/key-state.ts";
+
+const ORDER: readonly Attention[] = ["refused", "ending", "unused"];
+const SHOWN = 6;
+
+export function OverviewPage() {
+  const { session } = useApi();
+  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const now = useNow();
+  const groups = useMemo(() => {
+    const found = new Map<Attention, AccessKey[]>(ORDER.map((attention) => [attention, []]));
+    for (const key of keys.items) {
+      const attention = attentionOf(key, now);
+      if (attention !== undefined) found.get(attention)?.push(key);
+    }
+    return ORDER.flatMap((attention) => {
+      const list = found.get(attention) ?? [];
+      return list.length === 0 ? [] : [{ attention, list }];
+    });
+  }, [keys.items, now]);
+  const good = useMemo(
+    () => keys.items.filter((key) => !isLogin(key) && ["good", "warn"].includes(keyState(key, now).tone)).length,
+    [keys.items, now],
+  );
+  const notReady = clusters.items.filter(({ status }) => !["Ready", "Sleeping"].includes(status?.phase ?? ""));
+  const isLoading = keys.isLoading || clusters.isLoading;
+  const error = keys.error ?? clusters.error;
+  return (
+    <>
+      <PageHead
+        title={t("overview.title")}
+        lead={<Text id="overview.lead" values={{ name: <strong>{session.displayName}</strong> }} />}
+        actions={
+          <Link to="/keys/new" className="button primary">
+            <Plus aria-hidden="true" />
+            {t("keys.create")}
+          </Link>
+        }
+      />
+      {error !== null && <ErrorNotice error={error} />}
+      <ul className="tiles">
+        <Tile to="/keys" count={good} label={counted("overview.keys", good)} isLoading={keys.isLoading} />
+        <Tile
+          to="/clusters"
+          count={clusters.items.length}
+          label={counted("overview.clusters", clusters.items.length)}
+          isLoading={clusters.isLoading}
+        />
+      </ul>
+      <Section title={t("overview.attention")}>
+        {isLoading && <Loading />}
+        {!isLoading && groups.length === 0 && notReady.length === 0 && (
+          <p className="all-good">
+            <CircleCheck aria-hidden="true" />
+            {t("overview.nothing")}
+          </p>
+        )}
+        <div className="attention">
+          {groups.map(({ attention, list }) => (
+            <article key={attention} className="card">
+              <h3>
+                {t(`overview.${attention}`)} <span className="muted">{list.length}</span>
+              </h3>
+              <p className="hint">{t(`overview.${attention}.hint`)}</p>
+              <ul className="lines">
+                {list.slice(0, SHOWN).map((key) => (
+                  <KeyLine key={key.metadata.uid} accessKey={key} now={now} />
+                ))}
+              </ul>
+              {list.length > SHOWN && (
+                <Link to="/keys" search={{ state: attention === "refused" ? "attention" : attention }}>
+                  {counted("overview.more", list.length - SHOWN)}
+                </Link>
+              )}
+            </article>
+          ))}
+          {notReady.length > 0 && (
+            <article className="card">
+              <h3>
+                {t("overview.notReady")} <span className="muted">{notReady.length}</span>
+              </h3>
+              <p className="hint">{t("overview.notReady.hint")}</p>
+              <ul className="lines">
+                {notReady.slice(0, SHOWN).map((cluster) => (
+                  <li key={cluster.metadata.uid}>
+                    <Link
+                      to="/clusters/$project/$name"
+                      params={{ project: projectOf(cluster.metadata.namespace ?? ""), name: nameOf(cluster) }}
+                    >
+                      {cluster.spec?.displayName || nameOf(cluster)}
+                    </Link>
+                    <ClusterBadge cluster={cluster} />
+                  </li>
+                ))}
+              </ul>
+            </article>
+          )}
+        </div>
+      </Section>
+    </>
+  );
+}
+
+function KeyLine({ accessKey, now }: { readonly accessKey: AccessKey; readonly now: number }) {
+  const { id, tone } = keyState(accessKey, now);
+  const { status, spec } = accessKey;
+  return (
+    <li>
+      <span className="two-lines">
+        <Link to="/keys/$name" params={{ name: nameOf(accessKey) }}>
+          {spec?.displayName || nameOf(accessKey)}
+        </Link>
+        <span className="muted">{ownerOf(accessKey).name}</span>
+      </span>
+      {tone === "bad" ? (
+        <Badge tone={tone}>{named("key.state", id)}</Badge>
+      ) : (
+        <span className="muted">
+          {id === "ExpiresSoon" ? (
+            <Time at={status?.expirationTimestamp} otherwise="" />
+          ) : (
+            <Time at={status?.lastActivity} otherwise={t("key.neverUsed")} />
+          )}
+        </span>
+      )}
+    </li>
+  );
+}
+
+function Tile(props: {
+  readonly to: string;
+  readonly count: number;
+  readonly label: string;
+  readonly isLoading: boolean;
+}) {
+  const { to, count, label, isLoading } = props;
+  return (
+    <li>
+      <Link to={to} className="tile">
+        <strong>{isLoading ? "–" : count.toLocaleString("en")}</strong>
+        <span>{label}</span>
+      </Link>
+    </li>
+  );
+}

@@ -1,0 +1,145 @@
+// The person who is signed in: who the server takes them for, their sessions, and the way out of all of them.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { createResourceClient } from "@postern/client/resource-client";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { ACCESS_KEYS, type AccessKey, managementVersion, nameOf } from "../api/resources.ts";
+import { useLive } from "../api/use-live.ts";
+import { Confirm } from "../components/confirm.tsx";
+import { Badge, Button, ErrorNotice, Facts, Loading, PageHead, Section, Time } from "../components/ui.tsx";
+import { useSession } from "../session/session-context.tsx";
+import { settings } from "../settings.ts";
+import { counted, t } from "../texts/text.tsx";
+import { isLogin, keyState, ownerOf } from "./keys/key-state.ts";
+import { KeyStateBadge } from "./keys/keys-page.tsx";
+
+type Self = {
+  readonly user?: {
+    readonly name?: string;
+    readonly email?: string;
+    readonly teams?: readonly { readonly name?: string }[];
+  };
+  readonly subject?: string;
+  readonly groups?: readonly string[];
+};
+
+export function ProfilePage() {
+  const { client, session } = useApi();
+  const { end } = useSession();
+  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  const self = useQuery({
+    queryKey: ["self"],
+    async queryFn({ signal }) {
+      const body: JsonObject = { apiVersion: managementVersion, kind: "Self", metadata: {}, spec: {} };
+      const path = `/apis/${settings.managementGroup}/v1/selves`;
+      const answer = (await client.request({ method: "POST", path, body, signal })) as { readonly status?: Self };
+      return answer.status ?? {};
+    },
+  });
+  const [ending, setEnding] = useState<AccessKey | "all">();
+  const own = keys.items.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === session.user);
+  const sessions = own.filter((key) => isLogin(key) && keyState(key, Date.now()).tone !== "muted");
+  const others = sessions.filter((key) => nameOf(key) !== session.keyName);
+  const resource = createResourceClient<AccessKey>(client, ACCESS_KEYS);
+  const close = (): void => setEnding(undefined);
+  const endAll = async (): Promise<void> => {
+    for (const key of others) await resource.delete(nameOf(key));
+    await end();
+  };
+  return (
+    <>
+      <PageHead
+        title={session.displayName}
+        lead={t("profile.lead")}
+        actions={
+          <>
+            <Button onPress={() => void end()}>{t("session.signOut")}</Button>
+            <Button kind="danger" onPress={() => setEnding("all")}>
+              {t("profile.everywhere")}
+            </Button>
+          </>
+        }
+      />
+      {self.error !== null && <ErrorNotice error={self.error} onRetry={() => void self.refetch()} />}
+      <div className="card">
+        <Facts
+          items={[
+            [t("profile.user"), session.user],
+            [t("profile.subject"), <code key="subject">{self.data?.subject ?? ""}</code>],
+            ...(self.data?.user?.email ? [[t("profile.email"), self.data.user.email] as const] : []),
+            [t("profile.teams"), self.data?.user?.teams?.map(({ name }) => name).join(", ") || t("profile.noTeams")],
+            [t("profile.sessionEnds"), <Time key="ends" at={session.expiresAt} otherwise={t("key.neverExpires")} />],
+          ]}
+        />
+        <details className="aside groups">
+          <summary>{counted("profile.groups", self.data?.groups?.length ?? 0)}</summary>
+          <p className="mono">{self.data?.groups?.join(", ")}</p>
+        </details>
+      </div>
+      <Section title={t("profile.sessions")} lead={t("profile.sessions.lead")}>
+        {keys.isLoading && <Loading />}
+        <ul className="lines card">
+          {sessions.map((key) => (
+            <li key={key.metadata.uid}>
+              <span className="two-lines">
+                <span>
+                  {key.spec?.displayName || nameOf(key)}{" "}
+                  {nameOf(key) === session.keyName && <Badge tone="info">{t("profile.this")}</Badge>}
+                </span>
+                <span className="muted">
+                  {t("profile.began")} <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,{" "}
+                  {key.status?.lastActivity !== undefined && t("credential.used")}{" "}
+                  <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />
+                </span>
+              </span>
+              {nameOf(key) !== session.keyName && (
+                <Button onPress={() => setEnding(key)} aria-label={t("profile.end.of", { name: nameOf(key) })}>
+                  {t("profile.end")}
+                </Button>
+              )}
+            </li>
+          ))}
+        </ul>
+      </Section>
+      <Section title={t("profile.keys")} lead={t("profile.keys.lead")}>
+        {own.every(isLogin) && !keys.isLoading && <p className="muted">{t("profile.noKeys")}</p>}
+        {!own.every(isLogin) && (
+          <ul className="lines card">
+            {own
+              .filter((key) => !isLogin(key))
+              .map((key) => (
+                <li key={key.metadata.uid}>
+                  <Link to="/keys/$name" params={{ name: nameOf(key) }}>
+                    {key.spec?.displayName || nameOf(key)}
+                  </Link>
+                  <KeyStateBadge accessKey={key} />
+                </li>
+              ))}
+          </ul>
+        )}
+      </Section>
+      <Confirm
+        isOpen={ending !== undefined && ending !== "all"}
+        onClose={close}
+        title={t("profile.end.title")}
+        action={t("profile.end")}
+        consequences={[t("profile.end.browser"), t("profile.end.made")]}
+        onConfirm={async () => {
+          if (ending !== undefined && ending !== "all") await resource.delete(nameOf(ending));
+        }}
+      />
+      <Confirm
+        isOpen={ending === "all"}
+        onClose={close}
+        isDangerous
+        title={t("profile.everywhere.title")}
+        action={t("profile.everywhere")}
+        consequences={[counted("profile.everywhere.sessions", sessions.length), t("profile.everywhere.keys")]}
+        onConfirm={endAll}
+      />
+    </>
+  );
+}

@@ -1,0 +1,137 @@
+// What is around every view: where one can go, who is signed in, and whether the server answers.
+
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { Box, CircleUser, Contrast, House, KeyRound, LogOut, Menu as MenuIcon, WifiOff } from "lucide-react";
+import { type ComponentType, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { ACCESS_KEYS } from "../api/resources.ts";
+import { useLiveObject } from "../api/use-live.ts";
+import { Button, Time } from "../components/ui.tsx";
+import { useSession } from "../session/session-context.tsx";
+import { type TextId, t } from "../texts/text.tsx";
+import { nextTheme, useTheme } from "./theme.ts";
+
+type Place = {
+  readonly to: string;
+  readonly label: TextId;
+  readonly icon: ComponentType<{ readonly "aria-hidden": true }>;
+};
+
+/** In the order of the navigation. */
+const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Place[] }[] = [
+  {
+    places: [
+      { to: "/", label: "nav.overview", icon: House },
+      { to: "/keys", label: "nav.keys", icon: KeyRound },
+      { to: "/clusters", label: "nav.clusters", icon: Box },
+    ],
+  },
+];
+
+export function Shell() {
+  const { session } = useApi();
+  // Followed on every view: it ends with the session, and so tells at once when that is over.
+  useLiveObject(ACCESS_KEYS, session.keyName);
+  const [isOpen, setOpen] = useState(false);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    setOpen(false);
+    // A screen reader goes on with the new view.
+    main.current?.focus({ preventScroll: true });
+  }, [path]);
+  return (
+    <div className={isOpen ? "shell open" : "shell"}>
+      <a className="skip" href="#main">
+        {t("nav.skip")}
+      </a>
+      <header className="topbar">
+        <Button kind="quiet" aria-label={t("nav.menu")} aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>
+          <MenuIcon aria-hidden="true" />
+        </Button>
+        <Brand />
+      </header>
+      <nav className="sidebar" aria-label={t("nav.label")}>
+        <Brand />
+        <div className="nav">
+          {PLACES.map(({ heading, places }) => (
+            <div key={heading ?? ""} className="nav-group">
+              {heading !== undefined && <h2>{t(heading)}</h2>}
+              <ul>
+                {places.map(({ to, label, icon: Icon }) => (
+                  <li key={to}>
+                    <Link to={to} className="nav-link" activeOptions={{ exact: to === "/", includeSearch: false }}>
+                      <Icon aria-hidden={true} />
+                      {t(label)}
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
+        </div>
+        <Person />
+      </nav>
+      <main id="main" className="main" ref={main} tabIndex={-1}>
+        <ConnectionNotice />
+        <Outlet />
+      </main>
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <Link to="/" className="brand">
+      <svg viewBox="0 0 32 32" aria-hidden="true">
+        <rect width="32" height="32" rx="8" />
+        <path d="M10 25V13a6 6 0 0 1 12 0v12M16 18v4" />
+        <circle cx="16" cy="17" r="2.3" />
+      </svg>
+      Postern
+    </Link>
+  );
+}
+
+function Person() {
+  const { session } = useApi();
+  const { end } = useSession();
+  const [theme, setTheme] = useTheme();
+  return (
+    <div className="person">
+      <Link to="/profile" className="nav-link">
+        <CircleUser aria-hidden="true" />
+        <span className="person-name">
+          {session.displayName}
+          {session.displayName !== session.user && <span className="muted">{session.user}</span>}
+        </span>
+      </Link>
+      <Button kind="quiet" aria-label={t(`theme.${theme}`)} onPress={() => setTheme(nextTheme(theme))}>
+        <Contrast aria-hidden="true" />
+      </Button>
+      <Button kind="quiet" aria-label={t("session.signOut")} onPress={() => void end()}>
+        <LogOut aria-hidden="true" />
+      </Button>
+    </div>
+  );
+}
+
+function ConnectionNotice() {
+  const { connection } = useApi();
+  const { isReachable, since } = useSyncExternalStore(connection.subscribe, connection.state);
+  return (
+    <div className="connection" aria-live="polite">
+      {!isReachable && (
+        <p className="offline">
+          <WifiOff aria-hidden="true" />
+          <span>
+            {t("connection.lost")} <Time at={new Date(since).toISOString()} otherwise="" />
+          </span>
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+// Light, dark, or as the system has it. The choice stays in this browser; index.html applies it before anything is painted.
+
+import { useState } from "react";
+
+const THEMES = ["system", "light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
+
+const STORED = "postern-theme";
+
+export const nextTheme = (theme: Theme): Theme => THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
+
+export function useTheme(): readonly [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useState<Theme>(() => themeOf(localStorage.getItem(STORED)));
+  const choose = (chosen: Theme): void => {
+    setTheme(chosen);
+    const { dataset } = document.documentElement;
+    if (chosen === "system") {
+      localStorage.removeItem(STORED);
+      delete dataset["theme"];
+    } else {
+      localStorage.setItem(STORED, chosen);
+      dataset["theme"] = chosen;
+    }
+  };
+  return [theme, choose];
+}
+
+const themeOf = (text: string | null): Theme => THEMES.find((theme) => theme === text) ?? "system";

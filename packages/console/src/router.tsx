@@ -1,0 +1,71 @@
+// Which view an address shows. Every view but the first is loaded when it is first needed.
+
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { EmptyState, ErrorNotice, Loading, PageHead } from "./components/ui.tsx";
+import { OverviewPage } from "./pages/overview-page.tsx";
+import { Shell } from "./pages/shell.tsx";
+import { t } from "./texts/text.tsx";
+
+const root = createRootRoute({ component: Shell });
+
+/** Views that show what the search of the address says keep it as it is: they read it themselves. */
+const searchTexts = (search: Record<string, unknown>): { readonly [name: string]: string } =>
+  Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
+
+const keyViews = () => import("./pages/keys/key-views.tsx");
+const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
+
+const routes = [
+  createRoute({ getParentRoute: () => root, path: "/", component: OverviewPage }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/keys",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(keyViews, "KeysPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/keys/new",
+    component: lazyRouteComponent(() => import("./pages/keys/new-key-page.tsx"), "NewKeyPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/keys/$name",
+    component: lazyRouteComponent(keyViews, "KeyPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/clusters",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(clusterViews, "ClustersPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/clusters/$project/$name",
+    component: lazyRouteComponent(clusterViews, "ClusterPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/profile",
+    component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
+  }),
+];
+
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  defaultPreload: "intent",
+  defaultPendingComponent: () => <Loading />,
+  defaultErrorComponent: ({ error, reset }) => (
+    <>
+      <PageHead title={t("state.failed")} />
+      <ErrorNotice error={error} onRetry={reset} />
+    </>
+  ),
+  defaultNotFoundComponent: () => <EmptyState title={t("state.notFound")}>{t("state.notFoundHint")}</EmptyState>,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

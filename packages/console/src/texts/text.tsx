@@ -1,0 +1,38 @@
+// Texts by their names: all of them stand in en.json, so that they can be translated. `{name}` in a text is filled in.
+
+import { Fragment, type ReactNode } from "react";
+import en from "./en.json";
+
+type AnyId = keyof typeof en;
+/** The name of a text that depends on a number: it has the forms `<name>.one` and `<name>.other`. */
+export type CountId = AnyId extends infer Id ? (Id extends `${infer Base}.other` ? Base : never) : never;
+export type TextId = Exclude<AnyId, `${CountId}.one` | `${CountId}.other`>;
+
+type Values = { readonly [name: string]: string | number };
+
+const texts: { readonly [id: string]: string } = en;
+const plurals = new Intl.PluralRules("en");
+const numbers = new Intl.NumberFormat("en");
+
+const written = (value: string | number): string => (typeof value === "number" ? numbers.format(value) : value);
+
+const fill = (text: string, values: Values): string =>
+  text.replaceAll(/\{(\w{1,32})\}/g, (whole, name: string) => written(values[name] ?? whole));
+
+export const t = (id: TextId, values: Values = {}): string => fill(texts[id] ?? id, values);
+
+/** The form of a text for a number, which stands in it as `{count}`. */
+export const counted = (id: CountId, count: number, values: Values = {}): string =>
+  fill(texts[`${id}.${plurals.select(count)}`] ?? texts[`${id}.other`] ?? id, { ...values, count });
+
+/** A text that the server names, such as a reason, or the name itself where there is no text for it. */
+export const named = (prefix: string, name: string): string => texts[`${prefix}.${name}`] ?? name;
+
+/** A text with elements in it. */
+export function Text({ id, values }: { readonly id: TextId; readonly values: { readonly [name: string]: ReactNode } }) {
+  const parts = (texts[id] ?? id).split(/(\{\w{1,32}\})/);
+  return parts.map((part, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text stay in their order
+    <Fragment key={at}>{/^\{.*\}$/.test(part) ? (values[part.slice(1, -1)] ?? part) : part}</Fragment>
+  ));
+}

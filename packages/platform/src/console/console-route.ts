@@ -1,0 +1,147 @@
+// The console: a page for browsers at `/` and at the addresses of its views, and the files that it loads.
+// Source: CSP level 3, Trusted Types, Fetch Metadata, RFC 9111 (immutable: RFC 8246)
+
+import { createHash } from "node:crypto";
+import { brotliDecompressSync } from "node:zlib";
+import { resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
+import type { Handler } from "@postern/apiserver/context/request-context";
+import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
+import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
+import type { ConsoleBuild, ConsoleFile, ConsoleSettings } from "./console-build.ts";
+
+const FILES = "/console/";
+
+/** The first steps of the addresses of its views. None of them is a path of an API. */
+export const CONSOLE_VIEWS: readonly string[] = [
+  "keys",
+  "clusters",
+  "projects",
+  "users",
+  "teams",
+  "roles",
+  "access",
+  "trust",
+  "identity-providers",
+  "leak-reports",
+  "audit",
+  "profile",
+];
+
+/** Programs that ask for `/` want the API: only what names HTML among what it takes is a browser. */
+export function isConsoleRequest({ method, path, headers }: Pick<ApiRequest, "method" | "path" | "headers">): boolean {
+  if (path.startsWith(FILES)) return true;
+  if (method !== "GET" && method !== "HEAD") return false;
+  const [, view = ""] = path.split("/", 2);
+  return (path === "/" || CONSOLE_VIEWS.includes(view)) && headerOf({ headers }, "accept").includes("text/html");
+}
+
+export type ConsoleRouteOptions = {
+  /** Called with the first request of a browser. */
+  readonly load: () => Promise<ConsoleBuild>;
+  readonly settings: ConsoleSettings;
+};
+
+type Page = { readonly bytes: Buffer; readonly etag: string; readonly headers: ResponseHeaders };
+type Loaded = { readonly page: Page; readonly files: ReadonlyMap<string, ConsoleFile> };
+
+export function createConsoleRoute({ load, settings }: ConsoleRouteOptions): Handler {
+  let loading: Promise<Loaded> | undefined;
+  const loadOnce = (): Promise<Loaded> => {
+    loading ??= load().then((build) => ({
+      page: pageOf(build, settings),
+      files: new Map(build.files.map((file) => [file.path, file])),
+    }));
+    // The next request tries again.
+    loading.catch(() => {
+      loading = undefined;
+    });
+    return loading;
+  };
+  return async ({ request }) => {
+    if (request.method !== "GET" && request.method !== "HEAD") throw resourceNotFoundError();
+    const { page, files } = await loadOnce();
+    if (!request.path.startsWith(FILES)) return pageResponse(page, request);
+    const file = files.get(request.path);
+    if (file === undefined) throw resourceNotFoundError();
+    return fileResponse(file, request);
+  };
+}
+
+const SHARED: ResponseHeaders = {
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+};
+
+function pageOf({ page, inlineScripts, inlineStyles }: ConsoleBuild, settings: ConsoleSettings): Page {
+  const { name, domain, managementGroup, storageGroup, projectNamespacePrefix } = settings;
+  const told = JSON.stringify({ name, domain, managementGroup, storageGroup, projectNamespacePrefix });
+  const text = page.replace('content="{}"', () => `content="${told.replaceAll('"', "&quot;")}"`);
+  const bytes = Buffer.from(text);
+  const hashed = (hashes: readonly string[]): string => hashes.map((hash) => ` 'sha256-${hash}'`).join("");
+  return {
+    bytes,
+    etag: `"${createHash("sha256").update(bytes).digest("base64url")}"`,
+    headers: {
+      ...SHARED,
+      "content-type": "text/html; charset=utf-8",
+      // Asked for each time: it names the files of the build.
+      "cache-control": "no-cache",
+      vary: "Accept",
+      "content-security-policy": [
+        "default-src 'none'",
+        `script-src 'self'${hashed(inlineScripts)}`,
+        `style-src 'self'${hashed(inlineStyles)}`,
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+      ].join("; "),
+      "cross-origin-opener-policy": "same-origin",
+      "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+      "x-frame-options": "DENY",
+    },
+  };
+}
+
+function pageResponse({ bytes, etag, headers }: Page, request: ApiRequest): ApiResponse {
+  const known = headerOf(request, "if-none-match")
+    .split(",")
+    .map((tag) => tag.trim().replace(/^W\//, ""));
+  const isKnown = known.includes(etag);
+  return {
+    status: isKnown ? 304 : 200,
+    headers: { ...headers, etag },
+    body: { type: "bytes", bytes: isKnown || request.method === "HEAD" ? "" : bytes },
+  };
+}
+
+function fileResponse(file: ConsoleFile, request: ApiRequest): ApiResponse {
+  const accepted = headerOf(request, "accept-encoding")
+    .split(",")
+    .map((coding) => coding.trim());
+  const coding = ["br", "gzip"].find((known) => accepted.includes(known));
+  const bytes = request.method === "HEAD" ? "" : contentOf(file, coding);
+  return {
+    status: 200,
+    headers: {
+      ...SHARED,
+      "content-type": file.contentType,
+      "cache-control": "public, max-age=31536000, immutable",
+      vary: "Accept-Encoding",
+      ...(coding === undefined ? {} : { "content-encoding": coding }),
+    },
+    body: { type: "bytes", bytes },
+  };
+}
+
+function contentOf({ brotli, gzip }: ConsoleFile, coding: string | undefined): Uint8Array {
+  if (coding === "gzip") return Buffer.from(gzip, "base64");
+  const compressed = Buffer.from(brotli, "base64");
+  // No browser asks for it.
+  return coding === "br" ? compressed : brotliDecompressSync(compressed);
+}

@@ -1,0 +1,68 @@
+// The console in a real browser: a server with it, somebody who is signed in, and a record of all that must not happen in a page.
+
+import type { ConsoleBuild } from "@postern/platform/console/console-build";
+import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { newPerson, startBrowser } from "./browser.ts";
+
+/** As the build has written it: see fresh-build.ts. */
+const loadConsole = (): Promise<ConsoleBuild> => import("@postern/console/files");
+
+export type ServedConsole = AsyncDisposable & {
+  readonly platform: RunningPlatform;
+  readonly browser: Browser;
+  /** Faults of all pages: what their policy stopped, and errors that nothing caught. */
+  readonly faults: readonly string[];
+  /** A browser of its own, without anybody signed in. */
+  open(path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
+  /** A browser of its own, in which somebody is signed in. */
+  openAs(key: string, path: string, options?: Parameters<Browser["newContext"]>[0]): Promise<Page>;
+};
+
+export async function serveConsole(): Promise<ServedConsole> {
+  const platform = await startPlatform({}, { loadConsole });
+  const browser = await startBrowser();
+  const faults: string[] = [];
+  const watch = (page: Page): void => {
+    page.on("pageerror", (error) => faults.push(`${page.url()}: ${error.stack ?? error.message}`));
+    page.on("console", (message) => {
+      // Refusals that a test provokes are written there as well.
+      if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+        faults.push(`${page.url()}: ${message.text()}`);
+    });
+  };
+  const contextOf = async (options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> => {
+    const context = options === undefined ? await newPerson(browser) : await newPersonWith(browser, options);
+    context.on("page", watch);
+    return context;
+  };
+  const open: ServedConsole["open"] = async (path, options) => {
+    const page = await (await contextOf(options)).newPage();
+    await page.goto(platform.server.url + path);
+    return page;
+  };
+  return {
+    platform,
+    browser,
+    faults,
+    open,
+    async openAs(key, path, options) {
+      const page = await open(path, options);
+      await signInAs(page, key);
+      return page;
+    },
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await platform[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const newPersonWith = (browser: Browser, options: Parameters<Browser["newContext"]>[0]): Promise<BrowserContext> =>
+  browser.newContext({ ignoreHTTPSErrors: true, ...options });
+
+export async function signInAs(page: Page, key: string): Promise<void> {
+  await page.getByLabel("Access key", { exact: true }).fill(key);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByRole("navigation").waitFor({ state: "attached" });
+}
