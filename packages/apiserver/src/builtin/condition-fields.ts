@@ -4,12 +4,14 @@
 import { s } from "@postern/apimachinery/schema/builder";
 
 export const conditionFields = s.object({
-  type: s.string().required().describe("What the condition is about."),
-  status: s.string().required().describe("Status of the condition: True, False or Unknown."),
-  observedGeneration: s.int64().describe("The generation of the object that it is about."),
-  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
-  lastUpdateTime: s.timestamp().describe("When it was last looked at, of kinds that say so."),
-  lastProbeTime: s.timestamp().describe("When it was last looked at, of kinds that say so."),
-  reason: s.string().describe("The cause of the last change in one CamelCase word."),
-  message: s.string().describe("The cause of the last change for people to read."),
+  type: s.string().required().describe("Type of the condition."),
+  status: s.string().required().describe("Status of the condition, one of True, False, Unknown."),
+  observedGeneration: s
+    .int64()
+    .describe("observedGeneration represents the .metadata.generation that the condition was set based upon."),
+  lastTransitionTime: s.timestamp().describe("Last time the condition transitioned from one status to another."),
+  lastUpdateTime: s.timestamp().describe("Last time the condition was checked or updated."),
+  lastProbeTime: s.timestamp().describe("Last time the condition was checked or updated."),
+  reason: s.string().describe("Unique, one-word, CamelCase reason for the condition's last transition."),
+  message: s.string().describe("Human-readable message indicating details about the last transition."),
 });

@@ -9,7 +9,7 @@ import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 
 const fields = s
   .object({
-    spec: s.anyObject().describe("What the custom resource is called, and the schemas of its versions."),
+    spec: s.anyObject().describe("Names of the custom resource, and the schemas of its versions."),
     status: s.anyObject().describe("Whether it is served."),
   })
   .describe("A resource that clients bring along. This server takes none: the list is there for clients that read it.");

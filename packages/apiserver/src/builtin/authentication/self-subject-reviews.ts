@@ -12,10 +12,16 @@ import { AUTHENTICATION_GROUP, userInfoFields, userInfoOf } from "./user-info-fi
 const fields = s
   .object({
     status: s
-      .object({ userInfo: userInfoFields.describe("The caller, after impersonation.") })
-      .describe("The answer. Set by the server."),
+      .object({
+        userInfo: userInfoFields.describe(
+          "UserInfo holds the information about the user needed to implement the user.Info interface.",
+        ),
+      })
+      .describe("SelfSubjectReviewStatus is filled by the kube-apiserver and sent back to a user."),
   })
-  .describe("Asks who the server takes the caller for.");
+  .describe(
+    "SelfSubjectReview contains the user information that the kube-apiserver has about the user making this request.",
+  );
 
 export const selfSubjectReviews: ResourceDefinition = defineBuiltin({
   group: AUTHENTICATION_GROUP,

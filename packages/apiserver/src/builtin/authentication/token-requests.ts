@@ -31,25 +31,27 @@ const fields = s
           ),
         expirationSeconds: s
           .int64({ minimum: -(2 ** 53), maximum: 2 ** 53 })
-          .describe("How long the token is good, 600 at least. Absent: 3600."),
+          .describe("ExpirationSeconds is the requested duration of validity of the request."),
         boundObjectRef: s
           .object({
             kind: s.string().describe("Secret. This server has no Pods and Nodes."),
-            apiVersion: s.string().describe("v1."),
-            name: s.string().describe("Name of the object, in the namespace of the ServiceAccount."),
-            uid: s.string().describe("UID of the object. Absent: that of the object as it is now."),
+            apiVersion: s.string().describe("API version of the referent."),
+            name: s.string().describe("Name of the referent."),
+            uid: s.string().describe("UID of the referent."),
           })
-          .describe("The token ends with this object."),
+          .describe("BoundObjectReference is a reference to an object that a token is bound to."),
       })
-      .describe("What is asked for."),
+      .describe("TokenRequestSpec contains client provided parameters of a token request."),
     status: s
       .object({
-        token: s.string().describe("The token. Shown this once."),
-        expirationTimestamp: s.timestamp().describe("When it ends."),
+        token: s.string().describe("Token is the opaque bearer token."),
+        expirationTimestamp: s
+          .timestamp()
+          .describe("ExpirationTimestamp is the time of expiration of the returned token."),
       })
-      .describe("The answer. Set by the server."),
+      .describe("TokenRequestStatus is the result of a token request."),
   })
-  .describe("Asks for a token of a ServiceAccount.");
+  .describe("TokenRequest requests a token for a given service account.");
 type TokenRequest = KindOf<typeof fields>;
 type TokenRequestSpec = NonNullable<TokenRequest["spec"]>;
 

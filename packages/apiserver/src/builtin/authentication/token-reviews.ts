@@ -17,24 +17,30 @@ const fields = s
   .object({
     spec: s
       .object({
-        token: s.string().describe("The bearer token."),
+        token: s.string().describe("Token is the opaque bearer token."),
         audiences: s
           .list(s.string())
-          .describe("Whom the token must be meant for, one of these at least. Absent: this server."),
+          .describe(
+            "Audiences is a list of the identifiers that the resource server presented with the token identifies as. Defaults to this server.",
+          ),
       })
-      .describe("The request."),
+      .describe("TokenReviewSpec is a description of the token authentication request."),
     status: s
       .object({
-        authenticated: s.boolean().describe("Whether the token is valid."),
-        user: userInfoFields.describe("Whose it is."),
+        authenticated: s.boolean().describe("Authenticated indicates that the token was associated with a known user."),
+        user: userInfoFields.describe(
+          "UserInfo holds the information about the user needed to implement the user.Info interface.",
+        ),
         audiences: s
           .list(s.string())
-          .describe("Those of the asked audiences that the token is meant for. Absent: it names none."),
-        error: s.string().describe("Why it is nobody's."),
+          .describe(
+            "Audiences are audience identifiers chosen by the authenticator that are compatible with both the TokenReview and token.",
+          ),
+        error: s.string().describe("Error indicates that the token couldn't be checked"),
       })
-      .describe("The answer. Set by the server."),
+      .describe("TokenReviewStatus is the result of the token authentication request."),
   })
-  .describe("Asks whose a bearer token is.");
+  .describe("TokenReview attempts to authenticate a token to a known user.");
 type TokenReview = KindOf<typeof fields>;
 
 export type TokenReviewOptions = {

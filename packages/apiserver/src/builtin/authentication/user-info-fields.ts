@@ -7,10 +7,10 @@ import type { UserInfo } from "../../authentication/user-info.ts";
 export const AUTHENTICATION_GROUP = "authentication.k8s.io";
 
 export const userInfoFields = s.object({
-  username: s.string().describe("The name that tells this user from all others."),
-  uid: s.string().describe("Tells users of the same name at different times apart."),
-  groups: s.list(s.string()).describe("The groups the user is in."),
-  extra: s.map(s.list(s.string())).describe("What else the authenticator tells."),
+  username: s.string().describe("The name that uniquely identifies this user among all active users."),
+  uid: s.string().describe("A unique value that identifies this user across time."),
+  groups: s.list(s.string()).describe("The names of groups this user is a part of."),
+  extra: s.map(s.list(s.string())).describe("Any additional information provided by the authenticator."),
 });
 
 export const userInfoOf = ({ name, uid, groups, extra }: UserInfo): Infer<typeof userInfoFields> => ({

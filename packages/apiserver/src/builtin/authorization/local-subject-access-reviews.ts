@@ -12,7 +12,8 @@ export const localSubjectAccessReviews = ({ authorizer }: { readonly authorizer:
     plural: "localsubjectaccessreviews",
     singular: "localsubjectaccessreview",
     namespaced: true,
-    description: "Asks whether a user may do something in the namespace of the review.",
+    description:
+      "LocalSubjectAccessReview checks whether or not a user or group can perform an action in a given namespace.",
     authorizer,
     validate: validateLocalReview,
   });

@@ -9,43 +9,65 @@ import type { AuthorizationAttributes, Authorizer } from "../../authorization/au
 export const AUTHORIZATION_GROUP = "authorization.k8s.io";
 
 const selectorRequirement = s.object({
-  key: s.string().describe("The field or label."),
-  operator: s.string().describe("In, NotIn, Exists or DoesNotExist."),
-  values: s.list(s.string()).describe("The values for In and NotIn."),
+  key: s.string().describe("Field or label key that the requirement applies to."),
+  operator: s
+    .string()
+    .describe(
+      "operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists and DoesNotExist.",
+    ),
+  values: s
+    .list(s.string())
+    .describe(
+      "values is an array of string values. If the operator is In or NotIn, the values array must be non-empty.",
+    ),
 });
 export type SelectorRequirement = Infer<typeof selectorRequirement>;
 
 const selectorAttributes = s.object({
-  rawSelector: s.string().describe("The selector as the query of a request has it. Not together with requirements."),
-  requirements: s.list(selectorRequirement).describe("The parsed selector; all must hold."),
+  rawSelector: s
+    .string()
+    .describe("rawSelector is the serialization of a field selector that would be included in a query parameter."),
+  requirements: s
+    .list(selectorRequirement)
+    .describe("Parsed interpretation of the selector. All requirements must be met."),
 });
 export type SelectorAttributes = Infer<typeof selectorAttributes>;
 
 const resourceAttributes = s.object({
-  namespace: s
+  namespace: s.string().describe("Namespace is the namespace of the action being requested."),
+  verb: s
     .string()
-    .describe("The namespace of the request; empty for cluster-scoped resources and all namespaces."),
-  verb: s.string().describe("What is to be done, such as get or create; * is any verb."),
-  group: s.string().describe("The API group of the resource; * is any group."),
-  version: s.string().describe("The version of the API; * is any version."),
-  resource: s.string().describe("The resource; * is any resource."),
-  subresource: s.string().describe("The subresource, if one."),
-  name: s.string().describe("The name of the object; empty is every name."),
-  fieldSelector: selectorAttributes.describe("Which objects the request is limited to, by field."),
-  labelSelector: selectorAttributes.describe("Which objects the request is limited to, by label."),
+    .describe(
+      'Verb is a kubernetes resource API verb, like: get, list, watch, create, update, delete, proxy. "*" means all.',
+    ),
+  group: s.string().describe('Group is the API Group of the Resource. "*" means all.'),
+  version: s.string().describe('Version is the API Version of the Resource. "*" means all.'),
+  resource: s.string().describe('Resource is one of the existing resource types. "*" means all.'),
+  subresource: s.string().describe('Subresource is one of the existing resource types. "" means none.'),
+  name: s
+    .string()
+    .describe(
+      'Name is the name of the resource being requested for a "get" or deleted for a "delete". "" (empty) means all.',
+    ),
+  fieldSelector: selectorAttributes.describe("FieldSelectorAttributes indicates a field limited access."),
+  labelSelector: selectorAttributes.describe("LabelSelectorAttributes indicates a label limited access."),
 });
 export type ResourceAttributes = Infer<typeof resourceAttributes>;
 
 const nonResourceAttributes = s.object({
-  path: s.string().describe("The path of the request."),
-  verb: s.string().describe("The HTTP method in lower case."),
+  path: s.string().describe("Path is the URL path of the request"),
+  verb: s.string().describe("Verb is the standard HTTP verb"),
 });
 export type NonResourceAttributes = Infer<typeof nonResourceAttributes>;
 
 /** What every access review asks. */
 export const questionFields = {
-  resourceAttributes: resourceAttributes.describe("A request for a resource. Exactly one of the two must be given."),
-  nonResourceAttributes: nonResourceAttributes.describe("A request for a path outside the resources."),
+  resourceAttributes: resourceAttributes.describe(
+    "ResourceAttributes includes the authorization attributes available for resource requests to the Authorizer interface",
+  ),
+  nonResourceAttributes: nonResourceAttributes.describe(
+    "NonResourceAttributes includes the authorization attributes available for non-resource requests to the Authorizer interface",
+  ),
 };
 
 export type Question = {
@@ -55,21 +77,28 @@ export type Question = {
 
 export const subjectReviewSpec = s.object({
   ...questionFields,
-  user: s.string().describe("Who would make the request. A user without groups is in no group."),
-  groups: s.list(s.string()).describe("The groups that user is in."),
-  uid: s.string().describe("The uid of that user."),
-  extra: s.map(s.list(s.string())).describe("What else the authenticator would tell of that user."),
+  user: s.string().describe("User is the user you're testing for."),
+  groups: s.list(s.string()).describe("Groups is the groups you're testing for."),
+  uid: s.string().describe("UID information about the requesting user."),
+  extra: s
+    .map(s.list(s.string()))
+    .describe("Extra corresponds to the user.Info.GetExtra() method from the authenticator."),
 });
 export type SubjectReviewSpec = Infer<typeof subjectReviewSpec>;
 
 export const reviewStatus = s
   .object({
-    allowed: s.boolean().required().describe("Whether the request would be let through."),
-    denied: s.boolean().describe("Whether it is refused whatever another authorizer says."),
-    reason: s.string().describe("Why, for people to read."),
-    evaluationError: s.string().describe("What went wrong while deciding, if something did."),
+    allowed: s
+      .boolean()
+      .required()
+      .describe("Allowed is required. True if the action would be allowed, false otherwise."),
+    denied: s.boolean().describe("Denied is optional. True if the action would be denied, otherwise false."),
+    reason: s.string().describe("Reason is optional. It indicates why a request was allowed or denied."),
+    evaluationError: s
+      .string()
+      .describe("EvaluationError is an indication that some error occurred during the authorization check."),
   })
-  .describe("The answer. Set by the server.");
+  .describe("SubjectAccessReviewStatus");
 
 export function attributesOf(
   { resourceAttributes: resource, nonResourceAttributes: nonResource }: Question,

@@ -11,8 +11,11 @@ import { AUTHORIZATION_GROUP, attributesOf, questionFields, reviewStatus, review
 import { refuseInvalidReview, validateQuestion, validateReviewMeta } from "./validate-review.ts";
 
 const fields = s
-  .object({ spec: s.object(questionFields).describe("The request that is asked about."), status: reviewStatus })
-  .describe("Asks whether the caller may do something.");
+  .object({
+    spec: s.object(questionFields).describe("SelfSubjectAccessReviewSpec is a description of the access request."),
+    status: reviewStatus,
+  })
+  .describe("SelfSubjectAccessReview checks whether or the current user can perform an action.");
 type SelfSubjectAccessReview = KindOf<typeof fields>;
 
 export const selfSubjectAccessReviews = ({ authorizer }: { readonly authorizer: Authorizer }): ResourceDefinition =>

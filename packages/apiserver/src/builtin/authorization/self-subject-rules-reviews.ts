@@ -11,35 +11,49 @@ import { defineBuiltin } from "../builtin-resource.ts";
 import { AUTHORIZATION_GROUP } from "./review-fields.ts";
 
 const resourceRule = s.object({
-  verbs: s.list(s.string()).required().describe("What may be done; * is everything."),
-  apiGroups: s.list(s.string()).describe("The API groups; * is all of them."),
-  resources: s.list(s.string()).describe("The resources; * is all of them."),
-  resourceNames: s.list(s.string()).describe("The names it is limited to. Absent means every name."),
+  verbs: s.list(s.string()).required().describe("List of verbs. * means all."),
+  apiGroups: s.list(s.string()).describe("APIGroups is the name of the APIGroup that contains the resources."),
+  resources: s
+    .list(s.string())
+    .describe('Resources is a list of resources this rule applies to. "*" means all in the specified apiGroups.'),
+  resourceNames: s
+    .list(s.string())
+    .describe(
+      "ResourceNames is an optional white list of names that the rule applies to. An empty set means that everything is allowed.",
+    ),
 });
 
 const nonResourceRule = s.object({
-  verbs: s.list(s.string()).required().describe("What may be done; * is everything."),
-  nonResourceURLs: s.list(s.string()).describe("The paths; * at the end stands for any rest."),
+  verbs: s.list(s.string()).required().describe("List of verbs. * means all."),
+  nonResourceURLs: s
+    .list(s.string())
+    .describe("NonResourceURLs is a set of partial urls that a user should have access to."),
 });
 
 const fields = s
   .object({
     spec: s
-      .object({ namespace: s.string().describe("The namespace that is asked about. Required.") })
-      .describe("The request."),
+      .object({ namespace: s.string().describe("Namespace to evaluate rules for. Required.") })
+      .describe("SelfSubjectRulesReviewSpec defines the specification for SelfSubjectRulesReview."),
     status: s
       .object({
-        resourceRules: s.list(resourceRule).required().describe("What may be done with resources, in no order."),
+        resourceRules: s
+          .list(resourceRule)
+          .required()
+          .describe("ResourceRules is the list of actions the subject is allowed to perform on resources."),
         nonResourceRules: s
           .list(nonResourceRule)
           .required()
-          .describe("What may be done with other paths, in no order."),
-        incomplete: s.boolean().required().describe("True when there may be more than is listed."),
-        evaluationError: s.string().describe("What went wrong while the list was made, if something did."),
+          .describe("NonResourceRules is the list of actions the subject is allowed to perform on non-resources."),
+        incomplete: s
+          .boolean()
+          .required()
+          .describe("Incomplete is true when the rules returned by this call are incomplete."),
+        evaluationError: s.string().describe("EvaluationError can appear in combination with Rules."),
       })
-      .describe("The answer. Set by the server."),
+      .describe("SubjectRulesReviewStatus contains the result of a rules check."),
   })
-  .describe("Asks for all that the caller may do in a namespace.");
+  .describe("SelfSubjectRulesReview enumerates the set of actions the current user can perform within a namespace.");
 type SelfSubjectRulesReview = KindOf<typeof fields>;
 
 export const selfSubjectRulesReviews = ({

@@ -12,7 +12,7 @@ export const subjectAccessReviews = ({ authorizer }: { readonly authorizer: Auth
     plural: "subjectaccessreviews",
     singular: "subjectaccessreview",
     namespaced: false,
-    description: "Asks whether a user may do something.",
+    description: "SubjectAccessReview checks whether or not a user or group can perform an action.",
     authorizer,
     validate: validateSubjectReview,
   });

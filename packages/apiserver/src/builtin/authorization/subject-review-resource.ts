@@ -26,7 +26,7 @@ type SubjectReviewResource = Pick<ResourceDefinition, "kind" | "plural" | "singu
 };
 
 const fields = s.object({
-  spec: subjectReviewSpec.describe("The request, and who would make it."),
+  spec: subjectReviewSpec.describe("SubjectAccessReviewSpec is a description of the access request."),
   status: reviewStatus,
 });
 

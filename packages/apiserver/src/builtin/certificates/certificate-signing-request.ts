@@ -8,12 +8,22 @@ import { mergedInPatches } from "../builtin-resource.ts";
 export const CERTIFICATES_GROUP = "certificates.k8s.io";
 
 const condition = s.object({
-  type: s.string().required().describe("Approved, Denied or Failed; others are free."),
-  status: s.string().required().describe("True, False or Unknown. Approved, Denied and Failed can only be True."),
-  reason: s.string().describe("The cause in one word."),
-  message: s.string().describe("The cause for people to read."),
-  lastUpdateTime: s.timestamp().describe("When the condition was last written."),
-  lastTransitionTime: s.timestamp().describe("When its status last changed."),
+  type: s
+    .string()
+    .required()
+    .describe('type of the condition. Known conditions are "Approved", "Denied", and "Failed".'),
+  status: s
+    .string()
+    .required()
+    .describe(
+      'status of the condition, one of True, False, Unknown. Approved, Denied, and Failed conditions may not be "False" or "Unknown".',
+    ),
+  reason: s.string().describe("reason indicates a brief reason for the request state"),
+  message: s.string().describe("message contains a human readable message with details about the request state"),
+  lastUpdateTime: s.timestamp().describe("lastUpdateTime is the time of the last update to this condition"),
+  lastTransitionTime: s
+    .timestamp()
+    .describe("lastTransitionTime is the time the condition last transitioned from one status to another."),
 });
 export type CertificateCondition = Infer<typeof condition>;
 
@@ -21,34 +31,48 @@ export const certificateSigningRequestFields = s
   .object({
     spec: s
       .object({
-        request: s.bytes().describe("The PKCS #10 request in PEM, all of it in base64."),
-        signerName: s
-          .string()
+        request: s
+          .bytes()
           .describe(
-            "Who is to sign, such as kubernetes.io/kube-apiserver-client, or one of your own: example.com/signer.",
+            'request contains an x509 certificate signing request encoded in a "CERTIFICATE REQUEST" PEM block.',
           ),
+        signerName: s.string().describe("signerName indicates the requested signer, and is a qualified name."),
         expirationSeconds: s
           .int32()
-          .describe("How long the certificate should be valid, 600 at least. The signer may give less, or more."),
-        usages: s.list(s.string()).describe("What the certificate is for, such as client auth."),
-        username: s.string().describe("Who made the request. Filled in by the server."),
-        uid: s.string().describe("The uid of who made the request. Filled in by the server."),
-        groups: s.list(s.string()).describe("The groups of who made the request. Filled in by the server."),
+          .describe("expirationSeconds is the requested duration of validity of the issued certificate."),
+        usages: s
+          .list(s.string())
+          .describe("usages specifies a set of key usages requested in the issued certificate."),
+        username: s
+          .string()
+          .describe("username contains the name of the user that created the CertificateSigningRequest."),
+        uid: s.string().describe("uid contains the uid of the user that created the CertificateSigningRequest."),
+        groups: s
+          .list(s.string())
+          .describe("groups contains group membership of the user that created the CertificateSigningRequest."),
         extra: s
           .map(s.list(s.string()))
-          .describe("What else is known of who made the request. Filled in by the server."),
+          .describe("extra contains extra attributes of the user that created the CertificateSigningRequest."),
       })
-      .describe("The request. Cannot be changed."),
+      .describe("CertificateSigningRequestSpec contains the certificate request."),
     status: s
       .object({
         conditions: mergedInPatches(s.listMap(condition, ["type"]), "type").describe(
-          "Whether the request has been approved or denied, or has failed.",
+          'conditions applied to the request. Known conditions are "Approved", "Denied", and "Failed".',
         ),
-        certificate: s.bytes().describe("The certificate chain in PEM, all of it in base64, once it has been signed."),
+        certificate: s
+          .bytes()
+          .describe(
+            "certificate is populated with an issued certificate by the signer after an Approved condition is present.",
+          ),
       })
-      .describe("What has become of the request."),
+      .describe(
+        "CertificateSigningRequestStatus contains conditions used to indicate approved/denied/failed status of the request, and the issued certificate.",
+      ),
   })
-  .describe("Requests a certificate from a signer. It must be approved; old requests are removed after a while.");
+  .describe(
+    "CertificateSigningRequest objects provide a mechanism to obtain x509 certificates by submitting a certificate signing request, and having it asynchronously approved and issued.",
+  );
 
 export type CertificateSigningRequest = KindOf<typeof certificateSigningRequestFields>;
 

@@ -145,12 +145,12 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
     selectableFields: [".spec.signerName"],
     columns: [
       ageColumn,
-      { name: "SignerName", type: "string", description: "Who is to sign.", value: ".spec.signerName" },
-      { name: "Requestor", type: "string", description: "Who made the request.", value: ".spec.username" },
+      { name: "SignerName", type: "string", description: "Name of the requested signer.", value: ".spec.signerName" },
+      { name: "Requestor", type: "string", description: "User that created the request.", value: ".spec.username" },
       {
         name: "RequestedDuration",
         type: "string",
-        description: "How long the certificate should be valid.",
+        description: "Requested duration of validity.",
         value: (request) => {
           // What the store holds has gone through the schema of the kind.
           const seconds = (request as CertificateSigningRequest).spec?.expirationSeconds;
@@ -160,7 +160,8 @@ export const certificateSigningRequests = ({ authorizer }: { readonly authorizer
       {
         name: "Condition",
         type: "string",
-        description: "What has become of the request.",
+        description:
+          "CertificateSigningRequestStatus contains conditions used to indicate approved/denied/failed status of the request, and the issued certificate.",
         // As above.
         value: (request) => describeState(request as CertificateSigningRequest),
       },

@@ -12,19 +12,27 @@ const leaseFields = s
   .object({
     spec: s
       .object({
-        holderIdentity: s.string().describe("Who holds the lease. Absent or empty: nobody."),
+        holderIdentity: s.string().describe("holderIdentity contains the identity of the holder of a current lease."),
         leaseDurationSeconds: s
           .int32()
-          .describe("Seconds after renewTime from which others may take the lease, if it has not been renewed."),
-        acquireTime: s.microTime().describe("When the present holder got the lease."),
-        renewTime: s.microTime().describe("When the present holder last renewed it."),
-        leaseTransitions: s.int32().describe("How often the holder has changed."),
-        strategy: s.string().describe("How the holder is chosen, where that is not left to the holders."),
-        preferredHolder: s.string().describe("Who should get the lease when the present holder gives it up."),
+          .describe("leaseDurationSeconds is a duration that candidates for a lease need to wait to force acquire it."),
+        acquireTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
+        renewTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
+        leaseTransitions: s
+          .int32()
+          .describe("leaseTransitions is the number of transitions of a lease between holders."),
+        strategy: s
+          .string()
+          .describe("Strategy indicates the strategy for picking the leader for coordinated leader election."),
+        preferredHolder: s
+          .string()
+          .describe(
+            "PreferredHolder signals to a lease holder that the lease has a more optimal holder and should be given up.",
+          ),
       })
-      .describe("The state of the lease."),
+      .describe("LeaseSpec is a specification of a Lease."),
   })
-  .describe("A lock with an end, by which replicas agree who of them does the work.");
+  .describe("Lease defines a lease concept.");
 
 export type Lease = KindOf<typeof leaseFields>;
 
@@ -55,7 +63,7 @@ export const leases: ResourceDefinition = defineBuiltin({
   namespaced: true,
   schema: kindSchema(leaseFields.schema),
   columns: [
-    { name: "Holder", type: "string", description: "Who holds the lease.", value: ".spec.holderIdentity" },
+    { name: "Holder", type: "string", description: "Identity of the holder.", value: ".spec.holderIdentity" },
     ageColumn,
   ],
   strategy,

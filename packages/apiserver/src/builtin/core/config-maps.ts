@@ -11,13 +11,23 @@ import { decodedSize, textSize, validateImmutability, validateKeys, validateTota
 
 const configMapFields = s
   .object({
-    data: s.map(s.string()).describe("Texts by key. Keys are alphanumeric, with '-', '_' and '.'."),
-    binaryData: s.map(s.bytes()).describe("Bytes by key, in base64. No key may also be in data."),
+    data: s
+      .map(s.string())
+      .describe(
+        "Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'.",
+      ),
+    binaryData: s
+      .map(s.bytes())
+      .describe(
+        "BinaryData contains the binary data. Each key must consist of alphanumeric characters, '-', '_' or '.'.",
+      ),
     immutable: s
       .boolean()
-      .describe("True: neither the data nor this field can be changed any more. Absent means false."),
+      .describe(
+        "Immutable, if set to true, ensures that data stored in the ConfigMap cannot be updated (only object metadata can be modified).",
+      ),
   })
-  .describe("Settings that are not secret, by key.");
+  .describe("ConfigMap holds configuration data for pods to consume.");
 
 export type ConfigMap = KindOf<typeof configMapFields>;
 

@@ -12,32 +12,42 @@ import { objectReference } from "./object-reference.ts";
 
 const eventFields = s
   .object({
-    involvedObject: objectReference.describe("The object it happened to."),
-    reason: s.string().describe("What happened, in one CamelCase word."),
-    message: s.string().describe("What happened, for people to read."),
+    involvedObject: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+    reason: s.string().describe("Short, machine-readable reason for the event."),
+    message: s.string().describe("Human-readable description of the event."),
     source: s
       .object({
-        component: s.string().describe("The program that tells of it."),
-        host: s.string().describe("The machine that program runs on."),
+        component: s.string().describe("Component from which the event is generated."),
+        host: s.string().describe("Node name on which the event is generated."),
       })
-      .describe("Who tells of it."),
-    firstTimestamp: s.timestamp().describe("When it happened for the first time."),
-    lastTimestamp: s.timestamp().describe("When it happened the last time."),
-    count: s.int32().describe("How often it has happened."),
-    type: s.string().describe("Normal or Warning; more may come."),
-    eventTime: s.microTime().describe("When it was first seen, to the microsecond."),
+      .describe("EventSource contains information for an event."),
+    firstTimestamp: s
+      .timestamp()
+      .describe("The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)"),
+    lastTimestamp: s.timestamp().describe("The time at which the most recent occurrence of this event was recorded."),
+    count: s.int32().describe("The number of times this event has occurred."),
+    type: s.string().describe("Type of this event (Normal, Warning), new types could be added in the future"),
+    eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
     series: s
       .object({
-        count: s.int32().describe("How often it has happened up to now."),
-        lastObservedTime: s.microTime().describe("When it was last seen."),
+        count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
+        lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
       })
-      .describe("Set when it is one of a row of equal ones."),
-    action: s.string().describe("What was done, or failed, about the object."),
-    related: objectReference.describe("A second object that plays a part, if one."),
-    reportingComponent: s.string().describe("The controller that tells of it, such as example.com/controller."),
-    reportingInstance: s.string().describe("Which instance of that controller."),
+      .describe(
+        "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
+      ),
+    action: s.string().describe("Action that was taken or failed regarding the object."),
+    related: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+    reportingComponent: s
+      .string()
+      .describe("Name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`."),
+    reportingInstance: s.string().describe("ID of the controller instance, e.g. `kubelet-xyzf`."),
   })
-  .describe("Tells that something happened to an object. Events are kept for a while, and may be missing.");
+  .describe("Event is a report of an event somewhere in the cluster.");
 
 export type Event = KindOf<typeof eventFields>;
 
@@ -97,16 +107,22 @@ export const eventColumns: readonly PrinterColumn[] = [
   {
     name: "Last Seen",
     type: "date",
-    description: "The time since it last happened.",
+    description: "Time since the last occurrence.",
     // What the store holds has gone through the schema of the kind, here and below.
     value: (event) => lastSeen(event as Event) ?? UNKNOWN,
   },
-  { name: "Type", type: "string", description: "Normal or Warning.", value: ".type" },
-  { name: "Reason", type: "string", description: "What happened, in one word.", value: ".reason" },
+  {
+    name: "Type",
+    type: "string",
+    description:
+      "type is the type of this event (Normal, Warning), new types could be added in the future. It is machine-readable.",
+    value: ".type",
+  },
+  { name: "Reason", type: "string", description: "Short, machine-readable reason for the event.", value: ".reason" },
   {
     name: "Object",
     type: "string",
-    description: "The object it happened to.",
+    description: "ObjectReference contains enough information to let you inspect or modify the referred object.",
     value: (event) => {
       const { kind = "", name = "" } = (event as Event).involvedObject ?? {};
       return name === "" ? kind.toLowerCase() : `${kind.toLowerCase()}/${name}`;
@@ -116,34 +132,34 @@ export const eventColumns: readonly PrinterColumn[] = [
     name: "Subobject",
     type: "string",
     priority: 1,
-    description: "The part of the object it happened to.",
+    description: "Part of the object that the event is about.",
     value: (event) => (event as Event).involvedObject?.fieldPath ?? "",
   },
   {
     name: "Source",
     type: "string",
     priority: 1,
-    description: "Who tells of it.",
+    description: "EventSource contains information for an event.",
     value: (event) => sourceText(event as Event),
   },
   {
     name: "Message",
     type: "string",
-    description: "What happened, for people to read.",
+    description: "Human-readable description of the event.",
     value: (event) => (event as Event).message?.trim() ?? "",
   },
   {
     name: "First Seen",
     type: "date",
     priority: 1,
-    description: "The time since it first happened.",
+    description: "Time since the first occurrence.",
     value: (event) => firstSeen(event as Event) ?? UNKNOWN,
   },
   {
     name: "Count",
     type: "integer",
     priority: 1,
-    description: "How often it has happened.",
+    description: "The number of times this event has occurred.",
     value: (event) => countOf(event as Event),
   },
   {

@@ -15,11 +15,11 @@ import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.t
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "./namespace-finalizers.ts";
 
 const conditionSchema = s.object({
-  type: s.string().required().describe("What the condition is about."),
-  status: s.string().required().describe("Status of the condition: True, False or Unknown."),
-  lastTransitionTime: s.timestamp().describe("Last time the status of the condition changed."),
-  reason: s.string().describe("The cause of the last change in one CamelCase word."),
-  message: s.string().describe("The cause of the last change for people to read."),
+  type: s.string().required().describe("Type of namespace controller condition."),
+  status: s.string().required().describe("Status of the condition, one of True, False, Unknown."),
+  lastTransitionTime: s.timestamp().describe("Last time the condition transitioned from one status to another."),
+  reason: s.string().describe("Unique, one-word, CamelCase reason for the condition's last transition."),
+  message: s.string().describe("Human-readable message indicating details about last transition."),
 });
 
 const namespaceFields = s
@@ -28,19 +28,21 @@ const namespaceFields = s
       .object({
         finalizers: s
           .list(s.string())
-          .describe("Who has to agree before the namespace goes. Changed through the finalize subresource only."),
+          .describe(
+            "Finalizers is an opaque list of values that must be empty to permanently remove object from storage.",
+          ),
       })
-      .describe("How the namespace is to behave."),
+      .describe("NamespaceSpec describes the attributes on a Namespace."),
     status: s
       .object({
-        phase: s.string().describe("Active, or Terminating from the moment its deletion has been asked for."),
+        phase: s.string().describe("Phase is the current lifecycle phase of the namespace."),
         conditions: mergedInPatches(s.listMap(conditionSchema, ["type"]), "type").describe(
-          "How far the deletion of the namespace has come.",
+          "Represents the latest available observations of a namespace's current state.",
         ),
       })
-      .describe("How the namespace is. Filled in by the server."),
+      .describe("NamespaceStatus is information about the current status of a Namespace."),
   })
-  .describe("Gives names a scope: objects of the same kind and name can be in different namespaces.");
+  .describe("Namespace provides a scope for Names. Use of multiple namespaces is optional.");
 
 export type Namespace = KindOf<typeof namespaceFields>;
 

@@ -5,18 +5,28 @@ import { s } from "@postern/apimachinery/schema/builder";
 
 export const objectReference = s.object(
   {
-    kind: s.string().describe("Kind of the object."),
-    namespace: s.string().describe("Namespace of the object."),
-    name: s.string().describe("Name of the object."),
-    uid: s.string().describe("UID of the object."),
-    apiVersion: s.string().describe("Group and version of the object."),
-    resourceVersion: s.string().describe("The version of the object that is meant, if one."),
-    fieldPath: s.string().describe("The part of the object that is meant, if one."),
+    kind: s.string().describe("Kind of the referent."),
+    namespace: s.string().describe("Namespace of the referent."),
+    name: s.string().describe("Name of the referent."),
+    uid: s.string().describe("UID of the referent."),
+    apiVersion: s.string().describe("API version of the referent."),
+    resourceVersion: s.string().describe("Specific resourceVersion to which this reference is made, if any."),
+    fieldPath: s
+      .string()
+      .describe(
+        "If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2].",
+      ),
   },
   { atomic: true },
 );
 
 export const localObjectReference = s.object(
-  { name: s.string().describe("Name of the object, in the same namespace.") },
+  {
+    name: s
+      .string()
+      .describe(
+        "Name of the referent. This field is effectively required, but due to backwards compatibility is allowed to be empty.",
+      ),
+  },
   { atomic: true },
 );

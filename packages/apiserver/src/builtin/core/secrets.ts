@@ -16,20 +16,24 @@ import { decodedSize, validateImmutability, validateKeys, validateTotalSize } fr
 
 const secretFields = s
   .object({
-    data: s.map(s.bytes()).describe("Bytes by key, in base64. Keys are alphanumeric, with '-', '_' and '.'."),
+    data: s
+      .map(s.bytes())
+      .describe("Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'."),
     stringData: s
       .map(s.string())
       .describe(
-        "The same in plain text, for writing only: it is put into data, over keys that are there, and never read back.",
+        "stringData allows specifying non-binary secret data in string form. It is provided as a write-only input field for convenience.",
       ),
-    type: s
-      .string()
-      .describe("Tells programs what is in it. Some types demand certain keys. Opaque when absent. Immutable."),
+    type: s.string().describe("Used to facilitate programmatic handling of secret data."),
     immutable: s
       .boolean()
-      .describe("True: neither the data nor this field can be changed any more. Absent means false."),
+      .describe(
+        "Immutable, if set to true, ensures that data stored in the Secret cannot be updated (only object metadata can be modified).",
+      ),
   })
-  .describe("Secret data, by key.");
+  .describe(
+    "Secret holds secret data of a certain type. The total bytes of the values in the Data field must be less than MaxSecretSize bytes.",
+  );
 
 export type Secret = KindOf<typeof secretFields>;
 
@@ -129,7 +133,7 @@ export const secrets: ResourceDefinition = defineBuiltin({
   schema: kindSchema(secretFields.schema),
   selectableFields: [".type"],
   columns: [
-    { name: "Type", type: "string", description: "What is in it, for programs.", value: ".type" },
+    { name: "Type", type: "string", description: "Type of the secret data.", value: ".type" },
     {
       name: "Data",
       type: "integer",

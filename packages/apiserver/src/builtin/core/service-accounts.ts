@@ -12,16 +12,22 @@ import { localObjectReference, objectReference } from "./object-reference.ts";
 const serviceAccountFields = s
   .object({
     secrets: mergedInPatches(s.listMap(objectReference, ["name"]), "name").describe(
-      "Secrets in the same namespace that programs under this account may use.",
+      "Secrets is a list of the secrets in the same namespace that pods running using this ServiceAccount are allowed to use.",
     ),
     imagePullSecrets: s
       .list(localObjectReference)
-      .describe("Secrets in the same namespace with which images are pulled for programs under this account."),
+      .describe(
+        "ImagePullSecrets is a list of references to secrets in the same namespace to use for pulling any images in pods that reference this ServiceAccount.",
+      ),
     automountServiceAccountToken: s
       .boolean()
-      .describe("Whether programs under this account get its token by themselves. Absent leaves it to them."),
+      .describe(
+        "AutomountServiceAccountToken indicates whether pods running as this service account should have an API token automatically mounted.",
+      ),
   })
-  .describe("An identity for programs: user system:serviceaccount:<namespace>:<name>.");
+  .describe(
+    "ServiceAccount binds together: * a name, understood by users, and perhaps by peripheral systems, for an identity * a principal that can be authenticated and authorized * a set of secrets",
+  );
 
 const definition: ResourceDefinition = {
   group: "",
@@ -36,7 +42,7 @@ const definition: ResourceDefinition = {
     {
       name: "Secrets",
       type: "integer",
-      description: "How many secrets it names.",
+      description: "Number of referenced secrets.",
       value: ({ secrets }) => (isJsonArray(secrets) ? secrets.length : 0),
     },
     ageColumn,

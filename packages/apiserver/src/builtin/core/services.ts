@@ -9,7 +9,7 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 
 const fields = s
   .object({
-    spec: s.anyObject().describe("Which pods the service reaches, and at which ports."),
+    spec: s.anyObject().describe("Selector and ports of the service."),
     status: s.anyObject().describe("The addresses of the service."),
   })
   .describe("An address for pods. This server takes none: the list exists for clients that read it.");

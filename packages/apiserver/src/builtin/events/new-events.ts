@@ -15,34 +15,58 @@ import { objectReference } from "../core/object-reference.ts";
 
 const newEventFields = s
   .object({
-    eventTime: s.microTime().describe("When it was first seen, to the microsecond."),
+    eventTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
     series: s
       .object({
-        count: s.int32().describe("How often it has happened up to now."),
-        lastObservedTime: s.microTime().describe("When it was last seen."),
+        count: s.int32().describe("Number of occurrences in this series up to the last heartbeat time."),
+        lastObservedTime: s.microTime().describe("MicroTime is version of Time with microsecond level precision."),
       })
-      .describe("Set when it is one of a row of equal ones."),
-    reportingController: s.string().describe("The controller that reports it, such as example.com/controller."),
-    reportingInstance: s.string().describe("Which instance of that controller."),
-    action: s.string().describe("What was done, or failed, about the object."),
-    reason: s.string().describe("What happened, in one CamelCase word."),
-    regarding: objectReference.describe("The object it happened to."),
-    related: objectReference.describe("A second object that plays a part, if one."),
-    note: s.string().describe("What happened, for people to read."),
-    type: s.string().describe("Normal or Warning."),
+      .describe(
+        "EventSeries contain information on series of events, i.e. thing that was/is happening continuously for some time.",
+      ),
+    reportingController: s
+      .string()
+      .describe(
+        "reportingController is the name of the controller that emitted this Event, e.g. `kubernetes.io/kubelet`.",
+      ),
+    reportingInstance: s.string().describe("ID of the controller instance, e.g. `kubelet-xyzf`."),
+    action: s.string().describe("Action that was taken or failed regarding the object."),
+    reason: s.string().describe("Short, machine-readable reason for the event."),
+    regarding: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+    related: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
+    note: s.string().describe("Human-readable description of the event."),
+    type: s
+      .string()
+      .describe(
+        "type is the type of this event (Normal, Warning), new types could be added in the future. It is machine-readable.",
+      ),
     deprecatedSource: s
       .object({
-        component: s.string().describe("The program that reports it."),
-        host: s.string().describe("The machine that program runs on."),
+        component: s.string().describe("Component from which the event is generated."),
+        host: s.string().describe("Node name on which the event is generated."),
       })
-      .describe("Who reports it, in Events of the core group."),
+      .describe("EventSource contains information for an event."),
     deprecatedFirstTimestamp: s
       .timestamp()
-      .describe("When it happened for the first time, in Events of the core group."),
-    deprecatedLastTimestamp: s.timestamp().describe("When it happened the last time, in Events of the core group."),
-    deprecatedCount: s.int32().describe("How often it has happened, in Events of the core group."),
+      .describe(
+        "deprecatedFirstTimestamp is the deprecated field assuring backward compatibility with core.v1 Event type.",
+      ),
+    deprecatedLastTimestamp: s
+      .timestamp()
+      .describe(
+        "deprecatedLastTimestamp is the deprecated field assuring backward compatibility with core.v1 Event type.",
+      ),
+    deprecatedCount: s
+      .int32()
+      .describe("deprecatedCount is the deprecated field assuring backward compatibility with core.v1 Event type."),
   })
-  .describe("Reports that something happened to an object. Events are kept for a while, and may be missing.");
+  .describe(
+    "Event is a report of an event somewhere in the cluster. It generally denotes some state change in the system.",
+  );
 
 type NewEvent = KindOf<typeof newEventFields>;
 

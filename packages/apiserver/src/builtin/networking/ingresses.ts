@@ -20,9 +20,9 @@ const GROUP = "networking.k8s.io";
 
 const typedReference = s.object(
   {
-    apiGroup: s.string().describe("API group of the object. Absent: the core group."),
-    kind: s.string().required().describe("Kind of the object."),
-    name: s.string().required().describe("Name of the object."),
+    apiGroup: s.string().describe("APIGroup is the group for the resource being referenced."),
+    kind: s.string().required().describe("Kind of the referent."),
+    name: s.string().required().describe("Name of the referent."),
   },
   { atomic: true },
 );
@@ -30,43 +30,73 @@ const typedReference = s.object(
 const backendFields = s.object({
   service: s
     .object({
-      name: s.string().required().describe("Name of the service, in the same namespace."),
+      name: s
+        .string()
+        .required()
+        .describe(
+          "name is the referenced service. The service must exist in the same namespace as the Ingress object.",
+        ),
       port: s
-        .object({ name: s.string().describe("Name of the port."), number: s.int32().describe("Number of the port.") })
-        .describe("The port of the service: a name or a number."),
+        .object({
+          name: s
+            .string()
+            .describe(
+              'name is the name of the port on the Service. This is a mutually exclusive setting with "Number".',
+            ),
+          number: s
+            .int32()
+            .describe(
+              'number is the numerical port number (e.g. 80) on the Service. This is a mutually exclusive setting with "Name".',
+            ),
+        })
+        .describe("ServiceBackendPort is the service port being referenced."),
     })
-    .describe("A service."),
-  resource: typedReference.describe("Another object of the same namespace, in place of a service."),
+    .describe("IngressServiceBackend references a Kubernetes Service as a Backend."),
+  resource: typedReference.describe(
+    "TypedLocalObjectReference contains enough information to let you locate the typed referenced object inside the same namespace.",
+  ),
 });
 
 const pathFields = s.object({
-  path: s.string().describe("The path, beginning with a slash."),
-  pathType: s.string().required().describe("Exact, Prefix or ImplementationSpecific."),
-  backend: backendFields.required().describe("Where such requests go."),
+  path: s.string().describe("path is matched against the path of an incoming request."),
+  pathType: s.string().required().describe("pathType determines the interpretation of the path matching."),
+  backend: backendFields.required().describe("IngressBackend describes all endpoints for a given service and port."),
 });
 
 const ruleFields = s.object({
-  host: s.string().describe("The host, which may begin with *. Absent: every host."),
-  http: s.object({ paths: s.list(pathFields).required().describe("Paths and where they lead.") }).describe("For HTTP."),
+  host: s.string().describe("host is the fully qualified domain name of a network host, as defined by RFC 3986."),
+  http: s
+    .object({
+      paths: s.list(pathFields).required().describe("paths is a collection of paths that map requests to backends."),
+    })
+    .describe("HTTPIngressRuleValue is a list of http selectors pointing to backends."),
 });
 
 const ingressFields = s
   .object({
     spec: s
       .object({
-        ingressClassName: s.string().describe("The IngressClass whose controller serves it."),
-        defaultBackend: backendFields.describe("Where requests go that no rule is for."),
+        ingressClassName: s.string().describe("ingressClassName is the name of an IngressClass cluster resource."),
+        defaultBackend: backendFields.describe("IngressBackend describes all endpoints for a given service and port."),
         tls: s
           .list(
             s.object({
-              hosts: s.list(s.string()).describe("Hosts of the certificate."),
-              secretName: s.string().describe("Secret of the same namespace with certificate and key."),
+              hosts: s
+                .list(s.string())
+                .describe(
+                  "hosts is a list of hosts included in the TLS certificate. The values in this list must match the name/s used in the tlsSecret.",
+                ),
+              secretName: s
+                .string()
+                .describe("secretName is the name of the secret used to terminate TLS traffic on port 443."),
             }),
           )
-          .describe("Certificates."),
-        rules: s.list(ruleFields).describe("Hosts and paths."),
+          .describe(
+            "tls represents the TLS configuration. Currently the Ingress only supports a single TLS port, 443.",
+          ),
+        rules: s.list(ruleFields).describe("rules is a list of host rules used to configure the Ingress."),
       })
-      .describe("The ingress as it should be."),
+      .describe("IngressSpec describes the Ingress the user wishes to exist."),
     status: s
       .object({
         loadBalancer: s
@@ -74,18 +104,22 @@ const ingressFields = s
             ingress: s
               .list(
                 s.object({
-                  ip: s.string().describe("Its address."),
-                  hostname: s.string().describe("Its DNS name."),
-                  ports: s.list(s.anyObject()).describe("The state of its ports."),
+                  ip: s.string().describe("ip is set for load-balancer ingress points that are IP based."),
+                  hostname: s.string().describe("hostname is set for load-balancer ingress points that are DNS based."),
+                  ports: s
+                    .list(s.anyObject())
+                    .describe("ports provides information about the ports exposed by this LoadBalancer."),
                 }),
               )
-              .describe("Where it is reached."),
+              .describe("ingress is a list containing ingress points for the load-balancer."),
           })
-          .describe("The load balancer."),
+          .describe("IngressLoadBalancerStatus represents the status of a load-balancer."),
       })
-      .describe("The ingress as it is. Its controller says so."),
+      .describe("IngressStatus describe the current state of the Ingress."),
   })
-  .describe("Rules by which services are reached from outside.");
+  .describe(
+    "Ingress is a collection of rules that allow inbound connections to reach the endpoints defined by a backend.",
+  );
 
 type Ingress = KindOf<typeof ingressFields>;
 type Spec = NonNullable<Ingress["spec"]>;
@@ -181,7 +215,7 @@ export const ingresses: ResourceDefinition = defineBuiltin({
     {
       name: "Address",
       type: "string",
-      description: "Where it is reached.",
+      description: "ingress is a list containing ingress points for the load-balancer.",
       value: (object) =>
         ((object as Ingress).status?.loadBalancer?.ingress ?? [])
           .map(({ ip, hostname }) => ip ?? hostname ?? "")
@@ -190,7 +224,8 @@ export const ingresses: ResourceDefinition = defineBuiltin({
     {
       name: "Ports",
       type: "string",
-      description: "Its ports.",
+      description:
+        "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
       value: (object) => (((object as Ingress).spec?.tls ?? []).length > 0 ? "80, 443" : "80"),
     },
     ageColumn,
@@ -202,20 +237,24 @@ const classFields = s
   .object({
     spec: s
       .object({
-        controller: s.string().describe("Name of the controller, such as example.com/ingress. Cannot be changed."),
+        controller: s
+          .string()
+          .describe("controller refers to the name of the controller that should handle this class."),
         parameters: s
           .object({
-            apiGroup: s.string().describe("API group of the object."),
-            kind: s.string().required().describe("Kind of the object."),
-            name: s.string().required().describe("Name of the object."),
-            scope: s.string().describe("Cluster or Namespace."),
-            namespace: s.string().describe("Namespace of the object."),
+            apiGroup: s.string().describe("apiGroup is the group for the resource being referenced."),
+            kind: s.string().required().describe("Kind of the referent."),
+            name: s.string().required().describe("Name of the referent."),
+            scope: s.string().describe("scope represents if this refers to a cluster or namespace scoped resource."),
+            namespace: s.string().describe("namespace is the namespace of the resource being referenced."),
           })
-          .describe("An object with more settings."),
+          .describe(
+            "IngressClassParametersReference identifies an API object. This can be used to specify a cluster or namespace-scoped resource.",
+          ),
       })
-      .describe("The class."),
+      .describe("IngressClassSpec provides information about the class of an Ingress."),
   })
-  .describe("Names the controller that serves the ingresses of this class.");
+  .describe("IngressClass represents the class of the Ingress, referenced by the Ingress Spec.");
 
 type IngressClass = KindOf<typeof classFields>;
 
@@ -234,7 +273,7 @@ export const ingressClasses: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(classFields.schema),
   columns: [
-    { name: "Controller", type: "string", description: "Who serves it.", value: ".spec.controller" },
+    { name: "Controller", type: "string", description: "Name of the controller.", value: ".spec.controller" },
     {
       name: "Parameters",
       type: "string",

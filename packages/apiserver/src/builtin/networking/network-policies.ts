@@ -11,48 +11,80 @@ import { labelSelector } from "../rbac/rbac-fields.ts";
 import { labelSelectorText } from "../workloads/selector-text.ts";
 
 const peerFields = s.object({
-  podSelector: labelSelector.describe("Pods with these labels."),
-  namespaceSelector: labelSelector.describe("Namespaces with these labels."),
+  podSelector: labelSelector.describe(
+    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+  ),
+  namespaceSelector: labelSelector.describe(
+    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+  ),
   ipBlock: s
     .object({
-      cidr: s.string().required().describe("The network."),
-      except: s.list(s.string()).describe("Parts of it that are not meant."),
+      cidr: s
+        .string()
+        .required()
+        .describe('cidr is a string representing the IPBlock Valid examples are "192.168.1.0/24" or "2001:db8::/64"'),
+      except: s
+        .list(s.string())
+        .describe(
+          'except is a slice of CIDRs that should not be included within an IPBlock Valid examples are "192.168.1.0/24" or "2001:db8::/64" Except values will be rejected if they are outside the cidr range',
+        ),
     })
-    .describe("Addresses."),
+    .describe("IPBlock describes a particular CIDR (Ex."),
 });
 
 const portFields = s.object({
-  protocol: s.string().default("TCP").describe("TCP, UDP or SCTP. Absent: TCP."),
-  port: s.intOrString().describe("Number or name of the port. Absent: all ports."),
-  endPort: s.int32().describe("The last of several ports."),
+  protocol: s
+    .string()
+    .default("TCP")
+    .describe(
+      "protocol represents the protocol (TCP, UDP, or SCTP) which traffic must match. If not specified, this field defaults to TCP.",
+    ),
+  port: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+  endPort: s
+    .int32()
+    .describe(
+      "endPort indicates that the range of ports from port to endPort if set, inclusive, should be allowed by the policy.",
+    ),
 });
 
 const policyFields = s
   .object({
     spec: s
       .object({
-        podSelector: labelSelector.describe("The pods it is about. Empty: all of the namespace."),
+        podSelector: labelSelector.describe(
+          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+        ),
         ingress: s
           .list(
             s.object({
-              ports: s.list(portFields).describe("To these ports. Absent: all."),
-              from: s.list(peerFields).describe("From these. Absent: from everywhere."),
+              ports: s
+                .list(portFields)
+                .describe("List of ports that the rule applies to. Empty or missing: all ports."),
+              from: s
+                .list(peerFields)
+                .describe("from is a list of sources which should be able to access the pods selected for this rule."),
             }),
           )
-          .describe("What may come in."),
+          .describe("ingress is a list of ingress rules to be applied to the selected pods."),
         egress: s
           .list(
             s.object({
-              ports: s.list(portFields).describe("To these ports. Absent: all."),
-              to: s.list(peerFields).describe("To these. Absent: to everywhere."),
+              ports: s
+                .list(portFields)
+                .describe("List of ports that the rule applies to. Empty or missing: all ports."),
+              to: s
+                .list(peerFields)
+                .describe("to is a list of destinations for outgoing traffic of pods selected for this rule."),
             }),
           )
-          .describe("What may go out."),
-        policyTypes: s.list(s.string()).describe("Ingress, Egress or both."),
+          .describe("egress is a list of egress rules to be applied to the selected pods."),
+        policyTypes: s
+          .list(s.string())
+          .describe("policyTypes is a list of rule types that the NetworkPolicy relates to."),
       })
-      .describe("What is allowed."),
+      .describe("NetworkPolicySpec provides the specification of a NetworkPolicy"),
   })
-  .describe("Which traffic pods may have.");
+  .describe("NetworkPolicy describes what network traffic is allowed for a set of Pods");
 
 type NetworkPolicy = KindOf<typeof policyFields>;
 const TYPES = ["Egress", "Ingress"];
@@ -84,7 +116,8 @@ export const networkPolicies: ResourceDefinition = defineBuiltin({
     {
       name: "Pod-Selector",
       type: "string",
-      description: "The pods it is about.",
+      description:
+        "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
       value: (object) => labelSelectorText((object as NetworkPolicy).spec?.podSelector),
     },
     ageColumn,

@@ -14,25 +14,37 @@ const budgetFields = s
   .object({
     spec: s
       .object({
-        minAvailable: s.intOrString().describe("So many pods must stay: a number, or a share such as 50%."),
-        maxUnavailable: s.intOrString().describe("At most so many may be away; in place of minAvailable."),
-        selector: labelSelector.describe("The pods it is about."),
-        unhealthyPodEvictionPolicy: s.string().describe("IfHealthyBudget or AlwaysAllow."),
+        minAvailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+        maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+        selector: labelSelector.describe(
+          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+        ),
+        unhealthyPodEvictionPolicy: s
+          .string()
+          .describe(
+            "UnhealthyPodEvictionPolicy defines the criteria for when unhealthy pods should be considered for eviction.",
+          ),
       })
-      .describe("The budget as it should be."),
+      .describe("PodDisruptionBudgetSpec is a description of a PodDisruptionBudget."),
     status: s
       .object({
-        observedGeneration: s.int64().describe("The generation that was last looked at."),
-        disruptedPods: s.map(s.timestamp()).describe("Pods that are on their way out."),
-        disruptionsAllowed: s.int32().describe("How many pods may go now."),
-        currentHealthy: s.int32().describe("How many are healthy."),
-        desiredHealthy: s.int32().describe("How many should be."),
-        expectedPods: s.int32().describe("How many there are."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe("The state in words."),
+        observedGeneration: s.int64().describe("Most recent generation observed when updating this PDB status."),
+        disruptedPods: s
+          .map(s.timestamp())
+          .describe(
+            "DisruptedPods contains information about pods whose eviction was processed by the API server eviction subresource handler but has not yet been observed by the PodDisruptionBudget controller.",
+          ),
+        disruptionsAllowed: s.int32().describe("Number of pod disruptions that are currently allowed."),
+        currentHealthy: s.int32().describe("current number of healthy pods"),
+        desiredHealthy: s.int32().describe("minimum desired number of healthy pods"),
+        expectedPods: s.int32().describe("total number of pods counted by this disruption budget"),
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "Conditions contain conditions for PDB. The disruption controller sets the DisruptionAllowed condition.",
+        ),
       })
-      .describe("The budget as it is. Its controller says so."),
+      .describe("PodDisruptionBudgetStatus represents information about the status of a PodDisruptionBudget."),
   })
-  .describe("How many of a set of pods may be away at a time.");
+  .describe("PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods");
 
 type Budget = KindOf<typeof budgetFields>;
 
@@ -71,7 +83,7 @@ export const podDisruptionBudgets: ResourceDefinition = defineBuiltin({
     {
       name: "Allowed Disruptions",
       type: "integer",
-      description: "How many may go now.",
+      description: "Number of pod disruptions that are currently allowed.",
       value: (o) => (o as Budget).status?.disruptionsAllowed ?? 0,
     },
     ageColumn,

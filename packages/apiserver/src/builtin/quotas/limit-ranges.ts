@@ -16,17 +16,30 @@ import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import { parseAmount, quantities, quantityText } from "./quantities.ts";
 
 const limitFields = s.object({
-  type: s.string().required().describe("What it is about: Pod, Container or PersistentVolumeClaim."),
-  max: quantities.describe("At most this much."),
-  min: quantities.describe("At least this much."),
-  default: quantities.describe("The limit where none is given."),
-  defaultRequest: quantities.describe("The request where none is given."),
-  maxLimitRequestRatio: quantities.describe("How much larger than its request a limit may be."),
+  type: s.string().required().describe("Type of resource that this limit applies to."),
+  max: quantities.describe("Max usage constraints on this kind by resource name."),
+  min: quantities.describe("Min usage constraints on this kind by resource name."),
+  default: quantities.describe(
+    "Default resource requirement limit value by resource name if resource limit is omitted.",
+  ),
+  defaultRequest: quantities.describe(
+    "DefaultRequest is the default resource requirement request value by resource name if resource request is omitted.",
+  ),
+  maxLimitRequestRatio: quantities.describe(
+    "MaxLimitRequestRatio if specified, the named resource must have a request and limit that are both non-zero where limit divided by request is less than or equal to the enumerated value; this represents the max burst for the named resource.",
+  ),
 });
 
 const limitRangeFields = s
   .object({
-    spec: s.object({ limits: s.list(limitFields).required().describe("The limits.") }).describe("The limits."),
+    spec: s
+      .object({
+        limits: s
+          .list(limitFields)
+          .required()
+          .describe("Limits is the list of LimitRangeItem objects that are enforced."),
+      })
+      .describe("Limits is the list of LimitRangeItem objects that are enforced."),
   })
   .describe("Limits and defaults for the pods of a namespace. Stored, but has no effect.");
 

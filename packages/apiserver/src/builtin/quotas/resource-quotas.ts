@@ -10,34 +10,50 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { parseAmount, quantities, quantityText } from "./quantities.ts";
 
 const selectorRequirement = s.object({
-  scopeName: s.string().required().describe("The scope it is about."),
-  operator: s.string().required().describe("In, NotIn, Exists or DoesNotExist."),
-  values: s.list(s.string()).describe("The values for In and NotIn."),
+  scopeName: s.string().required().describe("The name of the scope that the selector applies to."),
+  operator: s
+    .string()
+    .required()
+    .describe(
+      "Represents a scope's relationship to a set of values. Valid operators are In, NotIn, Exists, DoesNotExist.",
+    ),
+  values: s
+    .list(s.string())
+    .describe("An array of string values. If the operator is In or NotIn, the values array must be non-empty."),
 });
 
 const quotaFields = s
   .object({
     spec: s
       .object({
-        hard: quantities.describe(
-          "The most there may be, by resource: count/configmaps, count/widgets.example.com, services.",
-        ),
-        scopes: s.list(s.string()).describe("Which pods are counted. Kept as they are: there are no pods that run."),
+        hard: quantities.describe("hard is the set of desired hard limits for each named resource."),
+        scopes: s
+          .list(s.string())
+          .describe(
+            "A collection of filters that must match each object tracked by a quota. If not specified, the quota matches all objects.",
+          ),
         scopeSelector: s
-          .object({ matchExpressions: s.list(selectorRequirement).describe("All of these.") }, { atomic: true })
-          .describe("Which pods are counted. Kept as it is."),
+          .object(
+            {
+              matchExpressions: s
+                .list(selectorRequirement)
+                .describe("A list of scope selector requirements by scope of the resources."),
+            },
+            { atomic: true },
+          )
+          .describe(
+            "A scope selector represents the AND of the selectors represented by the scoped-resource selector requirements.",
+          ),
       })
-      .describe("What is allowed."),
+      .describe("ResourceQuotaSpec defines the desired hard limits to enforce for Quota."),
     status: s
       .object({
-        hard: quantities.describe("The limits that were last looked at."),
-        used: quantities.describe("How many there are, by resource."),
+        hard: quantities.describe("Hard is the set of enforced hard limits for each named resource."),
+        used: quantities.describe("Used is the current observed total usage of the resource in the namespace."),
       })
-      .describe("What is used. Filled in by the server."),
+      .describe("ResourceQuotaStatus defines the enforced hard limits and observed use."),
   })
-  .describe(
-    "Limits of a namespace. Counts of objects are enforced; amounts of processors and memory are kept as they are.",
-  );
+  .describe("ResourceQuota sets aggregate quota restrictions enforced per namespace");
 
 export type ResourceQuota = KindOf<typeof quotaFields>;
 
@@ -87,7 +103,7 @@ export const resourceQuotas: ResourceDefinition = defineBuiltin({
     {
       name: "Request",
       type: "string",
-      description: "What is used of what is allowed.",
+      description: "Used and hard limits.",
       value: (object) => amounts(object as ResourceQuota, false),
     },
     {

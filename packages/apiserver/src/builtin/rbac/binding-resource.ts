@@ -51,7 +51,7 @@ export const bindingColumns: readonly PrinterColumn[] = [
   {
     name: "Role",
     type: "string",
-    description: "The role that is given.",
+    description: "Role that the binding grants.",
     value: (binding) => {
       const { kind, name } = readBinding(binding).roleRef;
       return `${kind}/${name}`;

@@ -20,11 +20,15 @@ const clusterRoleFields = s
       .object({
         clusterRoleSelectors: s
           .list(labelSelector)
-          .describe("Labels of ClusterRoles. What any of these selects is part of this role."),
+          .describe(
+            "ClusterRoleSelectors holds a list of selectors which will be used to find ClusterRoles and create the rules.",
+          ),
       })
-      .describe("Makes the server fill in the rules from other ClusterRoles; rules written by hand are replaced."),
+      .describe("AggregationRule describes how to locate ClusterRoles to aggregate into the ClusterRole"),
   })
-  .describe("A set of rights, given by ClusterRoleBindings everywhere or by RoleBindings in their namespace.");
+  .describe(
+    "ClusterRole is a cluster level, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding or ClusterRoleBinding.",
+  );
 
 export type ClusterRole = KindOf<typeof clusterRoleFields>;
 

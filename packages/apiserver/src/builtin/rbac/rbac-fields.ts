@@ -6,59 +6,75 @@ import { s } from "@postern/apimachinery/schema/builder";
 export const policyRule = s.object({
   verbs: s
     .list(s.string())
-    .describe("What may be done: get, list, watch, create, update, patch, delete, …, or * for all."),
-  apiGroups: s
-    .list(s.string())
-    .describe("The API groups of the resources; an empty text is the core group, * all groups."),
+    .describe(
+      "Verbs is a list of Verbs that apply to ALL the ResourceKinds contained in this rule. '*' represents all verbs.",
+    ),
+  apiGroups: s.list(s.string()).describe("APIGroups is the name of the APIGroup that contains the resources."),
   resources: s
     .list(s.string())
-    .describe("The resources, such as secrets, secrets/status or */status; * is every resource and subresource."),
+    .describe("Resources is a list of resources this rule applies to. '*' represents all resources."),
   resourceNames: s
     .list(s.string())
-    .describe("The names of the objects the rule is limited to. Absent means every object."),
+    .describe(
+      "ResourceNames is an optional white list of names that the rule applies to. An empty set means that everything is allowed.",
+    ),
   nonResourceURLs: s
     .list(s.string())
-    .describe("Paths outside the resources, such as /healthz; * at the end stands for any rest. Cluster roles only."),
+    .describe("NonResourceURLs is a set of partial urls that a user should have access to."),
 });
 
-export const policyRules = s.list(policyRule).nullable().describe("What the role opens.");
+export const policyRules = s.list(policyRule).nullable().describe("Rules holds all the PolicyRules of the role.");
 
 const labelSelectorRequirement = s.object({
-  key: s.string().describe("The label the requirement is about."),
-  operator: s.string().describe("In, NotIn, Exists or DoesNotExist."),
-  values: s.list(s.string()).describe("The values for In and NotIn; none for the others."),
+  key: s.string().describe("key is the label key that the selector applies to."),
+  operator: s
+    .string()
+    .describe(
+      "operator represents a key's relationship to a set of values. Valid operators are In, NotIn, Exists and DoesNotExist.",
+    ),
+  values: s
+    .list(s.string())
+    .describe(
+      "values is an array of string values. If the operator is In or NotIn, the values array must be non-empty.",
+    ),
 });
 
 export const labelSelector = s.object(
   {
-    matchLabels: s.map(s.string()).describe("Labels and the values they must have."),
-    matchExpressions: s.list(labelSelectorRequirement).describe("Further requirements; all must hold."),
+    matchLabels: s.map(s.string()).describe("matchLabels is a map of {key,value} pairs."),
+    matchExpressions: s
+      .list(labelSelectorRequirement)
+      .describe("matchExpressions is a list of label selector requirements. The requirements are ANDed."),
   },
   { atomic: true },
 );
 
 const subject = s.object(
   {
-    kind: s.string().describe("User, Group or ServiceAccount."),
+    kind: s
+      .string()
+      .describe(
+        'Kind of object being referenced. Values defined by this API group are "User", "Group", and "ServiceAccount".',
+      ),
     apiGroup: s
       .string()
-      .describe("rbac.authorization.k8s.io for users and groups, empty for service accounts. Filled in when absent."),
-    name: s.string().describe("The name of the user, group or service account."),
-    namespace: s.string().describe("The namespace of the service account; for users and groups it must be empty."),
+      .describe('APIGroup holds the API group of the referenced subject. Defaults to "" for ServiceAccount subjects.'),
+    name: s.string().describe("Name of the object being referenced."),
+    namespace: s.string().describe("Namespace of the referenced object."),
   },
   { atomic: true },
 );
 
 const roleRef = s.object(
   {
-    apiGroup: s.string().describe("rbac.authorization.k8s.io. Filled in when absent."),
-    kind: s.string().describe("Role or ClusterRole."),
-    name: s.string().describe("The name of the role."),
+    apiGroup: s.string().describe("APIGroup is the group for the resource being referenced"),
+    kind: s.string().describe("Kind is the type of resource being referenced"),
+    name: s.string().describe("Name is the name of resource being referenced"),
   },
   { atomic: true },
 );
 
 export const bindingFields = s.object({
-  subjects: s.list(subject).describe("Whom the role is given to."),
-  roleRef: roleRef.describe("The role that is given. Cannot be changed: delete the binding and make another."),
+  subjects: s.list(subject).describe("Subjects holds references to the objects the role applies to."),
+  roleRef: roleRef.describe("RoleRef contains information that points to the role being used"),
 });

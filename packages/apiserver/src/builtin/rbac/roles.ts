@@ -11,7 +11,9 @@ import { policyRules } from "./rbac-fields.ts";
 import { roleStrategy, withRules } from "./role-strategy.ts";
 import { validateRules } from "./validate-role.ts";
 
-const roleFields = s.object({ rules: policyRules }).describe("A set of rights in a namespace, given by RoleBindings.");
+const roleFields = s
+  .object({ rules: policyRules })
+  .describe("Role is a namespaced, logical grouping of PolicyRules that can be referenced as a unit by a RoleBinding.");
 
 export const roles = (escalation: EscalationCheck): ResourceDefinition =>
   defineBuiltin({

@@ -27,45 +27,95 @@ const MAX_ADDRESSES = 100;
 const MAX_PORTS = 20_000;
 
 const endpointFields = s.object({
-  addresses: s.set(s.string()).required().describe("Addresses of one endpoint; consumers take the first."),
+  addresses: s
+    .set(s.string())
+    .required()
+    .describe(
+      'addresses of this endpoint. For EndpointSlices of addressType "IPv4" or "IPv6", the values are IP addresses in canonical form.',
+    ),
   conditions: s
     .object({
-      ready: s.boolean().describe("Whether it takes traffic. Absent means true."),
-      serving: s.boolean().describe("As ready, also while it ends."),
-      terminating: s.boolean().describe("Whether it is about to end."),
+      ready: s
+        .boolean()
+        .describe(
+          "ready indicates that this endpoint is ready to receive traffic, according to whatever system is managing the endpoint.",
+        ),
+      serving: s
+        .boolean()
+        .describe(
+          "serving indicates that this endpoint is able to receive traffic, according to whatever system is managing the endpoint.",
+        ),
+      terminating: s
+        .boolean()
+        .describe(
+          'terminating indicates that this endpoint is terminating. A nil value should be interpreted as "false".',
+        ),
     })
-    .describe("The state of the endpoint."),
-  hostname: s.string().describe("Its name, a DNS label."),
-  targetRef: objectReference.describe("The object that has the addresses."),
-  deprecatedTopology: s.map(s.string()).describe("Labels of former versions."),
-  nodeName: s.string().describe("The node it is on."),
-  zone: s.string().describe("The zone it is in."),
+    .describe("EndpointConditions represents the current condition of an endpoint."),
+  hostname: s
+    .string()
+    .describe(
+      "hostname of this endpoint. This field may be used by consumers of endpoints to distinguish endpoints from each other (e.g.",
+    ),
+  targetRef: objectReference.describe(
+    "ObjectReference contains enough information to let you inspect or modify the referred object.",
+  ),
+  deprecatedTopology: s
+    .map(s.string())
+    .describe("deprecatedTopology contains topology information part of the v1beta1 API."),
+  nodeName: s
+    .string()
+    .describe(
+      "nodeName represents the name of the Node hosting this endpoint. This can be used to determine endpoints local to a Node.",
+    ),
+  zone: s.string().describe("zone is the name of the Zone this endpoint exists in."),
   hints: s
     .object({
       forZones: s
-        .list(s.object({ name: s.string().required().describe("Name of the zone.") }))
-        .describe("Zones it is meant for."),
+        .list(s.object({ name: s.string().required().describe("name represents the name of the zone.") }))
+        .describe(
+          "forZones indicates the zone(s) this endpoint should be consumed by when using topology aware routing.",
+        ),
     })
-    .describe("Who should use it."),
+    .describe("EndpointHints provides hints describing how an endpoint should be consumed."),
 });
 
 const portFields = s.object(
   {
-    name: s.string().describe("Name of the port, which no other of the slice has."),
-    port: s.int32().describe("The port. Absent: all ports."),
-    protocol: s.string().default("TCP").describe("TCP, UDP or SCTP. Absent: TCP."),
-    appProtocol: s.string().describe("The protocol spoken on top of it."),
+    name: s
+      .string()
+      .describe("name represents the name of this port. All ports in an EndpointSlice must have a unique name."),
+    port: s.int32().describe("port represents the port number of the endpoint."),
+    protocol: s
+      .string()
+      .default("TCP")
+      .describe("protocol represents the IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP."),
+    appProtocol: s.string().describe("The application protocol for this port."),
   },
   { atomic: true },
 );
 
 const sliceFields = s
   .object({
-    addressType: s.string().required().describe("IPv4, IPv6 or FQDN. Cannot be changed."),
-    endpoints: s.list(endpointFields).required().describe("The endpoints, at most 1000."),
-    ports: s.list(portFields).describe("The ports of every endpoint."),
+    addressType: s
+      .string()
+      .required()
+      .describe(
+        "addressType specifies the type of address carried by this EndpointSlice. All addresses in this slice must be the same type.",
+      ),
+    endpoints: s
+      .list(endpointFields)
+      .required()
+      .describe(
+        "endpoints is a list of unique endpoints in this slice. Each slice may include a maximum of 1000 endpoints.",
+      ),
+    ports: s
+      .list(portFields)
+      .describe(
+        "ports specifies the list of network ports exposed by each endpoint in this slice. Each port must have a unique name.",
+      ),
   })
-  .describe("Some of the endpoints of a service; the label kubernetes.io/service-name says of which.");
+  .describe("EndpointSlice represents a set of service endpoints.");
 
 export type EndpointSlice = KindOf<typeof sliceFields>;
 
@@ -117,11 +167,18 @@ export const endpointSlices: ResourceDefinition = defineBuiltin({
   columns: [
     { name: "AddressType", type: "string", description: "IPv4, IPv6 or FQDN.", value: ".addressType" },
     // What the store holds has gone through the schema of the kind.
-    { name: "Ports", type: "string", description: "Its ports.", value: (object) => portsText(object as EndpointSlice) },
+    {
+      name: "Ports",
+      type: "string",
+      description:
+        "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
+      value: (object) => portsText(object as EndpointSlice),
+    },
     {
       name: "Endpoints",
       type: "string",
-      description: "Its addresses.",
+      description:
+        "podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the podIP field.",
       value: (object) => {
         const addresses = ((object as EndpointSlice).endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
         return addresses.length === 0 ? "<unset>" : shownSome(addresses);

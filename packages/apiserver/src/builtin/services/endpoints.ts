@@ -19,20 +19,31 @@ import { addressFaults } from "./validate-service.ts";
 
 const addressFields = s.object(
   {
-    ip: s.string().required().describe("The address."),
-    hostname: s.string().describe("Its name, a DNS label."),
-    nodeName: s.string().describe("The node it is on."),
-    targetRef: objectReference.describe("The object that has the address."),
+    ip: s.string().required().describe("The IP of this endpoint."),
+    hostname: s.string().describe("The Hostname of this endpoint"),
+    nodeName: s
+      .string()
+      .describe("Optional: Node hosting this endpoint. This can be used to determine endpoints local to a node."),
+    targetRef: objectReference.describe(
+      "ObjectReference contains enough information to let you inspect or modify the referred object.",
+    ),
   },
   { atomic: true },
 );
 
 const portFields = s.object(
   {
-    name: s.string().describe("Name of the port; the one that the service gives it."),
-    port: s.int32().required().describe("The port."),
-    protocol: s.string().default("TCP").describe("TCP, UDP or SCTP. Absent: TCP."),
-    appProtocol: s.string().describe("The protocol spoken on top of it."),
+    name: s
+      .string()
+      .describe(
+        "The name of this port. This must match the 'name' field in the corresponding ServicePort. Must be a DNS_LABEL.",
+      ),
+    port: s.int32().required().describe("The port number of the endpoint."),
+    protocol: s
+      .string()
+      .default("TCP")
+      .describe("The IP protocol for this port. Must be UDP, TCP, or SCTP. Default is TCP."),
+    appProtocol: s.string().describe("The application protocol for this port."),
   },
   { atomic: true },
 );
@@ -42,14 +53,22 @@ const endpointsFields = s
     subsets: s
       .list(
         s.object({
-          addresses: s.list(addressFields).describe("Addresses that are ready."),
-          notReadyAddresses: s.list(addressFields).describe("Addresses that are not ready."),
-          ports: s.list(portFields).describe("The ports of all of these addresses."),
+          addresses: s
+            .list(addressFields)
+            .describe("IP addresses which offer the related ports that are marked as ready."),
+          notReadyAddresses: s
+            .list(addressFields)
+            .describe(
+              "IP addresses which offer the related ports but are not currently marked as ready because they have not yet finished starting, have recently failed a readiness check, or have recently failed a liveness check.",
+            ),
+          ports: s.list(portFields).describe("Port numbers available on the related IP addresses."),
         }),
       )
-      .describe("Every address with every port of its subset."),
+      .describe(
+        "The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs they share.",
+      ),
   })
-  .describe("The addresses that a service of the same name leads to.");
+  .describe("Endpoints is a collection of endpoints that implement the actual service.");
 
 export type Endpoints = KindOf<typeof endpointsFields>;
 

@@ -107,7 +107,7 @@ const columns: readonly PrinterColumn[] = [
   {
     name: "Type",
     type: "string",
-    description: "How the service is reached.",
+    description: "Type of the service.",
     value: (object) => typeOf(object as Service),
   },
   {
@@ -122,7 +122,13 @@ const columns: readonly PrinterColumn[] = [
     description: "Its addresses outside the cluster.",
     value: (object) => externalAddress(object as Service),
   },
-  { name: "Port(s)", type: "string", description: "Its ports.", value: (object) => portsText(object as Service) },
+  {
+    name: "Port(s)",
+    type: "string",
+    description:
+      "List of ports to expose from the container. Not specifying a port here DOES NOT prevent that port from being exposed.",
+    value: (object) => portsText(object as Service),
+  },
   ageColumn,
   {
     name: "Selector",

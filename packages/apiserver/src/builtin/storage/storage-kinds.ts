@@ -16,18 +16,37 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 
 const storageClassFields = s
   .object({
-    provisioner: s.string().required().describe("Who makes the volumes."),
-    parameters: s.map(s.string()).describe("Settings for the provisioner."),
+    provisioner: s.string().required().describe("provisioner indicates the type of the provisioner."),
+    parameters: s
+      .map(s.string())
+      .describe(
+        "parameters holds the parameters for the provisioner that should create volumes of this storage class.",
+      ),
     reclaimPolicy: s
       .string()
       .default("Delete")
-      .describe("Delete or Retain: what becomes of volumes that are released."),
-    mountOptions: s.list(s.string()).describe("Options for the mounts of its volumes."),
-    allowVolumeExpansion: s.boolean().describe("Whether volumes can be made larger."),
-    volumeBindingMode: s.string().default("Immediate").describe("Immediate or WaitForFirstConsumer."),
-    allowedTopologies: s.list(s.anyObject()).describe("Where volumes may be."),
+      .describe(
+        "reclaimPolicy controls the reclaimPolicy for dynamically provisioned PersistentVolumes of this storage class. Defaults to Delete.",
+      ),
+    mountOptions: s
+      .list(s.string())
+      .describe(
+        "mountOptions controls the mountOptions for dynamically provisioned PersistentVolumes of this storage class. e.g.",
+      ),
+    allowVolumeExpansion: s
+      .boolean()
+      .describe("allowVolumeExpansion shows whether the storage class allow volume expand."),
+    volumeBindingMode: s
+      .string()
+      .default("Immediate")
+      .describe("volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and bound."),
+    allowedTopologies: s
+      .list(s.anyObject())
+      .describe("allowedTopologies restrict the node topologies where volumes can be dynamically provisioned."),
   })
-  .describe("A class of storage.");
+  .describe(
+    "StorageClass describes the parameters for a class of storage for which PersistentVolumes can be dynamically provisioned.",
+  );
 
 type StorageClass = KindOf<typeof storageClassFields>;
 
@@ -57,18 +76,23 @@ export const storageClasses: ResourceDefinition = defineBuiltin({
       description: "The name of the class.",
       value: (object) => `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`,
     },
-    { name: "Provisioner", type: "string", description: "Who makes the volumes.", value: ".provisioner" },
+    {
+      name: "Provisioner",
+      type: "string",
+      description: "provisioner indicates the type of the provisioner.",
+      value: ".provisioner",
+    },
     {
       name: "ReclaimPolicy",
       type: "string",
-      description: "What becomes of released volumes.",
+      description: "Reclaim policy for volumes.",
       value: ".reclaimPolicy",
     },
     { name: "VolumeBindingMode", type: "string", description: "When volumes are made.", value: ".volumeBindingMode" },
     {
       name: "AllowVolumeExpansion",
       type: "string",
-      description: "Whether volumes can be made larger.",
+      description: "allowVolumeExpansion shows whether the storage class allow volume expand.",
       value: (object) => String((object as StorageClass).allowVolumeExpansion ?? false),
     },
     ageColumn,
@@ -87,12 +111,27 @@ const POLICIES = ["Never", "PreemptLowerPriority"];
 
 const priorityClassFields = s
   .object({
-    value: s.int32().required().describe("The priority. Cannot be changed."),
-    globalDefault: s.boolean().describe("True: for pods that name no class."),
-    description: s.string().describe("What it is for."),
-    preemptionPolicy: s.string().default("PreemptLowerPriority").describe("PreemptLowerPriority or Never."),
+    value: s.int32().required().describe("value represents the integer value of this priority class."),
+    globalDefault: s
+      .boolean()
+      .describe(
+        "globalDefault specifies whether this PriorityClass should be considered as the default priority for pods that do not have any priority class.",
+      ),
+    description: s
+      .string()
+      .describe(
+        "description is an arbitrary string that usually provides guidelines on when this priority class should be used.",
+      ),
+    preemptionPolicy: s
+      .string()
+      .default("PreemptLowerPriority")
+      .describe(
+        "preemptionPolicy is the Policy for preempting pods with lower priority. One of Never, PreemptLowerPriority.",
+      ),
   })
-  .describe("A name for a priority of pods.");
+  .describe(
+    "PriorityClass defines mapping from a priority class name to the priority integer value. The value can be any valid integer.",
+  );
 
 type PriorityClass = KindOf<typeof priorityClassFields>;
 

@@ -21,50 +21,78 @@ const count = (text: string) => s.int32().describe(text);
 /** All of them together: each kind takes those that it has. */
 const ALL_SPEC = {
   replicas: count("How many pods there should be. Absent: 1."),
-  selector: labelSelector.describe("The pods that belong to it. Cannot be changed."),
-  template: podTemplateFields.describe("The pods that it makes."),
+  selector: labelSelector.describe(
+    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+  ),
+  template: podTemplateFields.describe(
+    "PodTemplateSpec describes the data a pod should have when created from a template",
+  ),
   minReadySeconds: count("Seconds for which a new pod has to be ready before it counts."),
   revisionHistoryLimit: count("How many old versions are kept. Absent: 10."),
-  paused: s.boolean().describe("True: changes of the template wait."),
+  paused: s.boolean().describe("Indicates that the deployment is paused."),
   progressDeadlineSeconds: count("Seconds after which a change counts as failed. Absent: 600."),
   strategy: s
     .object({
-      type: s.string().describe("RollingUpdate or Recreate."),
+      type: s.string().describe('Type of deployment. Can be "Recreate" or "RollingUpdate". Default is RollingUpdate.'),
       rollingUpdate: s
         .object({
-          maxUnavailable: s.intOrString().describe("So many pods may be missing."),
-          maxSurge: s.intOrString().describe("So many pods there may be above."),
+          maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+          maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
         })
-        .describe("For RollingUpdate."),
+        .describe("Parameters for the type RollingUpdate."),
     })
-    .describe("How pods are replaced."),
+    .describe("How to replace existing pods with new ones."),
   updateStrategy: s
     .object({
-      type: s.string().describe("RollingUpdate or OnDelete."),
+      type: s.string().describe("Type of the update: RollingUpdate or OnDelete. Defaults to RollingUpdate."),
       rollingUpdate: s
         .object({
           partition: count("Pods below this number stay as they are."),
-          maxUnavailable: s.intOrString().describe("So many pods may be missing."),
-          maxSurge: s.intOrString().describe("So many pods there may be above."),
+          maxUnavailable: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
+          maxSurge: s.intOrString().describe("IntOrString is a type that can hold an int32 or a string."),
         })
-        .describe("For RollingUpdate."),
+        .describe("Parameters for the type RollingUpdate."),
     })
-    .describe("How pods are replaced."),
-  serviceName: s.string().describe("The service that gives the pods their names."),
-  volumeClaimTemplates: s.list(s.anyObject()).describe("The claims that each pod gets."),
-  podManagementPolicy: s.string().describe("OrderedReady or Parallel."),
-  persistentVolumeClaimRetentionPolicy: s.anyObject().describe("What becomes of the claims."),
-  ordinals: s.object({ start: count("The number of the first pod.") }).describe("How pods are numbered."),
+    .describe("How to replace existing pods with new ones."),
+  serviceName: s.string().describe("serviceName is the name of the service that governs this StatefulSet."),
+  volumeClaimTemplates: s
+    .list(s.anyObject())
+    .describe("volumeClaimTemplates is a list of claims that pods are allowed to reference."),
+  podManagementPolicy: s
+    .string()
+    .describe(
+      "podManagementPolicy controls how pods are created during initial scale up, when replacing pods on nodes, or when scaling down.",
+    ),
+  persistentVolumeClaimRetentionPolicy: s
+    .anyObject()
+    .describe(
+      "StatefulSetPersistentVolumeClaimRetentionPolicy describes the policy used for PVCs created from the StatefulSet VolumeClaimTemplates.",
+    ),
+  ordinals: s
+    .object({ start: count("The number of the first pod.") })
+    .describe("StatefulSetOrdinals describes the policy used for replica ordinal assignment in this StatefulSet."),
 } as const;
 
 const numbers = (names: string) =>
-  Object.fromEntries(names.split(" ").map((name) => [name, s.int32().describe(`As its controller says: ${name}.`)]));
+  Object.fromEntries(
+    names.split(" ").map((name) => [name, s.int32().describe(`As reported by the controller: ${name}.`)]),
+  );
 
 const statusFields = s.object({
-  observedGeneration: s.int64().describe("The generation that was last looked at."),
-  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe("The state in words."),
-  currentRevision: s.string().describe("The version that pods have."),
-  updateRevision: s.string().describe("The version that pods should have."),
+  observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
+  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+    "Latest available observations of the object's current state.",
+  ),
+  currentRevision: s
+    .string()
+    .describe(
+      "currentRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [0,currentReplicas).",
+    ),
+  updateRevision: s
+    .string()
+    .describe(
+      "updateRevision, if not empty, indicates the version of the StatefulSet used to generate Pods in the sequence [replicas-updatedReplicas,replicas)",
+    ),
   ...numbers(
     "replicas readyReplicas availableReplicas unavailableReplicas updatedReplicas fullyLabeledReplicas terminatingReplicas currentReplicas collisionCount currentNumberScheduled desiredNumberScheduled numberMisscheduled numberReady numberAvailable numberUnavailable updatedNumberScheduled",
   ),
@@ -111,8 +139,8 @@ function defineWorkload({
   const members = Object.fromEntries(fields.map((name) => [name, ALL_SPEC[name]]));
   const schema = s
     .object({
-      spec: s.object(members).describe("The workload as it should be."),
-      status: statusFields.describe("The workload as it is. Its controller says so."),
+      spec: s.object(members).describe("Specification of the desired behavior."),
+      status: statusFields.describe("Most recently observed status."),
     })
     .describe(`${text} Here it is kept as an object, and no pods are made.`);
   const validate = ({ spec }: Workload): readonly FieldError[] => [
@@ -158,7 +186,8 @@ export const deployments = defineWorkload({
     {
       name: "Ready",
       type: "string",
-      description: "Pods that are ready.",
+      description:
+        "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
       value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
     },
     column("Up-To-Date", "Pods of the newest template.", statusNumber("updatedReplicas")),
@@ -213,7 +242,8 @@ export const statefulSets = defineWorkload({
     {
       name: "Ready",
       type: "string",
-      description: "Pods that are ready.",
+      description:
+        "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
       value: (o) => `${statusNumber("readyReplicas")(o)}/${replicasOf(o)}`,
     },
   ],
@@ -268,10 +298,10 @@ export const daemonSets = defineWorkload({
 
 const revisionFields = s
   .object({
-    data: s.any().describe("The state at that time."),
-    revision: s.int64().describe("Its number."),
+    data: s.any().describe("Data is the serialized representation of the state."),
+    revision: s.int64().describe("Revision indicates the revision of the state represented by Data."),
   })
-  .describe("A former state of a workload.");
+  .describe("ControllerRevision implements an immutable snapshot of state data.");
 
 export const controllerRevisions: ResourceDefinition = defineBuiltin({
   group: "apps",
@@ -281,6 +311,14 @@ export const controllerRevisions: ResourceDefinition = defineBuiltin({
   singular: "controllerrevision",
   namespaced: true,
   schema: kindSchema(revisionFields.schema),
-  columns: [{ name: "Revision", type: "integer", description: "Its number.", value: ".revision" }, ageColumn],
+  columns: [
+    {
+      name: "Revision",
+      type: "integer",
+      description: "Revision indicates the revision of the state represented by Data.",
+      value: ".revision",
+    },
+    ageColumn,
+  ],
   strategy: { allowUnconditionalUpdate: true },
 });

@@ -19,46 +19,100 @@ import { labelSelectorText } from "./selector-text.ts";
 import { validatePodSpec } from "./validate-pod.ts";
 
 const jobSpecFields = s.object({
-  parallelism: s.int32().describe("How many pods run at a time. Absent: 1."),
-  completions: s.int32().describe("How many have to succeed."),
-  activeDeadlineSeconds: s.int64().describe("Seconds that the job may take."),
-  podFailurePolicy: s.anyObject().describe("What failures of pods mean."),
-  successPolicy: s.anyObject().describe("When the job has succeeded."),
-  backoffLimit: s.int32().describe("How often pods may fail. Absent: 6."),
-  backoffLimitPerIndex: s.int32().describe("How often the pods of one index may fail."),
-  maxFailedIndexes: s.int32().describe("How many indexes may fail."),
-  selector: labelSelector.describe("Its pods. Filled in by the server."),
-  manualSelector: s.boolean().describe("True: the selector is the writer's own."),
-  template: podTemplateFields.describe("The pods that it makes."),
-  ttlSecondsAfterFinished: s.int32().describe("Seconds for which it is kept after its end."),
-  completionMode: s.string().describe("NonIndexed or Indexed."),
-  suspend: s.boolean().describe("True: no pods are made."),
-  podReplacementPolicy: s.string().describe("TerminatingOrFailed or Failed."),
-  managedBy: s.string().describe("The controller that looks after it."),
+  parallelism: s.int32().describe("Specifies the maximum desired number of pods the job should run at any given time."),
+  completions: s
+    .int32()
+    .describe("Specifies the desired number of successfully finished pods the job should be run with."),
+  activeDeadlineSeconds: s
+    .int64()
+    .describe(
+      "Specifies the duration in seconds relative to the startTime that the job may be continuously active before the system tries to terminate it; value must be positive integer.",
+    ),
+  podFailurePolicy: s.anyObject().describe("PodFailurePolicy describes how failed pods influence the backoffLimit."),
+  successPolicy: s
+    .anyObject()
+    .describe("SuccessPolicy describes when a Job can be declared as succeeded based on the success of some indexes."),
+  backoffLimit: s.int32().describe("Specifies the number of retries before marking this job failed."),
+  backoffLimitPerIndex: s
+    .int32()
+    .describe("Specifies the limit for the number of retries within an index before marking this index as failed."),
+  maxFailedIndexes: s
+    .int32()
+    .describe(
+      "Specifies the maximal number of failed indexes before marking the Job as failed, when backoffLimitPerIndex is set.",
+    ),
+  selector: labelSelector.describe(
+    "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+  ),
+  manualSelector: s.boolean().describe("manualSelector controls generation of pod labels and pod selectors."),
+  template: podTemplateFields.describe(
+    "PodTemplateSpec describes the data a pod should have when created from a template",
+  ),
+  ttlSecondsAfterFinished: s
+    .int32()
+    .describe(
+      "ttlSecondsAfterFinished limits the lifetime of a Job that has finished execution (either Complete or Failed).",
+    ),
+  completionMode: s
+    .string()
+    .describe(
+      "completionMode specifies how Pod completions are tracked. It can be `NonIndexed` (default) or `Indexed`.",
+    ),
+  suspend: s.boolean().describe("suspend specifies whether the Job controller should create Pods or not."),
+  podReplacementPolicy: s.string().describe("podReplacementPolicy specifies when to create replacement Pods."),
+  managedBy: s.string().describe("ManagedBy field indicates the controller that manages a Job."),
 });
 
 type JobSpec = Infer<typeof jobSpecFields>;
 
 const jobFields = s
   .object({
-    spec: jobSpecFields.describe("The job as it should be."),
+    spec: jobSpecFields.describe("JobSpec describes how the job execution will look like."),
     status: s
       .object({
-        conditions: s.list(conditionFields).describe("The state in words."),
-        startTime: s.timestamp().describe("When it began."),
-        completionTime: s.timestamp().describe("When it had succeeded."),
-        active: s.int32().describe("Pods that run."),
-        ready: s.int32().describe("Pods that are ready."),
-        succeeded: s.int32().describe("Pods that have succeeded."),
-        failed: s.int32().describe("Pods that have failed."),
-        terminating: s.int32().describe("Pods that end."),
-        completedIndexes: s.string().describe("Indexes that have succeeded."),
-        failedIndexes: s.string().describe("Indexes that have failed."),
-        uncountedTerminatedPods: s.anyObject().describe("Pods that are not counted yet."),
+        conditions: s.list(conditionFields).describe("The latest available observations of an object's current state."),
+        startTime: s.timestamp().describe("Represents time when the job controller started processing a job."),
+        completionTime: s
+          .timestamp()
+          .describe(
+            "Represents time when the job was completed. It is not guaranteed to be set in happens-before order across separate operations.",
+          ),
+        active: s
+          .int32()
+          .describe("The number of pending and running pods which are not terminating (without a deletionTimestamp)."),
+        ready: s
+          .int32()
+          .describe(
+            "The number of active pods which have a Ready condition and are not terminating (without a deletionTimestamp).",
+          ),
+        succeeded: s
+          .int32()
+          .describe(
+            "The number of pods which reached phase Succeeded. The value increases monotonically for a given spec.",
+          ),
+        failed: s.int32().describe("The number of pods which reached phase Failed. The value increases monotonically."),
+        terminating: s
+          .int32()
+          .describe(
+            "The number of pods which are terminating (in phase Pending or Running and have a deletionTimestamp). This field is beta-level.",
+          ),
+        completedIndexes: s
+          .string()
+          .describe(
+            'completedIndexes holds the completed indexes when .spec.completionMode = "Indexed" in a text format.',
+          ),
+        failedIndexes: s
+          .string()
+          .describe("FailedIndexes holds the failed indexes when spec.backoffLimitPerIndex is set."),
+        uncountedTerminatedPods: s
+          .anyObject()
+          .describe(
+            "UncountedTerminatedPods holds UIDs of Pods that have terminated but haven't been accounted in Job status counters.",
+          ),
       })
-      .describe("The job as it is. Its controller says so."),
+      .describe("JobStatus represents the current state of a Job."),
   })
-  .describe("Runs pods until enough of them have succeeded. Here it is kept as an object, and no pods are made.");
+  .describe("Job represents the configuration of a single job.");
 
 type Job = KindOf<typeof jobFields>;
 const RESTARTS = ["Never", "OnFailure"];
@@ -123,13 +177,13 @@ export const jobs: ResourceDefinition = defineBuiltin({
     {
       name: "Completions",
       type: "string",
-      description: "How many have succeeded.",
+      description: "Number of successful completions.",
       value: (o) => `${(o as Job).status?.succeeded ?? 0}/${(o as Job).spec?.completions ?? 1}`,
     },
     {
       name: "Duration",
       type: "string",
-      description: "How long it took.",
+      description: "Time between start and completion.",
       value: (o, now) => durationBetween((o as Job).status?.startTime, (o as Job).status?.completionTime, now),
     },
     ageColumn,
@@ -146,31 +200,58 @@ const cronJobFields = s
   .object({
     spec: s
       .object({
-        schedule: s.string().required().describe("When it runs, as cron has it: minute, hour, day, month, weekday."),
-        timeZone: s.string().describe("The time zone of the schedule."),
-        startingDeadlineSeconds: s.int64().describe("Seconds by which a job may begin too late."),
-        concurrencyPolicy: s.string().describe("Allow, Forbid or Replace."),
-        suspend: s.boolean().describe("True: no jobs are made."),
+        schedule: s
+          .string()
+          .required()
+          .describe("The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron."),
+        timeZone: s
+          .string()
+          .describe(
+            "The time zone name for the given schedule, see https://en.wikipedia.org/wiki/List_of_tz_database_time_zones.",
+          ),
+        startingDeadlineSeconds: s
+          .int64()
+          .describe("Optional deadline in seconds for starting the job if it misses scheduled time for any reason."),
+        concurrencyPolicy: s.string().describe("Specifies how to treat concurrent executions of a Job."),
+        suspend: s
+          .boolean()
+          .describe(
+            "This flag tells the controller to suspend subsequent executions, it does not apply to already started executions.",
+          ),
         jobTemplate: s
           .object({
-            metadata: s.field<ObjectMeta>(objectMetaSchema).describe("Labels and annotations of the jobs."),
-            spec: jobSpecFields.describe("The jobs."),
+            metadata: s
+              .field<ObjectMeta>(objectMetaSchema)
+              .describe(
+                "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.",
+              ),
+            spec: jobSpecFields.describe("JobSpec describes how the job execution will look like."),
           })
           .required()
-          .describe("The jobs that it makes."),
-        successfulJobsHistoryLimit: s.int32().describe("How many jobs that have succeeded are kept. Absent: 3."),
-        failedJobsHistoryLimit: s.int32().describe("How many jobs that have failed are kept. Absent: 1."),
+          .describe("JobTemplateSpec describes the data a Job should have when created from a template"),
+        successfulJobsHistoryLimit: s
+          .int32()
+          .describe(
+            "The number of successful finished jobs to retain. Value must be non-negative integer. Defaults to 3.",
+          ),
+        failedJobsHistoryLimit: s
+          .int32()
+          .describe("The number of failed finished jobs to retain. Value must be non-negative integer. Defaults to 1."),
       })
-      .describe("The cron job as it should be."),
+      .describe("CronJobSpec describes how the job execution will look like and when it will actually run."),
     status: s
       .object({
-        active: s.list(objectReference).describe("Jobs that run."),
-        lastScheduleTime: s.timestamp().describe("When it last made a job."),
-        lastSuccessfulTime: s.timestamp().describe("When a job last succeeded."),
+        active: s.list(objectReference).describe("A list of pointers to currently running jobs."),
+        lastScheduleTime: s
+          .timestamp()
+          .describe("Information when was the last time the job was successfully scheduled."),
+        lastSuccessfulTime: s
+          .timestamp()
+          .describe("Information when was the last time the job successfully completed."),
       })
-      .describe("The cron job as it is. Its controller says so."),
+      .describe("CronJobStatus represents the current state of a cron job."),
   })
-  .describe("Makes jobs by a schedule. Here it is kept as an object, and no jobs are made.");
+  .describe("CronJob represents the configuration of a single cron job.");
 
 type CronJob = KindOf<typeof cronJobFields>;
 
@@ -222,13 +303,13 @@ export const cronJobs: ResourceDefinition = defineBuiltin({
     {
       name: "Active",
       type: "integer",
-      description: "Jobs that run.",
+      description: "A list of pointers to currently running jobs.",
       value: (o) => ((o as CronJob).status?.active ?? []).length,
     },
     {
       name: "Last Schedule",
       type: "string",
-      description: "When it last made a job.",
+      description: "Information when was the last time the job was successfully scheduled.",
       value: (o, now) => durationBetween((o as CronJob).status?.lastScheduleTime, undefined, now) || "<none>",
     },
     ageColumn,

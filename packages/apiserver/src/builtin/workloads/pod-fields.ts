@@ -14,27 +14,46 @@ import { containerFields, ephemeralContainerFields } from "./container-fields.ts
 const volumeFields = s.field<{ readonly name: string }>({
   type: "object",
   required: ["name"],
-  properties: { name: { type: "string", description: "Name of the volume, a DNS label." } },
+  properties: {
+    name: { type: "string", description: "name of the volume. Must be a DNS_LABEL and unique within the pod." },
+  },
   "x-kubernetes-preserve-unknown-fields": true,
 });
 
 const tolerationFields = s.object({
-  key: s.string().describe("The key of the taint."),
-  operator: s.string().describe("Exists or Equal."),
-  value: s.string().describe("The value of the taint."),
-  effect: s.string().describe("The effect of the taint. Absent: every effect."),
-  tolerationSeconds: s.int64().describe("Seconds for which it is tolerated."),
+  key: s.string().describe("Key is the taint key that the toleration applies to. Empty means match all taint keys."),
+  operator: s
+    .string()
+    .describe(
+      "Operator represents a key's relationship to the value. Valid operators are Exists and Equal. Defaults to Equal.",
+    ),
+  value: s.string().describe("Value is the taint value the toleration matches to."),
+  effect: s.string().describe("Effect indicates the taint effect to match. Empty means match all taint effects."),
+  tolerationSeconds: s
+    .int64()
+    .describe(
+      "TolerationSeconds represents the period of time the toleration (which must be of effect NoExecute, otherwise this field is ignored) tolerates the taint.",
+    ),
 });
 
 const spreadFields = s.object({
-  maxSkew: s.int32().required().describe("How uneven it may be."),
-  topologyKey: s.string().required().describe("The label of nodes that says where they are."),
-  whenUnsatisfiable: s.string().required().describe("DoNotSchedule or ScheduleAnyway."),
-  labelSelector: s.anyObject().describe("The pods that are spread."),
-  minDomains: s.int32().describe("So many places at least."),
+  maxSkew: s.int32().required().describe("MaxSkew describes the degree to which pods may be unevenly distributed."),
+  topologyKey: s.string().required().describe("TopologyKey is the key of node labels."),
+  whenUnsatisfiable: s
+    .string()
+    .required()
+    .describe("WhenUnsatisfiable indicates how to deal with a pod if it doesn't satisfy the spread constraint."),
+  labelSelector: s
+    .anyObject()
+    .describe(
+      "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+    ),
+  minDomains: s.int32().describe("MinDomains indicates a minimum number of eligible domains."),
   nodeAffinityPolicy: s.string().describe("Honor or Ignore."),
   nodeTaintsPolicy: s.string().describe("Honor or Ignore."),
-  matchLabelKeys: s.list(s.string()).describe("Labels whose values have to be the same."),
+  matchLabelKeys: s
+    .list(s.string())
+    .describe("MatchLabelKeys is a set of pod label keys to select the pods over which spreading will be calculated."),
 });
 
 const named = (what: string) => s.object({ name: s.string().describe(`Name of the ${what}.`) });
@@ -45,108 +64,221 @@ const ofMap = s.field<{ readonly [label: string]: string }>({
 });
 
 export const podSpecFields = s.object({
-  volumes: mergedInPatches(s.listMap(volumeFields, ["name"]), "name").describe("Volumes, each with its source."),
+  volumes: mergedInPatches(s.listMap(volumeFields, ["name"]), "name").describe(
+    "List of volumes that can be mounted by containers belonging to the pod.",
+  ),
   initContainers: mergedInPatches(s.listMap(containerFields, ["name"]), "name").describe(
-    "Run first, one after the other.",
+    "List of initialization containers belonging to the pod. Init containers are executed in order prior to containers being started.",
   ),
-  containers: mergedInPatches(s.listMap(containerFields, ["name"]), "name").describe("The containers; at least one."),
+  containers: mergedInPatches(s.listMap(containerFields, ["name"]), "name").describe(
+    "List of containers belonging to the pod. Containers cannot currently be added or removed.",
+  ),
   ephemeralContainers: mergedInPatches(s.listMap(ephemeralContainerFields, ["name"]), "name").describe(
-    "Containers that were added to look at the others.",
+    "List of ephemeral containers run in this pod.",
   ),
-  restartPolicy: s.string().describe("Always, OnFailure or Never."),
-  terminationGracePeriodSeconds: s.int64().describe("Seconds that the pod has to end."),
-  activeDeadlineSeconds: s.int64().describe("Seconds that the pod may run."),
-  dnsPolicy: s.string().describe("ClusterFirst, ClusterFirstWithHostNet, Default or None."),
-  nodeSelector: ofMap.describe("The labels that its node must have."),
-  serviceAccountName: s.string().describe("The ServiceAccount of its programs."),
-  serviceAccount: s.string().describe("The former name of serviceAccountName."),
-  automountServiceAccountToken: s.boolean().describe("Whether its programs get a token."),
-  nodeName: s.string().describe("The node it is on."),
-  hostNetwork: s.boolean().describe("Whether it has the network of its node."),
-  hostPID: s.boolean().describe("Whether it sees the processes of its node."),
-  hostIPC: s.boolean().describe("Whether it shares the memory of its node."),
-  hostUsers: s.boolean().describe("Whether it has the users of its node."),
-  shareProcessNamespace: s.boolean().describe("Whether its containers see each other's processes."),
-  securityContext: s.anyObject().describe("What its containers may do on the node."),
+  restartPolicy: s
+    .string()
+    .describe("Restart policy for all containers within the pod. One of Always, OnFailure, Never."),
+  terminationGracePeriodSeconds: s
+    .int64()
+    .describe(
+      "Optional duration in seconds the pod needs to terminate gracefully. May be decreased in delete request.",
+    ),
+  activeDeadlineSeconds: s
+    .int64()
+    .describe(
+      "Optional duration in seconds the pod may be active on the node relative to StartTime before the system will actively try to mark it failed and kill associated containers.",
+    ),
+  dnsPolicy: s.string().describe('Set DNS policy for the pod. Defaults to "ClusterFirst".'),
+  nodeSelector: ofMap.describe("NodeSelector is a selector which must be true for the pod to fit on a node."),
+  serviceAccountName: s
+    .string()
+    .describe("ServiceAccountName is the name of the ServiceAccount to use to run this pod."),
+  serviceAccount: s
+    .string()
+    .describe(
+      "DeprecatedServiceAccount is a deprecated alias for ServiceAccountName. Deprecated: Use serviceAccountName instead.",
+    ),
+  automountServiceAccountToken: s
+    .boolean()
+    .describe(
+      "AutomountServiceAccountToken indicates whether a service account token should be automatically mounted.",
+    ),
+  nodeName: s.string().describe("NodeName indicates in which node this pod is scheduled."),
+  hostNetwork: s.boolean().describe("Host networking requested for this pod. Use the host's network namespace."),
+  hostPID: s.boolean().describe("Use the host's pid namespace. Optional: Default to false."),
+  hostIPC: s.boolean().describe("Use the host's ipc namespace. Optional: Default to false."),
+  hostUsers: s.boolean().describe("Use the host's user namespace. Optional: Default to true."),
+  shareProcessNamespace: s
+    .boolean()
+    .describe("Share a single process namespace between all of the containers in a pod."),
+  securityContext: s
+    .anyObject()
+    .describe("PodSecurityContext holds pod-level security attributes and common container settings."),
   imagePullSecrets: mergedInPatches(s.listMap(localObjectReference, ["name"]), "name").describe(
-    "Secrets with which images are pulled.",
+    "ImagePullSecrets is an optional list of references to secrets in the same namespace to use for pulling any of the images used by this PodSpec.",
   ),
-  hostname: s.string().describe("Its host name."),
-  subdomain: s.string().describe("The subdomain of its host name."),
-  setHostnameAsFQDN: s.boolean().describe("Whether its host name is the whole name."),
-  affinity: s.anyObject().describe("Which nodes, and which other pods, it should be near to or far from."),
-  schedulerName: s.string().describe("Who chooses its node."),
-  tolerations: s.list(tolerationFields).describe("Taints of nodes that it tolerates."),
+  hostname: s
+    .string()
+    .describe(
+      "Specifies the hostname of the Pod If not specified, the pod's hostname will be set to a system-defined value.",
+    ),
+  subdomain: s
+    .string()
+    .describe(
+      'If specified, the fully qualified Pod hostname will be "<hostname>.<subdomain>.<pod namespace>.svc.<cluster domain>".',
+    ),
+  setHostnameAsFQDN: s
+    .boolean()
+    .describe(
+      "If true the pod's hostname will be configured as the pod's FQDN, rather than the leaf name (the default).",
+    ),
+  affinity: s.anyObject().describe("Affinity is a group of affinity scheduling rules."),
+  schedulerName: s.string().describe("If specified, the pod will be dispatched by specified scheduler."),
+  tolerations: s.list(tolerationFields).describe("If specified, the pod's tolerations."),
   hostAliases: mergedInPatches(
     s.listMap(
       s.object({
-        ip: s.string().required().describe("The address."),
-        hostnames: s.list(s.string()).describe("Names for it."),
+        ip: s.string().required().describe("IP address."),
+        hostnames: s.list(s.string()).describe("Hostnames for the above IP address."),
       }),
       ["ip"],
     ),
     "ip",
-  ).describe("Names for addresses."),
-  priorityClassName: s.string().describe("Its PriorityClass."),
-  priority: s.int32().describe("Its priority."),
-  preemptionPolicy: s.string().describe("PreemptLowerPriority or Never."),
-  dnsConfig: s.anyObject().describe("Settings for names."),
-  readinessGates: s.list(s.anyObject()).describe("Conditions that have to hold before it is ready."),
-  runtimeClassName: s.string().describe("Its RuntimeClass."),
-  enableServiceLinks: s.boolean().describe("Whether services become variables."),
-  overhead: quantities.describe("What the pod needs beside its containers."),
+  ).describe(
+    "HostAliases is an optional list of hosts and IPs that will be injected into the pod's hosts file if specified.",
+  ),
+  priorityClassName: s.string().describe("If specified, indicates the pod's priority."),
+  priority: s
+    .int32()
+    .describe("The priority value. Various system components use this field to find the priority of the pod."),
+  preemptionPolicy: s
+    .string()
+    .describe(
+      "PreemptionPolicy is the Policy for preempting pods with lower priority. One of Never, PreemptLowerPriority.",
+    ),
+  dnsConfig: s
+    .anyObject()
+    .describe("PodDNSConfig defines the DNS parameters of a pod in addition to those generated from DNSPolicy."),
+  readinessGates: s
+    .list(s.anyObject())
+    .describe("If specified, all readiness gates will be evaluated for pod readiness."),
+  runtimeClassName: s
+    .string()
+    .describe(
+      "RuntimeClassName refers to a RuntimeClass object in the node.k8s.io group, which should be used to run this pod.",
+    ),
+  enableServiceLinks: s
+    .boolean()
+    .describe(
+      "EnableServiceLinks indicates whether information about services should be injected into pod's environment variables, matching the syntax of Docker links.",
+    ),
+  overhead: quantities.describe(
+    "Overhead represents the resource overhead associated with running a pod for a given RuntimeClass.",
+  ),
   topologySpreadConstraints: mergedInPatches(
     s.listMap(spreadFields, ["topologyKey", "whenUnsatisfiable"]),
     "topologyKey",
-  ).describe("How pods are spread."),
-  os: named("operating system").describe("linux or windows."),
+  ).describe("TopologySpreadConstraints describes how a group of pods ought to spread across topology domains."),
+  os: named("operating system").describe("PodOS defines the OS parameters of a pod."),
   schedulingGates: mergedInPatches(
-    s.listMap(s.object({ name: s.string().required().describe("Name of the gate.") }), ["name"]),
-    "name",
-  ).describe("What has to go before a node is chosen."),
-  resourceClaims: mergedInPatches(
     s.listMap(
       s.object({
-        name: s.string().required().describe("Name of the claim in the pod."),
-        resourceClaimName: s.string().describe("Name of a ResourceClaim."),
-        resourceClaimTemplateName: s.string().describe("Name of a ResourceClaimTemplate."),
+        name: s
+          .string()
+          .required()
+          .describe("Name of the scheduling gate. Each scheduling gate must have a unique name field."),
       }),
       ["name"],
     ),
     "name",
-  ).describe("Claims for devices."),
-  resources: s.anyObject().describe("Amounts for the whole pod."),
+  ).describe("SchedulingGates is an opaque list of values that if specified will block scheduling the pod."),
+  resourceClaims: mergedInPatches(
+    s.listMap(
+      s.object({
+        name: s
+          .string()
+          .required()
+          .describe("Name uniquely identifies this resource claim inside the pod. This must be a DNS_LABEL."),
+        resourceClaimName: s
+          .string()
+          .describe("ResourceClaimName is the name of a ResourceClaim object in the same namespace as this pod."),
+        resourceClaimTemplateName: s
+          .string()
+          .describe(
+            "ResourceClaimTemplateName is the name of a ResourceClaimTemplate object in the same namespace as this pod.",
+          ),
+      }),
+      ["name"],
+    ),
+    "name",
+  ).describe("Claims lists the names of resources, defined in spec.resourceClaims, that are used by this container."),
+  resources: s.anyObject().describe("ResourceRequirements describes the compute resource requirements."),
 });
 
 export type PodSpec = Infer<typeof podSpecFields>;
 export type Container = NonNullable<PodSpec["containers"]>[number];
 
 export const podTemplateFields = s.object({
-  metadata: s.field<ObjectMeta>(objectMetaSchema).describe("Labels and annotations of the pods."),
-  spec: podSpecFields.describe("The pods."),
+  metadata: s
+    .field<ObjectMeta>(objectMetaSchema)
+    .describe(
+      "ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.",
+    ),
+  spec: podSpecFields.describe("PodSpec is a description of a pod."),
 });
 
 export type PodTemplate = Infer<typeof podTemplateFields>;
 
 export const podStatusFields = s.object({
-  phase: s.string().describe("Pending, Running, Succeeded, Failed or Unknown."),
-  observedGeneration: s.int64().describe("The generation that was last looked at."),
-  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe("The state in words."),
-  message: s.string().describe("Why it is so, for people to read."),
-  reason: s.string().describe("Why it is so, in one word."),
-  nominatedNodeName: s.string().describe("The node that is being made free for it."),
-  hostIP: s.string().describe("The address of its node."),
-  hostIPs: s.list(s.anyObject()).describe("The addresses of its node."),
-  podIP: s.string().describe("Its address."),
+  phase: s
+    .string()
+    .describe("The phase of a Pod is a simple, high-level summary of where the Pod is in its lifecycle."),
+  observedGeneration: s.int64().describe("Most recent generation observed by the controller."),
+  conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+    "Latest available observations of the object's current state.",
+  ),
+  message: s.string().describe("A human readable message indicating details about why the pod is in this condition."),
+  reason: s
+    .string()
+    .describe("A brief CamelCase message indicating details about why the pod is in this state. e.g. 'Evicted'"),
+  nominatedNodeName: s
+    .string()
+    .describe(
+      "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods.",
+    ),
+  hostIP: s
+    .string()
+    .describe(
+      "hostIP holds the IP address of the host to which the pod is assigned. Empty if the pod has not started yet.",
+    ),
+  hostIPs: s
+    .list(s.anyObject())
+    .describe(
+      "hostIPs holds the IP addresses allocated to the host. If this field is specified, the first entry must match the hostIP field.",
+    ),
+  podIP: s.string().describe("IP address."),
   podIPs: mergedInPatches(
-    s.listMap(s.object({ ip: s.string().required().describe("The address.") }), ["ip"]),
+    s.listMap(s.object({ ip: s.string().required().describe("IP address.") }), ["ip"]),
     "ip",
-  ).describe("Its addresses."),
-  startTime: s.timestamp().describe("When its node took it."),
-  initContainerStatuses: s.list(s.anyObject()).describe("The state of its init containers."),
-  containerStatuses: s.list(s.anyObject()).describe("The state of its containers."),
-  ephemeralContainerStatuses: s.list(s.anyObject()).describe("The state of its ephemeral containers."),
-  qosClass: s.string().describe("Guaranteed, Burstable or BestEffort."),
-  resize: s.string().describe("How far a change of its amounts has come."),
-  resourceClaimStatuses: s.list(s.anyObject()).describe("The state of its claims."),
+  ).describe(
+    "podIPs holds the IP addresses allocated to the pod. If this field is specified, the 0th entry must match the podIP field.",
+  ),
+  startTime: s.timestamp().describe("RFC 3339 date and time at which the object was acknowledged by the Kubelet."),
+  initContainerStatuses: s.list(s.anyObject()).describe("Statuses of init containers in this pod."),
+  containerStatuses: s.list(s.anyObject()).describe("Statuses of containers in this pod."),
+  ephemeralContainerStatuses: s
+    .list(s.anyObject())
+    .describe("Statuses for any ephemeral containers that have run in this pod."),
+  qosClass: s
+    .string()
+    .describe(
+      "The Quality of Service (QOS) classification assigned to the pod based on resource requirements See PodQOSClass type for available QOS classes",
+    ),
+  resize: s
+    .string()
+    .describe(
+      "Status of resources resize desired for pod's containers. It is empty if no resources resize is pending.",
+    ),
+  resourceClaimStatuses: s.list(s.anyObject()).describe("Status of resource claims."),
 });

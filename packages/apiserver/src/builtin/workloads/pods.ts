@@ -18,10 +18,12 @@ import { validatePodSpec } from "./validate-pod.ts";
 
 const podFields = s
   .object({
-    spec: podSpecFields.describe("The pod as it should be."),
-    status: podStatusFields.describe("The pod as it is. Whoever runs it says so."),
+    spec: podSpecFields.describe("PodSpec is a description of a pod."),
+    status: podStatusFields.describe("PodStatus represents information about the status of a pod."),
   })
-  .describe("Containers that are meant to run together. Here they are kept as objects, and run nowhere.");
+  .describe(
+    "Pod is a collection of containers that can run on a host. This resource is created by clients and scheduled onto hosts.",
+  );
 
 export type Pod = KindOf<typeof podFields>;
 
@@ -86,7 +88,7 @@ const columns: readonly PrinterColumn[] = [
   {
     name: "Restarts",
     type: "string",
-    description: "How often containers began anew.",
+    description: "Number of container restarts.",
     value: (o) => String(restarts(o as Pod)),
   },
   ageColumn,
@@ -94,7 +96,8 @@ const columns: readonly PrinterColumn[] = [
     name: "IP",
     type: "string",
     priority: 1,
-    description: "Its address.",
+    description:
+      "podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.",
     value: (o) => (o as Pod).status?.podIP ?? "<none>",
   },
   {
@@ -108,7 +111,8 @@ const columns: readonly PrinterColumn[] = [
     name: "Nominated Node",
     type: "string",
     priority: 1,
-    description: "The node that is being made free for it.",
+    description:
+      "nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods.",
     value: (o) => (o as Pod).status?.nominatedNodeName ?? "<none>",
   },
   {
@@ -157,8 +161,12 @@ export const pods: ResourceDefinition = defineBuiltin({
 });
 
 const templateFields = s
-  .object({ template: podTemplateFields.describe("The pods that are made from it.") })
-  .describe("A template for pods.");
+  .object({
+    template: podTemplateFields.describe(
+      "PodTemplateSpec describes the data a pod should have when created from a template",
+    ),
+  })
+  .describe("PodTemplate describes a template for creating copies of a predefined pod.");
 
 export const podTemplates: ResourceDefinition = defineBuiltin({
   group: "",

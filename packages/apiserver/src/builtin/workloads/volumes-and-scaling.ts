@@ -27,33 +27,60 @@ const claimFields = s
   .object({
     spec: s
       .object({
-        accessModes: s.list(s.string()).describe("ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod."),
-        selector: labelSelector.describe("Volumes that are meant."),
+        accessModes: s
+          .list(s.string())
+          .describe("accessModes contains the desired access modes the volume should have."),
+        selector: labelSelector.describe(
+          "A label selector is a label query over a set of resources. The result of matchLabels and matchExpressions are ANDed.",
+        ),
         resources: s
-          .object({ limits: quantities.describe("At most."), requests: quantities.describe("At least.") })
-          .describe("How large."),
-        volumeName: s.string().describe("The volume."),
-        storageClassName: s.string().describe("The StorageClass."),
-        volumeMode: s.string().describe("Filesystem or Block."),
-        dataSource: s.anyObject().describe("What the volume is filled from."),
-        dataSourceRef: s.anyObject().describe("What the volume is filled from."),
-        volumeAttributesClassName: s.string().describe("The class of its attributes."),
+          .object({
+            limits: quantities.describe("Limits describes the maximum amount of compute resources allowed."),
+            requests: quantities.describe("Requests describes the minimum amount of compute resources required."),
+          })
+          .describe("VolumeResourceRequirements describes the storage resource requirements for a volume."),
+        volumeName: s
+          .string()
+          .describe("volumeName is the binding reference to the PersistentVolume backing this claim."),
+        storageClassName: s.string().describe("Name of the StorageClass."),
+        volumeMode: s
+          .string()
+          .describe(
+            "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
+          ),
+        dataSource: s.anyObject().describe("Object that the volume is populated from."),
+        dataSourceRef: s.anyObject().describe("Object that the volume is populated from."),
+        volumeAttributesClassName: s
+          .string()
+          .describe("volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim."),
       })
-      .describe("The claim as it should be."),
+      .describe(
+        "PersistentVolumeClaimSpec describes the common attributes of storage devices and allows a Source for provider-specific attributes",
+      ),
     status: s
       .object({
-        phase: s.string().describe("Pending, Bound or Lost."),
-        accessModes: s.list(s.string()).describe("What the volume can do."),
-        capacity: quantities.describe("How large it is."),
-        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe("The state in words."),
-        allocatedResources: quantities.describe("What is set aside for it."),
-        allocatedResourceStatuses: s.map(s.string()).describe("How far a change has come."),
-        currentVolumeAttributesClassName: s.string().describe("The class that it has."),
-        modifyVolumeStatus: s.anyObject().describe("How far a change has come."),
+        phase: s.string().describe("phase represents the current phase of PersistentVolumeClaim."),
+        accessModes: s
+          .list(s.string())
+          .describe("accessModes contains the actual access modes the volume backing the PVC has."),
+        capacity: quantities.describe("capacity represents the actual resources of the underlying volume."),
+        conditions: mergedInPatches(s.listMap(conditionFields, ["type"]), "type").describe(
+          "conditions is the current Condition of persistent volume claim.",
+        ),
+        allocatedResources: quantities.describe(
+          "allocatedResources tracks the resources allocated to a PVC including its capacity.",
+        ),
+        allocatedResourceStatuses: s.map(s.string()).describe("Status of the modification."),
+        currentVolumeAttributesClassName: s
+          .string()
+          .describe(
+            "currentVolumeAttributesClassName is the current name of the VolumeAttributesClass the PVC is using.",
+          ),
+        modifyVolumeStatus: s.anyObject().describe("Status of the modification."),
       })
-      .describe("The claim as it is."),
+      .describe("PersistentVolumeClaimStatus is the current status of a persistent volume claim."),
   })
-  .describe("Asks for a volume. Here it is kept as an object, and gets none.");
+  .describe("PersistentVolumeClaim is a user's request for and claim to a persistent volume");
 
 type Claim = KindOf<typeof claimFields>;
 
@@ -77,17 +104,22 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
   schema: kindSchema(claimFields.schema),
   columns: [
     { name: "Status", type: "string", description: "The phase.", value: ".status.phase" },
-    { name: "Volume", type: "string", description: "The volume.", value: (o) => (o as Claim).spec?.volumeName ?? "" },
+    {
+      name: "Volume",
+      type: "string",
+      description: "volumeName is the binding reference to the PersistentVolume backing this claim.",
+      value: (o) => (o as Claim).spec?.volumeName ?? "",
+    },
     {
       name: "Capacity",
       type: "string",
-      description: "How large it is.",
+      description: "capacity represents the actual resources of the underlying volume.",
       value: (o) => quantityText((o as Claim).status?.capacity?.["storage"]),
     },
     {
       name: "Access Modes",
       type: "string",
-      description: "What it can do.",
+      description: "Access modes.",
       value: (o) => modesText((o as Claim).status?.accessModes),
     },
     {
@@ -99,11 +131,18 @@ export const persistentVolumeClaims: ResourceDefinition = defineBuiltin({
     {
       name: "VolumeAttributesClass",
       type: "string",
-      description: "The class of its attributes.",
+      description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
       value: () => "<unset>",
     },
     ageColumn,
-    { name: "VolumeMode", type: "string", priority: 1, description: "Filesystem or Block.", value: ".spec.volumeMode" },
+    {
+      name: "VolumeMode",
+      type: "string",
+      priority: 1,
+      description:
+        "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
+      value: ".spec.volumeMode",
+    },
   ],
   setDefaults: (object) => ({ ...object, spec: { volumeMode: "Filesystem", ...(object as Claim).spec } }) as KubeObject,
   strategy: keepingStatus<Claim>(validateClaim, undefined, { phase: "Pending" }) as never,
@@ -115,16 +154,22 @@ const volumeFields = s
       .field<{ readonly [name: string]: never }>({
         type: "object",
         properties: {
-          claimRef: objectReference.describe("The claim it belongs to.").schema,
-          storageClassName: { type: "string", description: "The StorageClass." },
-          persistentVolumeReclaimPolicy: { type: "string", description: "Retain, Delete or Recycle." },
+          claimRef: objectReference.describe(
+            "ObjectReference contains enough information to let you inspect or modify the referred object.",
+          ).schema,
+          storageClassName: { type: "string", description: "Name of the StorageClass." },
+          persistentVolumeReclaimPolicy: {
+            type: "string",
+            description:
+              "persistentVolumeReclaimPolicy defines what happens to a persistent volume when released from its claim.",
+          },
         },
         "x-kubernetes-preserve-unknown-fields": true,
       })
-      .describe("The volume as it should be, with its source."),
-    status: s.anyObject().describe("The volume as it is."),
+      .describe("PersistentVolumeSpec is the specification of a persistent volume."),
+    status: s.anyObject().describe("PersistentVolumeStatus is the current status of a persistent volume."),
   })
-  .describe("A volume. Here it is kept as an object.");
+  .describe("PersistentVolume (PV) is a storage resource provisioned by an administrator. It is analogous to a node.");
 
 type Volume = KubeObject & {
   readonly spec?: {
@@ -150,26 +195,26 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
     {
       name: "Capacity",
       type: "string",
-      description: "How large it is.",
+      description: "capacity represents the actual resources of the underlying volume.",
       value: (o) => quantityText((o as Volume).spec?.capacity?.storage),
     },
     {
       name: "Access Modes",
       type: "string",
-      description: "What it can do.",
+      description: "Access modes.",
       value: (o) => modesText((o as Volume).spec?.accessModes),
     },
     {
       name: "Reclaim Policy",
       type: "string",
-      description: "What becomes of it.",
+      description: "Reclaim policy.",
       value: ".spec.persistentVolumeReclaimPolicy",
     },
     { name: "Status", type: "string", description: "The phase.", value: ".status.phase" },
     {
       name: "Claim",
       type: "string",
-      description: "Whose it is.",
+      description: "UserInfo holds the information about the user needed to implement the user.Info interface.",
       value: (o) => {
         const claim = (o as Volume).spec?.claimRef;
         return claim === undefined ? "" : `${claim.namespace}/${claim.name}`;
@@ -184,12 +229,19 @@ export const persistentVolumes: ResourceDefinition = defineBuiltin({
     {
       name: "VolumeAttributesClass",
       type: "string",
-      description: "The class of its attributes.",
+      description: "volumeAttributesClassName may be used to set the VolumeAttributesClass used by this claim.",
       value: () => "<unset>",
     },
     { name: "Reason", type: "string", description: "Why it is so.", value: (o) => (o as Volume).status?.reason ?? "" },
     ageColumn,
-    { name: "VolumeMode", type: "string", priority: 1, description: "Filesystem or Block.", value: ".spec.volumeMode" },
+    {
+      name: "VolumeMode",
+      type: "string",
+      priority: 1,
+      description:
+        "volumeMode defines what type of volume is required by the claim. Value of Filesystem is implied when not included in claim spec.",
+      value: ".spec.volumeMode",
+    },
   ],
   setDefaults: (object) =>
     ({
@@ -205,22 +257,43 @@ const scalerFields = s
       .object({
         scaleTargetRef: s
           .object({
-            kind: s.string().required().describe("Kind of the object."),
-            name: s.string().required().describe("Name of the object."),
-            apiVersion: s.string().describe("Group and version of the object."),
+            kind: s.string().required().describe("Kind of the referent."),
+            name: s.string().required().describe("Name of the referent."),
+            apiVersion: s.string().describe("API version of the referent."),
           })
           .required()
-          .describe("What is scaled."),
-        minReplicas: s.int32().describe("At least so many. Absent: 1."),
-        maxReplicas: s.int32().required().describe("At most so many."),
-        metrics: s.list(s.anyObject()).describe("What it is measured by."),
-        behavior: s.anyObject().describe("How fast it scales."),
+          .describe(
+            "CrossVersionObjectReference contains enough information to let you identify the referred resource.",
+          ),
+        minReplicas: s
+          .int32()
+          .describe(
+            "minReplicas is the lower limit for the number of replicas to which the autoscaler can scale down. It defaults to 1 pod.",
+          ),
+        maxReplicas: s
+          .int32()
+          .required()
+          .describe("maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up."),
+        metrics: s
+          .list(s.anyObject())
+          .describe(
+            "metrics contains the specifications for which to use to calculate the desired replica count (the maximum replica count across all metrics will be used).",
+          ),
+        behavior: s
+          .anyObject()
+          .describe(
+            "HorizontalPodAutoscalerBehavior configures the scaling behavior of the target in both Up and Down directions (scaleUp and scaleDown fields respectively).",
+          ),
       })
       .required()
-      .describe("The scaler as it should be."),
-    status: s.anyObject().describe("The scaler as it is. Its controller says so."),
+      .describe("HorizontalPodAutoscalerSpec describes the desired functionality of the HorizontalPodAutoscaler."),
+    status: s
+      .anyObject()
+      .describe("HorizontalPodAutoscalerStatus describes the current status of a horizontal pod autoscaler."),
   })
-  .describe("Changes the number of pods by what is measured. Here it is kept as an object, and nothing is scaled.");
+  .describe(
+    "HorizontalPodAutoscaler is the configuration for a horizontal pod autoscaler, which automatically manages the replica count of any resource implementing the scale subresource based on the metrics specified.",
+  );
 
 type Scaler = KindOf<typeof scalerFields>;
 
@@ -246,21 +319,26 @@ export const horizontalPodAutoscalers: ResourceDefinition = defineBuiltin({
     {
       name: "Reference",
       type: "string",
-      description: "What is scaled.",
+      description: "CrossVersionObjectReference contains enough information to let you identify the referred resource.",
       value: (o) => `${(o as Scaler).spec.scaleTargetRef.kind}/${(o as Scaler).spec.scaleTargetRef.name}`,
     },
-    { name: "Targets", type: "string", description: "What is wanted.", value: () => "<unknown>" },
+    { name: "Targets", type: "string", description: "Metric targets.", value: () => "<unknown>" },
     {
       name: "MinPods",
       type: "string",
       description: "At least so many.",
       value: (o) => String((o as Scaler).spec.minReplicas ?? "<unset>"),
     },
-    { name: "MaxPods", type: "integer", description: "At most so many.", value: ".spec.maxReplicas" },
+    {
+      name: "MaxPods",
+      type: "integer",
+      description: "maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up.",
+      value: ".spec.maxReplicas",
+    },
     {
       name: "Replicas",
       type: "integer",
-      description: "How many there are.",
+      description: "total number of pods counted by this disruption budget",
       value: (o) => Number((o as Scaler).status?.["currentReplicas"] ?? 0),
     },
     ageColumn,

@@ -16,57 +16,87 @@ const typeMeta = {
 
 const statusCauseSchema = s
   .object({
-    field: s.string().describe("Path of the field that the cause is about, such as `spec.ports[0].name`."),
-    message: s.string().describe("The cause for people."),
-    reason: s.string().describe("The cause for programs."),
+    field: s
+      .string()
+      .describe("The field of the resource that has caused this error, as named by its JSON serialization."),
+    message: s
+      .string()
+      .describe(
+        "A human-readable description of the cause of the error. This field may be presented as-is to a reader.",
+      ),
+    reason: s
+      .string()
+      .describe(
+        "A machine-readable description of the cause of the error. If this value is empty there is no information available.",
+      ),
   })
-  .describe("One of the causes of a failure, often one bad field.").schema;
+  .describe(
+    "StatusCause provides more information about an api.Status failure, including cases when multiple errors are encountered.",
+  ).schema;
 
 const statusDetailsSchema = s
   .object({
-    causes: s.list(s.field(statusCauseSchema)).describe("All that is wrong, where more than one thing can be."),
-    group: s.string().describe("Group of the resource concerned."),
+    causes: s
+      .list(s.field(statusCauseSchema))
+      .describe("The Causes array includes more details associated with the StatusReason failure."),
+    group: s.string().describe("The group attribute of the resource associated with the status StatusReason."),
     kind: s.string().describe("The resource concerned, or its kind."),
-    name: s.string().describe("Name of the object concerned."),
-    retryAfterSeconds: s.int32().describe("After how many seconds it is worth trying again."),
-    uid: s.string().describe("UID of the object concerned."),
+    name: s
+      .string()
+      .describe(
+        "The name attribute of the resource associated with the status StatusReason (when there is a single name which can be described).",
+      ),
+    retryAfterSeconds: s.int32().describe("If specified, the time in seconds before the operation should be retried."),
+    uid: s.string().describe("UID of the resource. (when there is a single resource which can be described)."),
   })
-  .describe("What a Status says for programs, beside its reason.").schema;
+  .describe(
+    "StatusDetails is a set of additional properties that MAY be set by the server to provide additional information about a response.",
+  ).schema;
 
 const statusSchema = s
   .object({
     ...typeMeta,
-    code: s.int32().describe("The HTTP status code."),
+    code: s.int32().describe("Suggested HTTP return code for this status, 0 if not set."),
     details: s.field(statusDetailsSchema),
-    message: s.string().describe("What happened, for people."),
+    message: s.string().describe("A human-readable description of the status of this operation."),
     metadata: s.field(listMetaSchema),
-    reason: s.string().describe("Why it failed, one word for programs. The code says less."),
-    status: s.string().describe("`Success` or `Failure`."),
+    reason: s.string().describe('A machine-readable description of why this operation is in the "Failure" status.'),
+    status: s.string().describe('Status of the operation. One of: "Success" or "Failure".'),
   })
-  .describe("The answer to requests that have no object to answer with, and to all that fail.").schema;
+  .describe("Status is a return value for calls that don't return other objects.").schema;
 
 const preconditionsSchema = s
   .object({
-    resourceVersion: s.string().describe("The version that the object must have."),
-    uid: s.string().describe("The UID that the object must have."),
+    resourceVersion: s.string().describe("Specifies the target ResourceVersion"),
+    uid: s.string().describe("Specifies the target UID."),
   })
-  .describe("What must hold of the object, or nothing is done.").schema;
+  .describe("Preconditions must be fulfilled before an operation (update, delete, etc.) is carried out.").schema;
 
 const deleteOptionsSchema = s
   .object({
     ...typeMeta,
-    dryRun: s.list(s.string()).describe("`All`: every check is made, and nothing is deleted."),
-    gracePeriodSeconds: s.int64().describe("How long the object may take to end; 0 means at once."),
+    dryRun: s.list(s.string()).describe("When present, indicates that modifications should not be persisted."),
+    gracePeriodSeconds: s
+      .int64()
+      .describe("The duration in seconds before the object should be deleted. Value must be non-negative integer."),
     ignoreStoreReadErrorWithClusterBreakingPotential: s
       .boolean()
-      .describe("Deletes an object that can no longer be read from the store. Not supported here."),
-    orphanDependents: s.boolean().describe("Deprecated, use propagationPolicy."),
+      .describe(
+        "if set to true, it will trigger an unsafe deletion of the resource in case the normal deletion flow fails with a corrupt object error.",
+      ),
+    orphanDependents: s
+      .boolean()
+      .describe(
+        "Deprecated: please use the PropagationPolicy, this field will be deprecated in 1.7. Should the dependent objects be orphaned.",
+      ),
     preconditions: s.field(preconditionsSchema),
     propagationPolicy: s
       .string()
-      .describe("What happens to the objects that this one owns: `Orphan`, `Background` or `Foreground`."),
+      .describe(
+        "Whether and how garbage collection will be performed. Either this field or OrphanDependents may be set, but not both.",
+      ),
   })
-  .describe("How an object is to be deleted.").schema;
+  .describe("DeleteOptions may be provided when deleting an API object.").schema;
 
 const patchSchema: StructuralSchema = {
   type: "object",
@@ -88,20 +118,23 @@ const watchEventSchema: StructuralSchema = {
 };
 
 const scaleSpecSchema = s
-  .object({ replicas: s.int32().describe("How many replicas are wanted.") })
-  .describe("The wanted scale.").schema;
+  .object({ replicas: s.int32().describe("replicas is the desired number of instances for the scaled object.") })
+  .describe("ScaleSpec describes the attributes of a scale subresource.").schema;
 
 const scaleStatusSchema = s
   .object({
-    replicas: s.int32().required().describe("How many replicas were last seen."),
-    selector: s.string().describe("Selects the replicas, as the text of a label selector."),
+    replicas: s
+      .int32()
+      .required()
+      .describe("replicas is the actual number of observed instances of the scaled object."),
+    selector: s.string().describe("selector is the label query over pods that should match the replicas count."),
   })
-  .describe("The scale as it is.").schema;
+  .describe("ScaleStatus represents the current status of a scale subresource.").schema;
 
 const scaleSchema = kindSchema(
   s
     .object({ spec: s.field(scaleSpecSchema), status: s.field(scaleStatusSchema) })
-    .describe("How many replicas something has and should have.").schema,
+    .describe("Scale represents a scaling request for a resource.").schema,
 );
 
 /** Named as kubectl and other clients know them. */
