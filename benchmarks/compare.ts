@@ -26,7 +26,7 @@ import { type Row, renderTable } from "./report/render-table.ts";
 import { measureStarts } from "./report/start-rows.ts";
 import { CLUSTERS } from "./scenarios/clusters.ts";
 import { GETS, QUIET_GETS } from "./scenarios/get.ts";
-import { KUBE_CONFIGS } from "./scenarios/kube-configs.ts";
+import { KUBE_CONFIGS } from "./scenarios/kubeconfigs.ts";
 import { LISTS } from "./scenarios/lists.ts";
 import type { Scenario } from "./scenarios/scenario.ts";
 import { TOKEN_REVIEW } from "./scenarios/token-reviews.ts";

@@ -14,7 +14,7 @@ import { type Comparison, loadRow } from "./report/load-rows.ts";
 import { type Round, summarize } from "./report/measurement.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { GETS } from "./scenarios/get.ts";
-import { KUBE_CONFIGS } from "./scenarios/kube-configs.ts";
+import { KUBE_CONFIGS } from "./scenarios/kubeconfigs.ts";
 import { LISTS } from "./scenarios/lists.ts";
 import type { Scenario, ServerKind } from "./scenarios/scenario.ts";
 import { WATCH } from "./scenarios/watch.ts";

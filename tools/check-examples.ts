@@ -66,9 +66,9 @@ function isManifest(value: unknown): value is Manifest {
   return typeof value === "object" && value !== null && "apiVersion" in value && "kind" in value;
 }
 
-async function connect({ url, adminKubeConfig, caFile }: PosternProcess): Promise<Send & Disposable> {
+async function connect({ url, adminKubeconfig, caFile }: PosternProcess): Promise<Send & Disposable> {
   const ca = await readFile(caFile);
-  const token: string = parse(await readFile(adminKubeConfig, "utf8")).users[0].user.token;
+  const token: string = parse(await readFile(adminKubeconfig, "utf8")).users[0].user.token;
   const agent = new Agent({ ca, keepAlive: true, maxSockets: 4 });
   const send: Send = ({ method, path, type = "application/json", body }) =>
     new Promise((resolve, reject) => {

@@ -106,7 +106,7 @@ it("tells what a compromised key reached, and gives it a new value, with one com
   await attack.working(loot);
   await attack.report(stolen);
   await expect.poll(async () => (await attack.get("bad-day")).spec.disabled).toBe(true);
-  const args = ["key", "compromised", "bad-day", "--kubeconfig", server.adminKubeConfig, "--audit-log", log];
+  const args = ["key", "compromised", "bad-day", "--kubeconfig", server.adminKubeconfig, "--audit-log", log];
   const { code, stdout, stderr } = await postern(...args);
   expect([code, stderr]).toEqual([0, expect.stringContaining(`${loot.length} access keys and certificates`)]);
   expect(stderr).toContain("virtualcluster/default/demo");

@@ -211,7 +211,7 @@ describe("a member leaves the project (security book 13)", () => {
     expect(status, text).toBe(200);
   };
   const certificateOf = async (key: string): Promise<Credential> => {
-    const [loot] = await attack.kubeConfigWith(key, { clientCert: true }, "certificate");
+    const [loot] = await attack.kubeconfigWith(key, { clientCert: true }, "certificate");
     expect(loot?.certificate).toBeDefined();
     return loot ?? {};
   };

@@ -10,7 +10,7 @@ it("stays visible after its end, is refused all the while, and goes with an Even
   const flags = ["--access-key-keep-expired-seconds", "20", "--failed-logins-per-minute", "0"];
   await using server = await startPostern(join(directory.path, "data"), flags);
   const attack = await prepareAttack(server);
-  const run = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+  const run = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
   const kubectl = (...args: readonly string[]): Promise<string> => succeed(run(args));
   const name = attack.unique();
   const value = await attack.newKey(name, { ttl: 1 });

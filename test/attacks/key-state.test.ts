@@ -20,7 +20,7 @@ beforeAll(async () => {
   directory = await temporaryDirectory();
   server = await startPostern(join(directory.path, "data"), ["--failed-logins-per-minute", "0"]);
   attack = await prepareAttack(server);
-  const run = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+  const run = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
   kubectl = (...args) => succeed(run(args));
 });
 afterAll(async () => {

@@ -22,7 +22,7 @@ import {
   MANAGEMENT,
   object,
   PLATFORM,
-  podKubeConfig,
+  podKubeconfig,
   RBAC,
   type RightsServer,
   startRightsServer,
@@ -144,7 +144,7 @@ describe("a connected cluster", () => {
       (name) =>
         server.send(
           `${MANAGEMENT}/api/v1/namespaces/default/secrets/${name}`,
-          { stringData: { config: podKubeConfig(server, "another-credential") } },
+          { stringData: { config: podKubeconfig(server, "another-credential") } },
           "PATCH",
         ),
     ],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { chosenKubernetesReleases, kubernetesTools } from "../e2e/testing/kubernetes-tools.ts";
 import { kubectlWith, succeed, temporaryDirectory } from "../e2e/testing/postern-process.ts";
-import { clusterPath, INSTANCES, KEYS, keepKubeConfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
+import { clusterPath, INSTANCES, KEYS, keepKubeconfig, type Server, startTwo } from "../e2e/testing/two-posterns.ts";
 
 const REMOTE = clusterPath("remote");
 const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts/default/token";
@@ -31,7 +31,7 @@ beforeAll(async () => {
     contexts: [{ name: "far", context: { cluster: "far", user: "far" } }],
     "current-context": "far",
   };
-  await keepKubeConfig(near, "vc-remote", JSON.stringify(config));
+  await keepKubeconfig(near, "vc-remote", JSON.stringify(config));
   await near.create(INSTANCES, {
     kind: "VirtualClusterInstance",
     metadata: { name: "remote" },

@@ -16,7 +16,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
     const startAndStop = async (...flags: readonly string[]): Promise<string> => {
       const server = await startPostern(data, [...store, ...flags]);
       await server.stop();
-      return await readFile(server.adminKubeConfig, "utf8");
+      return await readFile(server.adminKubeconfig, "utf8");
     };
     const mine = await startAndStop();
     for (let tried = 0; tried < 2; tried++) {

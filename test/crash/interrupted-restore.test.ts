@@ -37,10 +37,10 @@ beforeAll(async () => {
     (await http(KEYS, { key, body: { metadata: { name }, spec: {} } })).body.spec.key;
   stays = await make("stays");
   revoked = await make("revoked");
-  const { adminKubeConfig } = server;
-  await succeed(postern("backup", "--kubeconfig", adminKubeConfig, "--out", at("backup")));
+  const { adminKubeconfig } = server;
+  await succeed(postern("backup", "--kubeconfig", adminKubeconfig, "--out", at("backup")));
   expect((await http(`${KEYS}/revoked`, { key, method: "DELETE" })).status).toBe(200);
-  await succeed(postern("backup", "--kubeconfig", adminKubeConfig, "--revocations-out", at("in-force")));
+  await succeed(postern("backup", "--kubeconfig", adminKubeconfig, "--revocations-out", at("in-force")));
   await server.stop("SIGKILL");
 });
 

@@ -241,7 +241,7 @@ async function leaksInFiles(): Promise<readonly string[]> {
   for (const folder of folders) {
     for (const name of await readdir(folder, { recursive: true })) {
       const path = join(folder, name);
-      if (path === server.adminKubeConfig || !(await stat(path)).isFile()) continue;
+      if (path === server.adminKubeconfig || !(await stat(path)).isFile()) continue;
       names.push(basename(name));
       for (const what of leaks(await readFile(path, "latin1"))) found.push(`${what} in ${name}`);
     }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { kubectlWith, succeed, temporaryDirectory, tool } from "./testing/postern-process.ts";
 import { type SigningCluster, serveSigningCluster } from "./testing/signing-cluster.ts";
-import { INSTANCES, KEYS, keepKubeConfig, MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
+import { INSTANCES, KEYS, keepKubeconfig, MANAGEMENT, type Server, startServer } from "./testing/two-posterns.ts";
 
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let server: Server;
@@ -17,7 +17,7 @@ beforeAll(async () => {
   tenant = await serveSigningCluster(directory.path);
   const flags = ["--proxy-allowed-addresses", "127.0.0.1", "--proxy-health-check-interval-seconds", "1"];
   server = await startServer(join(directory.path, "data"), flags);
-  await keepKubeConfig(server, "vc-outer", tenant.kubeConfig);
+  await keepKubeconfig(server, "vc-outer", tenant.kubeConfig);
   await createExternal("outer");
   await vi.waitFor(async () => expect(await statusOf("outer")).toMatchObject({ phase: "Ready" }), 100_000);
 });
@@ -148,7 +148,7 @@ describe("an external cluster at an address that the platform does not connect t
     ["loopback", "127.0.0.2"],
     ["localhost-by-number", "[::1]"],
   ])("says in a warning and in its condition which option allows it: %s", async (name, host) => {
-    await keepKubeConfig(server, `vc-${name}`, elsewhere(host));
+    await keepKubeconfig(server, `vc-${name}`, elsewhere(host));
     const created = await createExternal(name);
     expect([created.status, created.headers["warning"]]).toEqual([
       201,
@@ -165,7 +165,7 @@ describe("an external cluster at an address that the platform does not connect t
   });
 
   it("security book 31: advises nobody to open the metadata service of a cloud", async () => {
-    await keepKubeConfig(server, "vc-metadata", elsewhere("169.254.169.254"));
+    await keepKubeconfig(server, "vc-metadata", elsewhere("169.254.169.254"));
     const created = await createExternal("metadata");
     expect([created.status, created.headers["warning"]]).toEqual([201, expect.stringContaining("does not connect to")]);
     await expect.poll(() => statusOf("metadata")).toMatchObject({ reason: "AddressRefused" });

@@ -202,7 +202,7 @@ describe("postern trust test", () => {
       claims: [{ claim: "repository_id", values: ["74"] }],
       conditions: [{ expression: "claims.ref == 'refs/heads/main'", message: "main alone" }],
     });
-    const flags = ["trust", "test", "tested", "--kubeconfig", server.process.adminKubeConfig];
+    const flags = ["trust", "test", "tested", "--kubeconfig", server.process.adminKubeconfig];
     const good = await job(flags, {}, await issuer.sign(githubClaims({ aud: audience })));
     expect([good.code, good.stderr]).toEqual([0, ""]);
     expect(good.stdout).toMatch(/^Signature +True +spec\.issuer +the issuer signed the token$/m);

@@ -36,7 +36,7 @@ afterAll(async () => {
   await directory?.[Symbol.asyncDispose]();
 });
 
-const cli = (...args: readonly string[]): Promise<Outcome> => postern(...args, "--kubeconfig", server.adminKubeConfig);
+const cli = (...args: readonly string[]): Promise<Outcome> => postern(...args, "--kubeconfig", server.adminKubeconfig);
 const cliJson = async (...args: readonly string[]): Promise<any> =>
   JSON.parse(await succeed(cli(...args, "-o", "json")));
 const statusWith = async (key: string): Promise<number> =>
@@ -157,7 +157,7 @@ describe("postern credentials", () => {
     const key = await succeed(cli("key", "create", "parent"));
     // A kubeconfig of the new key, to make children with it.
     const mine = join(directory.path, "mine.yaml");
-    const kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    const kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
     const admin = JSON.parse(await succeed(kubectl(["config", "view", "--raw", "-o", "json"])));
     admin.users[0].user = { token: key.trim() };
     await writeFile(mine, JSON.stringify(admin), { mode: 0o600 });
@@ -203,7 +203,7 @@ describe("postern credentials", () => {
       expect(await cli("credentials", "list", flag ?? "", name ?? "nobody")).toMatchObject(NOT_FOUND);
     }
     await succeed(
-      kubectlWith(server.adminKubeConfig, join(directory.path, "cache"))(
+      kubectlWith(server.adminKubeconfig, join(directory.path, "cache"))(
         ["create", "-f", "-"],
         '{"apiVersion":"management.postern/v1","kind":"Team","metadata":{"name":"empty"}}',
       ),

@@ -24,7 +24,7 @@ let config: string;
 beforeAll(async () => {
   directory = await temporaryDirectory();
   server = await startPostern(join(directory.path, "data"), []);
-  admin = kubectlWith(server.adminKubeConfig, join(directory.path, "cache-admin"), "kubectl");
+  admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-admin"), "kubectl");
   const made = JSON.parse(await succeed(admin(["create", "--raw", `${INSTANCES}/demo/kubeconfig`, "-f", "-"], "{}")));
   config = join(directory.path, "demo.kubeconfig");
   await writeFile(config, made.status.kubeConfig, { mode: 0o600 });

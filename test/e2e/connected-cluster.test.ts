@@ -9,7 +9,7 @@ import {
   clusterPath,
   INSTANCES,
   KEYS,
-  keepKubeConfig,
+  keepKubeconfig,
   MANAGEMENT,
   ownAddress,
   type Server,
@@ -32,7 +32,7 @@ let far: Server;
 let farFlags: readonly string[];
 
 /** A kubeconfig for a virtual cluster of the far server that may act as others there. */
-async function farKubeConfig(name: string): Promise<string> {
+async function farKubeconfig(name: string): Promise<string> {
   const asked = await far.send(`${INSTANCES}/${name}/kubeconfig`, { spec: { clientCert: true } });
   return asked.status.kubeConfig;
 }
@@ -49,7 +49,7 @@ async function keyOf(user: string): Promise<string> {
 beforeAll(async () => {
   directory = await temporaryDirectory();
   ({ near, far, farFlags } = await startTwo(directory.path, FAR_ADDRESS));
-  await keepKubeConfig(near, "host", await farKubeConfig("demo"));
+  await keepKubeconfig(near, "host", await farKubeconfig("demo"));
   const kubeConfigRef = { secretNamespace: "p-default", secretName: "host" };
   await near.create(`${MANAGEMENT}/clusters`, { kind: "Cluster", metadata: { name: "host" }, spec: { kubeConfigRef } });
 });
@@ -192,7 +192,7 @@ describe.runIf(FAR_ADDRESS !== undefined)("a vcluster in a connected cluster", (
     });
     await expect.poll(async () => (await far.send(`${INSTANCES}/${NAME}`)).status.phase, WAIT).toBe("Ready");
     await far.send(`${HOST}/api/v1/namespaces`, { metadata: { name: "p-default" } });
-    const secret = { metadata: { name: `vc-${NAME}` }, stringData: { config: await farKubeConfig(NAME) } };
+    const secret = { metadata: { name: `vc-${NAME}` }, stringData: { config: await farKubeconfig(NAME) } };
     await far.send(SECRETS, secret);
     await expect.poll(() => statusOf(`${INSTANCES}/${NAME}`), WAIT).toMatchObject({ phase: "Ready" });
     const maps = "/api/v1/namespaces/default/configmaps";
@@ -257,7 +257,7 @@ describe("what others run", () => {
   });
 
   it("that is external leads to where its own kubeconfig does, once its ingress endpoint is on", async () => {
-    await keepKubeConfig(near, "vc-outer", await farKubeConfig("demo"));
+    await keepKubeconfig(near, "vc-outer", await farKubeconfig("demo"));
     await near.create(INSTANCES, {
       kind: "VirtualClusterInstance",
       metadata: { name: "outer" },

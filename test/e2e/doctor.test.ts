@@ -234,7 +234,7 @@ describe("a server that runs", () => {
     ]);
     expect(asked.of("store")[0]?.message).toContain("a server runs on");
 
-    const kubectl = kubectlWith(server.adminKubeConfig, file("cache"));
+    const kubectl = kubectlWith(server.adminKubeconfig, file("cache"));
     const cluster = {
       kind: "Cluster",
       metadata: { name: "far" },
@@ -247,10 +247,10 @@ describe("a server that runs", () => {
         expect.objectContaining({ status: "warning", message: expect.stringContaining("KubeConfigNotFound") }),
       ]);
 
-    const kubeConfig = await readFile(server.adminKubeConfig, "utf8");
-    await writeFile(server.adminKubeConfig, kubeConfig.replace(/token: (\S{20})\S+/, "token: $1"));
+    const kubeConfig = await readFile(server.adminKubeconfig, "utf8");
+    await writeFile(server.adminKubeconfig, kubeConfig.replace(/token: (\S{20})\S+/, "token: $1"));
     await expectFault("server", /does not answer as its kubeconfig says/, server.dataDir);
-    await rm(server.adminKubeConfig);
+    await rm(server.adminKubeconfig);
     expect((await doctor(server.dataDir)).of("server")[0]).toMatchObject({ status: "skipped" });
   });
 });
@@ -263,7 +263,7 @@ it("asks the clusters that are connected, where no server does", async () => {
     far = await startPostern(file("far"), SQLITE);
     const kubeConfig = file("far.kubeconfig");
     const write = async (token: string) => {
-      const text = await readFile(far?.adminKubeConfig ?? "", "utf8");
+      const text = await readFile(far?.adminKubeconfig ?? "", "utf8");
       const server = `${far?.url}/kubernetes/project/default/virtualcluster/demo`;
       await writeFile(
         kubeConfig,
@@ -272,7 +272,7 @@ it("asks the clusters that are connected, where no server does", async () => {
     };
     {
       await using server = await startPostern(near, SQLITE);
-      const kubectl = kubectlWith(server.adminKubeConfig, file("cache"));
+      const kubectl = kubectlWith(server.adminKubeconfig, file("cache"));
       for (const [name, token] of [
         ["good", await adminKey(far)],
         ["refused", "x".repeat(40)],

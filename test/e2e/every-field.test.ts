@@ -141,7 +141,7 @@ describe.each(chosenKubernetesReleases())("kubectl %s", (release) => {
   it("applies every field of every kind without a warning, and reads it back", async () => {
     const { kubectl: program } = await kubernetesTools(release);
     const kubectl = kubectlSession(
-      () => server.adminKubeConfig,
+      () => server.adminKubeconfig,
       () => join(directory.path, `cache-${release}`),
       program,
     );

@@ -47,7 +47,7 @@ describe.concurrent.each([...COMBINATIONS, ...(isEveryReleaseChosen() ? BY_NIGHT
       const namespace = `shop-${release.replace(".", "-")}-${credential}`;
       const config = join(directory.path, `${namespace}.kubeconfig`);
       const flags = credential === "certificate" ? ["--client-cert"] : [];
-      const text = await succeed(postern("kubeconfig", "demo", ...flags, "--kubeconfig", server.adminKubeConfig));
+      const text = await succeed(postern("kubeconfig", "demo", ...flags, "--kubeconfig", server.adminKubeconfig));
       await writeFile(config, text, { mode: 0o600 });
 
       const tools = await kubernetesTools(release);

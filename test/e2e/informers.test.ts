@@ -48,7 +48,7 @@ describe.each(stores)("informers on $storeName", ({ newStore }) => {
     http = await httpClient(server);
     key = await adminKey(server);
     throughGate = join(directory.path, "gate.kubeconfig");
-    const config = await readFile(server.adminKubeConfig, "utf8");
+    const config = await readFile(server.adminKubeconfig, "utf8");
     await writeFile(throughGate, config.replaceAll(server.url, `https://127.0.0.1:${gate.port}`), { mode: 0o600 });
   });
 
@@ -80,8 +80,8 @@ describe.each(stores)("informers on $storeName", ({ newStore }) => {
       .toBe(410);
 
   it(`M-05, M-06 end with exactly what the server has (TEST_SEED=${seed})`, { timeout: TIMEOUT_MS }, async () => {
-    const direct = configOf(server.adminKubeConfig).makeApiClient(CoreV1Api);
-    await using churn = await startChurn(server.adminKubeConfig, { objects: OBJECTS, seed });
+    const direct = configOf(server.adminKubeconfig).makeApiClient(CoreV1Api);
+    await using churn = await startChurn(server.adminKubeconfig, { objects: OBJECTS, seed });
 
     const config = configOf(throughGate);
     const core = config.makeApiClient(CoreV1Api);

@@ -33,9 +33,9 @@ afterAll(async () => {
   await directory?.[Symbol.asyncDispose]();
 });
 
-function configOf({ adminKubeConfig }: PosternProcess): KubeConfig {
+function configOf({ adminKubeconfig }: PosternProcess): KubeConfig {
   const loaded = new KubeConfig();
-  loaded.loadFromFile(adminKubeConfig);
+  loaded.loadFromFile(adminKubeconfig);
   return loaded;
 }
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
   await writeFile(join(bin, "postern"), `#!/bin/sh\nexec ${process.execPath} ${ENTRY} "$@"\n`);
   await chmod(join(bin, "postern"), 0o755);
   const second = { apiVersion: "management.postern/v1", kind: "VirtualClusterInstance", metadata: { name: "second" } };
-  const admin = ["--kubeconfig", server.adminKubeConfig, "--namespace", "p-default"];
+  const admin = ["--kubeconfig", server.adminKubeconfig, "--namespace", "p-default"];
   await succeed(tool("kubectl", [...admin, "apply", "-f", "-"], JSON.stringify(second)));
   await succeed(tool("kubectl", [...admin, "wait", "--for=condition=Ready", "virtualclusterinstances/second"]));
 });
@@ -54,7 +54,7 @@ const login = async (key?: string): Promise<string> =>
     run("postern", ["login", server.url, "--ca", server.caFile, "--name", "here"], key ?? (await adminKey(server))),
   );
 const admin = (...args: readonly string[]): Promise<Outcome> =>
-  postern(...args, "--kubeconfig", server.adminKubeConfig);
+  postern(...args, "--kubeconfig", server.adminKubeconfig);
 const keptCredentials = async (): Promise<readonly string[]> =>
   (await readdir(join(home, ".cache"), { recursive: true })).filter((name) => name.endsWith(".json"));
 
@@ -100,7 +100,7 @@ describe("files", () => {
       metadata: { name: "broken" },
       spec: { external: true },
     };
-    const args = ["--kubeconfig", server.adminKubeConfig, "--namespace", "p-default"];
+    const args = ["--kubeconfig", server.adminKubeconfig, "--namespace", "p-default"];
     await succeed(tool("kubectl", [...args, "apply", "-f", "-"], JSON.stringify(broken)));
     const { code, stderr } = await kubeconfig("--all", "--out", join(home, "all.kubeconfig"));
     await succeed(tool("kubectl", [...args, "delete", "virtualclusterinstances", "broken"]));

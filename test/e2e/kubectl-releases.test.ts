@@ -33,7 +33,7 @@ const text = (kind: string, metadata: object, rest: object = {}, apiVersion = GR
 describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, tag }) => {
   const sessionWith = (config: () => string): KubectlSession =>
     kubectlSession(config, () => join(directory.path, `cache-${tag}`), program);
-  const management = sessionWith(() => server.adminKubeConfig);
+  const management = sessionWith(() => server.adminKubeconfig);
   const insideConfig = () => join(directory.path, `${tag}.kubeconfig`);
   const inside = sessionWith(insideConfig);
   const file = async (name: string, content: string): Promise<string> => {
@@ -73,7 +73,7 @@ describe.concurrent.each(clients)("kubectl 1.$minor ($tag)", ({ program, minor, 
       `K=$("$1" --kubeconfig "$2" get secret -n p-default ${secret} -o jsonpath={.data.key} | base64 -d)
        printf '%s' '{"apiVersion":"${GROUP}","kind":"Self"}' | "$1" --kubeconfig "$2" --token "$K" create -f - -o jsonpath={.status.accessKey}`,
     );
-    expect(await succeed(tool("sh", [whoAmI, program, server.adminKubeConfig]))).toBe(name);
+    expect(await succeed(tool("sh", [whoAmI, program, server.adminKubeconfig]))).toBe(name);
     await run(`delete ownedaccesskey ${name}`);
     const gone = await management(["wait", "--for=delete", `secret/${secret}`, "-n", "p-default", "--timeout=60s"]);
     // Old ones complain where it is gone already.

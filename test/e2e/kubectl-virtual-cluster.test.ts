@@ -24,7 +24,7 @@ let withToken: string;
 let withCertificate: string;
 
 async function kubeConfig(name: string, spec: object): Promise<string> {
-  const admin = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+  const admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
   const { status } = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], JSON.stringify({ spec }))));
   const path = join(directory.path, name);
   await writeFile(path, status.kubeConfig, { mode: 0o600 });

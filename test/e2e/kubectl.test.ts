@@ -39,7 +39,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
   const name = `key-${tag}`;
   const since = (least: number) => it.skipIf(minor < least);
   const kubectl = kubectlSession(
-    () => server.adminKubeConfig,
+    () => server.adminKubeconfig,
     () => join(directory.path, "cache"),
     program,
   );
@@ -230,7 +230,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
       "KUBE_EDITOR=sed -i s/four/edited/",
       program,
       "--kubeconfig",
-      server.adminKubeConfig,
+      server.adminKubeconfig,
       "edit",
       "oak",
       name,
@@ -265,7 +265,7 @@ describe.each(pairs)("kubectl 1.$minor ($tag) on $storeName", ({ program, minor,
   it("watches", async () => {
     const flags = [
       "--kubeconfig",
-      server.adminKubeConfig,
+      server.adminKubeconfig,
       "get",
       "oak",
       "-l",

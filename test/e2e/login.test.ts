@@ -41,7 +41,7 @@ const cli = (...args: readonly string[]): Promise<Outcome> => cliWith([], args);
 const login = (input: string, ...args: readonly string[]): Promise<Outcome> =>
   cliWith([], ["login", server.url, "--ca", server.caFile, ...args], input);
 const makeKey = async (name: string): Promise<string> =>
-  (await succeed(postern("key", "create", name, "--ttl", "1h", "--kubeconfig", server.adminKubeConfig))).trim();
+  (await succeed(postern("key", "create", name, "--ttl", "1h", "--kubeconfig", server.adminKubeconfig))).trim();
 
 test("a key that was signed in with is used by all commands, from a file for its owner alone", async () => {
   expect(await login(`${key}\n`)).toMatchObject({
@@ -93,7 +93,7 @@ test("several platforms are listed, chosen by name or address, and left", async 
 test("a credential that has ended is shown as such, and says what to do", async () => {
   const short = await makeKey("short");
   await succeed(login(short, "--name", "one"));
-  await succeed(postern("key", "revoke", "short", "--kubeconfig", server.adminKubeConfig));
+  await succeed(postern("key", "revoke", "short", "--kubeconfig", server.adminKubeconfig));
   expect(await succeed(cli("status"))).toContain("signed out: run postern login again");
   expect((await cli("whoami")).stderr).toContain("(401)");
 });
@@ -121,7 +121,7 @@ test("CI sets three variables and signs in nowhere", async () => {
 test("a kubeconfig that is named outweighs the login, and the login outweighs KUBECONFIG", async () => {
   await succeed(login(await makeKey("mine"), "--name", "one"));
   const other = join(directory.path, "other.yaml");
-  await writeFile(other, await readFile(server.adminKubeConfig, "utf8"), { mode: 0o600 });
+  await writeFile(other, await readFile(server.adminKubeconfig, "utf8"), { mode: 0o600 });
   expect(await succeed(cliWith([`KUBECONFIG=${other}`], ["whoami"]))).toMatch(/Access key: +mine\n/);
   expect(await succeed(cliWith([], ["whoami", "--kubeconfig", other]))).toMatch(/Access key: +admin\n/);
   await succeed(cli("logout"));

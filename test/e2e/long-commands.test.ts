@@ -18,7 +18,7 @@ it("prints results as JSON and nothing beside them, and shows on a terminal how 
   };
   {
     await using server = await startPostern(file("data"), SQLITE);
-    const to = ["--kubeconfig", server.adminKubeConfig];
+    const to = ["--kubeconfig", server.adminKubeconfig];
     const ring = await json("keys", "rotate", ...to);
     expect(ring.keys[0]).toMatchObject({ isPrimary: true });
     expect(ring.reencryption).toMatchObject({ primary: ring.keys[0].id, left: 0 });

@@ -201,7 +201,7 @@ it("a backup from before the server key was replaced comes back, without what wa
     await using server = await startPostern(here("data"), SQLITE);
     const [http, admin] = [await httpClient(server), await adminKey(server)];
     [stays, revoked] = [await make(http, admin, "stays"), await make(http, admin, "revoked")];
-    await succeed(postern("backup", "--kubeconfig", server.adminKubeConfig, "--out", here("backup")));
+    await succeed(postern("backup", "--kubeconfig", server.adminKubeconfig, "--out", here("backup")));
     await server.stop();
   }
   await cp(here("data", "server.key"), here("old.key"));
@@ -210,12 +210,12 @@ it("a backup from before the server key was replaced comes back, without what wa
   {
     await using server = await startPostern(here("data"), [...SQLITE, ...previous]);
     const [http, admin] = [await httpClient(server), await adminKey(server)];
-    const before = await postern("keys", "status", "--kubeconfig", server.adminKubeConfig);
+    const before = await postern("keys", "status", "--kubeconfig", server.adminKubeconfig);
     expect(before.stderr).toMatch(/opens with 2 server keys.*postern encryption-key rotate/);
-    const rotated = await postern("keys", "rotate", "--kubeconfig", server.adminKubeConfig);
+    const rotated = await postern("keys", "rotate", "--kubeconfig", server.adminKubeconfig);
     expect(rotated.stderr).toMatch(/opens with server key [0-9a-f]{8} alone/);
     await http(`${KEYS}/revoked`, { key: admin, method: "DELETE" });
-    await succeed(postern("backup", "--kubeconfig", server.adminKubeConfig, "--revocations-out", here("in-force")));
+    await succeed(postern("backup", "--kubeconfig", server.adminKubeconfig, "--revocations-out", here("in-force")));
     await server.stop();
   }
 
@@ -233,7 +233,7 @@ it("a backup from before the server key was replaced comes back, without what wa
   {
     await using server = await startPostern(here("new"), [...SQLITE, ...previous]);
     expect([await statusOf(server, stays), await statusOf(server, revoked)]).toEqual([200, 401]);
-    await succeed(postern("keys", "rotate", "--kubeconfig", server.adminKubeConfig));
+    await succeed(postern("keys", "rotate", "--kubeconfig", server.adminKubeconfig));
     await server.stop();
   }
   await using server = await startPostern(here("new"), SQLITE);

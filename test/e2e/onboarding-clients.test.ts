@@ -38,7 +38,7 @@ beforeAll(async () => {
       headers: { accept, ...(body === undefined ? {} : { "content-type": type }) },
       ...(body === undefined ? {} : { body }),
     });
-  const run = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+  const run = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
   kubectl = (line) => succeed(run(line.split(" ")));
   const resources = await listableResources(send);
   collections = new Map(
@@ -107,7 +107,7 @@ describe.each([
     const { helm } = await kubernetesTools(release);
     const homes = ["CACHE", "CONFIG", "DATA"].map((home) => `HELM_${home}_HOME=${join(chart, home)}`);
     const run = (...args: string[]) =>
-      succeed(tool("env", [...homes, helm, "--kubeconfig", server.adminKubeConfig, "-n", "default", ...args]));
+      succeed(tool("env", [...homes, helm, "--kubeconfig", server.adminKubeconfig, "-n", "default", ...args]));
     const wait = ["--wait", "--timeout", "50s"];
 
     await write(TENANTS, "Lead");

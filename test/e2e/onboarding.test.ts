@@ -24,7 +24,7 @@ beforeAll(async () => {
   directory = await temporaryDirectory();
   server = await startPostern(join(directory.path, "data"));
   const run = kubectlWith(
-    server.adminKubeConfig,
+    server.adminKubeconfig,
     join(directory.path, "cache"),
     (await kubernetesTools("1.35")).kubectl,
   );

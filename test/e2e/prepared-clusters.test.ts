@@ -13,7 +13,7 @@ beforeAll(async () => {
   directory = await temporaryDirectory();
   server = await startPostern(join(directory.path, "data"), []);
   admin = kubectlSession(
-    () => server.adminKubeConfig,
+    () => server.adminKubeconfig,
     () => join(directory.path, "cache"),
     "kubectl",
   );

@@ -14,7 +14,7 @@ const reason = missing === undefined ? "" : ` (skipped: ${missing})`;
 it.skipIf(missing !== undefined)(`M-05 the Python client finds everything as in Kubernetes${reason}`, async () => {
   await using directory = await temporaryDirectory();
   await using server = await startPostern(join(directory.path, "data"));
-  const seen = JSON.parse(await succeed(tool(PYTHON, [pythonScript("python-client.py"), server.adminKubeConfig])));
+  const seen = JSON.parse(await succeed(tool(PYTHON, [pythonScript("python-client.py"), server.adminKubeconfig])));
   expect(seen).toEqual({
     discovered: {
       plural: "ownedaccesskeys",

@@ -12,7 +12,7 @@ let adminKey = "";
 beforeAll(async () => {
   directory = await temporaryDirectory();
   server = await startPostern(join(directory.path, "data"));
-  adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeConfig, "utf8"))?.[1] ?? "";
+  adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeconfig, "utf8"))?.[1] ?? "";
 });
 
 afterAll(async () => {

@@ -58,14 +58,14 @@ it(`security book 48: every client of a busy server stays connected and up to da
   await using server = await startPostern(join(directory.path, "data"), [], { env: { POSTERN_LOG_LEVEL: "warn" } });
   const key = await adminKey(server);
   const config = new KubeConfig();
-  config.loadFromFile(server.adminKubeConfig);
+  config.loadFromFile(server.adminKubeconfig);
   const core = config.makeApiClient(CoreV1Api);
-  await using churn = await startChurn(server.adminKubeConfig, { objects: OBJECTS, seed });
+  await using churn = await startChurn(server.adminKubeconfig, { objects: OBJECTS, seed });
 
   const watching = kubectls.map(({ program, tag }) => ({
     tag,
     tool: startTool(program, [
-      ...["--kubeconfig", server.adminKubeConfig, "--cache-dir", join(directory.path, tag)],
+      ...["--kubeconfig", server.adminKubeconfig, "--cache-dir", join(directory.path, tag)],
       ...["get", "secrets", "--namespace", "default", "--watch", "--output", "name"],
     ]),
   }));
@@ -76,7 +76,7 @@ it(`security book 48: every client of a busy server stays connected and up to da
     setTimeout(() => void informer.start().catch(() => undefined), 50);
   });
   await informer.start();
-  using python = noPython === undefined ? startPythonInformer(server.adminKubeConfig) : undefined;
+  using python = noPython === undefined ? startPythonInformer(server.adminKubeconfig) : undefined;
   const controller = startController(server, key);
 
   const memory: number[] = [];

@@ -223,7 +223,7 @@ describe("a running server", () => {
       /copy-\d+ is in use by another server: stop that one, or choose another directory with --data-dir/,
     );
     expect(await secrets()).toEqual(before);
-    const kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    const kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
     expect(await succeed(kubectl(["get", "--raw", "/readyz"]))).toBe("ok");
   });
 
@@ -239,7 +239,7 @@ describe("a running server", () => {
     await refuses(postern("serve", "--data-dir", other, "--secure-port", String(taken)), /is in use/);
     mine.close();
     await using started = await startPostern(other);
-    const kubectl = kubectlWith(started.adminKubeConfig, join(directory.path, "cache-other"));
+    const kubectl = kubectlWith(started.adminKubeconfig, join(directory.path, "cache-other"));
     expect(await succeed(kubectl(["get", "projects", "-o", "name"]))).toBe("project.management.postern/default\n");
   });
 
@@ -250,7 +250,7 @@ describe("a running server", () => {
       metadata: { name: "kept" },
       spec: {},
     });
-    const earlier = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    const earlier = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
     await succeed(earlier(["create", "-f", "-"], key));
     const listed = JSON.parse(
       await succeed(earlier(["get", "oak,users,projects,clusters,secrets", "-A", "-o", "json"])),
@@ -258,7 +258,7 @@ describe("a running server", () => {
     expect(await server.stop("SIGINT")).toBe(0);
 
     server = await startPostern(server.dataDir, storeOfUsed());
-    const later = kubectlWith(server.adminKubeConfig, join(directory.path, "cache-2"));
+    const later = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-2"));
     const again = JSON.parse(await succeed(later(["get", "oak,users,projects,clusters,secrets", "-A", "-o", "json"])));
     // The last activity of keys may have been written in between.
     const essence = ({ items }: any) =>
@@ -296,7 +296,7 @@ describe("a running server", () => {
   it.runIf(isDurable)("starts again after it was killed", async () => {
     expect(await server.stop("SIGKILL")).toBe("SIGKILL");
     server = await startPostern(server.dataDir, storeOfUsed());
-    const kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache-3"));
+    const kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-3"));
     expect(await succeed(kubectl(["get", "oak", "kept", "-o", "name"]))).toContain("kept");
   });
 });

@@ -51,7 +51,7 @@ output "value" { value = terraform_data.one.output }
   beforeAll(async () => {
     directory = await temporaryDirectory();
     server = await startPostern(join(directory.path, "data"));
-    const admin = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    const admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
     const { status } = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], "{}")));
     const config = join(directory.path, "demo.kubeconfig");
     await writeFile(config, status.kubeConfig, { mode: 0o600 });

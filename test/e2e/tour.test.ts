@@ -88,7 +88,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
       "--audit-log-path",
       join(directory.path, "audit.log"),
     ]);
-    kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache"));
+    kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache"));
     secrets.clear();
   });
 
@@ -98,7 +98,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
   });
 
   it("keeps the administrator's kubeconfig for its owner alone", async () => {
-    expect((await stat(server.adminKubeConfig)).mode & 0o777).toBe(0o600);
+    expect((await stat(server.adminKubeconfig)).mode & 0o777).toBe(0o600);
   });
 
   it("lists and explains the resources", async () => {
@@ -127,7 +127,7 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
       "KUBE_EDITOR=sed -i s/3600/7200/",
       "kubectl",
       "--kubeconfig",
-      server.adminKubeConfig,
+      server.adminKubeconfig,
       "edit",
       "ownedaccesskey",
       "temporary",
@@ -240,14 +240,14 @@ describe.each(stores)("the tour on $storeName", ({ newStore }) => {
       ...(await readdir(server.dataDir, { recursive: true })).map((name) => join(server.dataDir, name)),
     ];
     for (const file of files) {
-      if (!(await stat(file)).isFile() || file === server.adminKubeConfig) continue;
+      if (!(await stat(file)).isFile() || file === server.adminKubeconfig) continue;
       const content = await readFile(file, "latin1");
       for (const secret of secrets) expect(content.includes(secret), `${secret.slice(0, 16)}… in ${file}`).toBe(false);
     }
     for (const secret of secrets) expect(server.output().includes(secret)).toBe(false);
 
     server = await startPostern(server.dataDir, store);
-    kubectl = kubectlWith(server.adminKubeConfig, join(directory.path, "cache-2"));
+    kubectl = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-2"));
     expect(await ok(kubectl(["get", "ownedaccesskeys"]))).toContain("tenant");
     expect(await ok(kubectl(["get", "virtualclusterinstances", "-n", "p-default"]))).toContain("demo");
   });

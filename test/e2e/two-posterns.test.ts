@@ -35,11 +35,11 @@ beforeAll(async () => {
   const file = (name: string) => join(directory.path, name);
   const flags = ["--proxy-allowed-addresses", "127.0.0.0/8", "--kube-config-proxy-fallback"];
   [near, far] = await Promise.all([startPostern(file("near"), flags), startPostern(file("far"))]);
-  administrator = kubectlWith(near.adminKubeConfig, file("cache"));
+  administrator = kubectlWith(near.adminKubeconfig, file("cache"));
   http = await httpClient(near);
   key = await adminKey(near);
   const toFar = file("far.kubeconfig");
-  await writeFile(toFar, farKubeConfig(await adminKey(far), await readFile(far.caFile)), { mode: 0o600 });
+  await writeFile(toFar, farKubeconfig(await adminKey(far), await readFile(far.caFile)), { mode: 0o600 });
   inFar = kubectlWith(toFar, file("cache"));
   const secret = ["create", "secret", "generic", "vc-remote", "-n", "p-default", `--from-file=config=${toFar}`];
   await succeed(administrator(secret));
@@ -61,7 +61,7 @@ afterAll(async () => {
 const apply = (object: object): Promise<string> =>
   succeed(administrator(["create", "-f", "-"], JSON.stringify({ apiVersion: "management.postern/v1", ...object })));
 
-const farKubeConfig = (token: string, authority: Buffer): string =>
+const farKubeconfig = (token: string, authority: Buffer): string =>
   JSON.stringify({
     apiVersion: "v1",
     kind: "Config",

@@ -8,7 +8,7 @@ import {
   clusterPath,
   INSTANCES,
   KEYS,
-  keepKubeConfig,
+  keepKubeconfig,
   longRunning,
   MANAGEMENT,
   type Server,
@@ -51,7 +51,7 @@ describe.each([
     const config: string = asked.body.status.kubeConfig;
     expect(config).toContain(clientCert ? "client-certificate-data" : "token:");
     // The key in a kubeconfig opens its one cluster, and acts as nobody else there: the near server needs one that may.
-    await keepKubeConfig(near, `vc-${name}`, config.replace(/token: \S+/, `token: ${key}`));
+    await keepKubeconfig(near, `vc-${name}`, config.replace(/token: \S+/, `token: ${key}`));
     const instance = { kind: "VirtualClusterInstance", metadata: { name }, spec: { external: true } };
     await near.create(INSTANCES, instance);
   });

@@ -178,7 +178,7 @@ it("starts a server with the configuration of the chart", async () => {
   });
   await writeFile(file, config.replace("0.0.0.0", "127.0.0.1"));
   await using server = await startPostern(data, ["--config", file]);
-  expect(readFileSync(server.adminKubeConfig, "utf8")).toContain("https://postern.example.com");
+  expect(readFileSync(server.adminKubeconfig, "utf8")).toContain("https://postern.example.com");
 });
 
 it("starts a server on the bootstrap manifests of the chart, whether text, an object or a list", async () => {

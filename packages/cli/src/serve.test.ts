@@ -32,7 +32,7 @@ function startServe(args: readonly string[], environment: Record<string, string>
     setImmediate(() => events.emit("ready"));
     return {
       url: `https://${given.bindAddress}:${(server.address() as AddressInfo).port}`,
-      adminKubeConfigPath: join(given.dataDir, "admin.kubeconfig"),
+      adminKubeconfigPath: join(given.dataDir, "admin.kubeconfig"),
       caPath: join(given.dataDir, "ca.crt"),
       async close() {
         server.close();

@@ -70,7 +70,7 @@ export const oldNodeNote = (version: string): string =>
 /** What to try is built from the configuration, so that it can be pasted as it is. */
 export function readyText(server: RunningServer, { platform }: Configuration, workingDirectory: string): string {
   const group = `management.${platform.domain}`;
-  const kubectl = `kubectl --kubeconfig ${shellQuote(shortPath(server.adminKubeConfigPath, workingDirectory))}`;
+  const kubectl = `kubectl --kubeconfig ${shellQuote(shortPath(server.adminKubeconfigPath, workingDirectory))}`;
   const key = JSON.stringify({
     apiVersion: `${group}/v1`,
     kind: "OwnedAccessKey",
@@ -80,7 +80,7 @@ export function readyText(server: RunningServer, { platform }: Configuration, wo
   const demo = `/apis/${group}/v1/namespaces/${platform.projectNamespacePrefix}default/virtualclusterinstances/demo`;
   const ready = `Postern is ready at ${server.url}`;
   // Only the first server on a store makes the file; another one, or one whose file was moved away, has nothing to paste.
-  if (!existsSync(server.adminKubeConfigPath)) return `${ready}\n`;
+  if (!existsSync(server.adminKubeconfigPath)) return `${ready}\n`;
   return [
     ready,
     "Try next: list virtual clusters, create an access key, get a kubeconfig",

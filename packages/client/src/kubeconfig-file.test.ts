@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { parseKubeConfig } from "./kubeconfig.ts";
-import { changeKubeConfigFile, putKubeConfigEntries, removeKubeConfigEntry } from "./kubeconfig-file.ts";
+import { parseKubeconfig } from "./kubeconfig.ts";
+import { changeKubeconfigFile, putKubeconfigEntries, removeKubeconfigEntry } from "./kubeconfig-file.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "postern-kube-config-file-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -32,32 +32,32 @@ describe("kubeconfig files", () => {
       "preferences: {colors: true}",
       "",
     ].join("\n");
-    const put = putKubeConfigEntries(before, "file", [entry("a"), entry("b")], "a");
+    const put = putKubeconfigEntries(before, "file", [entry("a"), entry("b")], "a");
     expect(put).toContain("# mine");
     expect(put).toContain("# keep");
     expect(put).toContain("colors: true");
-    const read = parseKubeConfig(put, "file");
+    const read = parseKubeconfig(put, "file");
     expect([...read.clusters.keys()]).toEqual(["old", "a", "b"]);
     expect(read.currentContext).toBe("a");
-    const again = putKubeConfigEntries(put, "file", [entry("a", "https://new")]);
-    expect(parseKubeConfig(again, "file").clusters.get("a")?.server).toBe("https://new");
-    const removed = parseKubeConfig(removeKubeConfigEntry(again, "file", "a"), "file");
+    const again = putKubeconfigEntries(put, "file", [entry("a", "https://new")]);
+    expect(parseKubeconfig(again, "file").clusters.get("a")?.server).toBe("https://new");
+    const removed = parseKubeconfig(removeKubeconfigEntry(again, "file", "a"), "file");
     expect([...removed.contexts.keys()]).toEqual(["b"]);
     expect(removed.currentContext).toBe("");
   });
 
   it.each(["[]", "a: [", "clusters: 5"])("refuse what is no kubeconfig: %s", (text) => {
-    expect(() => putKubeConfigEntries(text, "file", [entry("a")])).toThrow(/^file/);
+    expect(() => putKubeconfigEntries(text, "file", [entry("a")])).toThrow(/^file/);
   });
 
   it("are made for their owner alone, keep their mode and links, and are read by kubectl", async () => {
     const file = join(directory, "deep", "config");
-    await changeKubeConfigFile(file, (text) => putKubeConfigEntries(text, file, [entry("a")], "a"));
+    await changeKubeconfigFile(file, (text) => putKubeconfigEntries(text, file, [entry("a")], "a"));
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(kubectl(file, "get-contexts", "-o", "name").stdout).toBe("a\n");
     const link = join(directory, "link");
     symlinkSync(file, link);
-    await changeKubeConfigFile(link, (text) => putKubeConfigEntries(text, link, [entry("b")]));
+    await changeKubeconfigFile(link, (text) => putKubeconfigEntries(text, link, [entry("b")]));
     expect(kubectl(file, "get-contexts", "-o", "name").stdout).toBe("a\nb\n");
     expect(kubectl(link, "current-context").stdout).toBe("a\n");
   });
@@ -66,11 +66,11 @@ describe("kubeconfig files", () => {
     const file = join(directory, "many");
     const names = Array.from({ length: 20 }, (_, i) => `c${i}`);
     await Promise.all(
-      names.map((name) => changeKubeConfigFile(file, (text) => putKubeConfigEntries(text, file, [entry(name)]))),
+      names.map((name) => changeKubeconfigFile(file, (text) => putKubeconfigEntries(text, file, [entry(name)]))),
     );
     const before = readFileSync(file, "utf8");
-    expect([...parseKubeConfig(before, file).contexts.keys()].toSorted()).toEqual(names.toSorted());
-    const failing = changeKubeConfigFile(file, () => {
+    expect([...parseKubeconfig(before, file).contexts.keys()].toSorted()).toEqual(names.toSorted());
+    const failing = changeKubeconfigFile(file, () => {
       throw new Error("no");
     });
     await expect(failing).rejects.toThrow("no");
@@ -81,6 +81,6 @@ describe("kubeconfig files", () => {
   it("wait for kubectl's lock, and name it when it stays", async () => {
     const file = join(directory, "locked");
     writeFileSync(`${file}.lock`, "");
-    await expect(changeKubeConfigFile(file, () => "")).rejects.toThrow(`${file}.lock is there`);
+    await expect(changeKubeconfigFile(file, () => "")).rejects.toThrow(`${file}.lock is there`);
   }, 20_000);
 });

@@ -6,10 +6,10 @@ import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { Document, isMap, isSeq, parseDocument, YAMLSeq } from "yaml";
-import { KubeConfigError } from "./kubeconfig.ts";
+import { KubeconfigError } from "./kubeconfig.ts";
 
 /** One cluster, user and context of the same name, as the file holds them. */
-export type KubeConfigEntry = {
+export type KubeconfigEntry = {
   readonly name: string;
   readonly cluster: JsonObject;
   readonly user: JsonObject;
@@ -23,10 +23,10 @@ const LOCK_ATTEMPTS = 50;
 const LOCK_PAUSE_MS = 100;
 
 /** The text with the entries in it; entries of the same names are replaced. `current` becomes the current context. */
-export function putKubeConfigEntries(
+export function putKubeconfigEntries(
   text: string,
   origin: string,
-  entries: readonly KubeConfigEntry[],
+  entries: readonly KubeconfigEntry[],
   current?: string,
 ): string {
   const document = readDocument(text, origin);
@@ -40,7 +40,7 @@ export function putKubeConfigEntries(
 }
 
 /** The text without the cluster, user and context of that name. It has no current context if that was the one. */
-export function removeKubeConfigEntry(text: string, origin: string, name: string): string {
+export function removeKubeconfigEntry(text: string, origin: string, name: string): string {
   const document = readDocument(text, origin);
   for (const list of LISTS) {
     const items = listIn(document, list, origin);
@@ -52,9 +52,9 @@ export function removeKubeConfigEntry(text: string, origin: string, name: string
 
 /**
  * Replaces what a file holds by what `change` makes of it, as a whole; "" stands for a file that is not there, which is made for its
- * owner alone. Holds kubectl's lock beside the file meanwhile. Throws KubeConfigError.
+ * owner alone. Holds kubectl's lock beside the file meanwhile. Throws KubeconfigError.
  */
-export async function changeKubeConfigFile(path: string, change: (text: string) => string): Promise<void> {
+export async function changeKubeconfigFile(path: string, change: (text: string) => string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const target = await realpath(path).catch(() => path);
   const lock = `${target}.lock`;
@@ -66,7 +66,7 @@ export async function changeKubeConfigFile(path: string, change: (text: string) 
     );
     const text = await readFile(target, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "";
-      throw new KubeConfigError(`cannot read ${path} (${error.code})`, { cause: error });
+      throw new KubeconfigError(`cannot read ${path} (${error.code})`, { cause: error });
     });
     await replaceFile(target, change(text), mode);
   } finally {
@@ -93,9 +93,9 @@ async function takeLock(lock: string): Promise<void> {
       return;
     } catch (error) {
       const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-      if (code !== "EEXIST") throw new KubeConfigError(`cannot write beside ${lock} (${code})`, { cause: error });
+      if (code !== "EEXIST") throw new KubeconfigError(`cannot write beside ${lock} (${code})`, { cause: error });
       if (attempt === LOCK_ATTEMPTS) {
-        throw new KubeConfigError(
+        throw new KubeconfigError(
           `${lock} is there: another program changes the file, or died while it did: remove it`,
         );
       }
@@ -110,8 +110,8 @@ function readDocument(text: string, origin: string): Document {
     return new Document(empty);
   }
   const document = parseDocument(text, { prettyErrors: false, schema: "core" });
-  if (document.errors.length > 0) throw new KubeConfigError(`${origin} is not valid YAML`);
-  if (!isMap(document.contents)) throw new KubeConfigError(`${origin} is not a kubeconfig: a mapping is expected`);
+  if (document.errors.length > 0) throw new KubeconfigError(`${origin} is not valid YAML`);
+  if (!isMap(document.contents)) throw new KubeconfigError(`${origin} is not a kubeconfig: a mapping is expected`);
   return document;
 }
 
@@ -119,7 +119,7 @@ function readDocument(text: string, origin: string): Document {
 function listIn(document: Document, list: (typeof LISTS)[number], origin: string): YAMLSeq {
   const found = document.get(list);
   if (isSeq(found)) return found;
-  if (found !== undefined && found !== null) throw new KubeConfigError(`${origin}: ${list} must be a list`);
+  if (found !== undefined && found !== null) throw new KubeconfigError(`${origin}: ${list} must be a list`);
   const made = new YAMLSeq();
   document.set(list, made);
   return made;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { KubeConfigError, mergeKubeConfigs, parseKubeConfig, resolveContext } from "./kubeconfig.ts";
+import { KubeconfigError, mergeKubeconfigs, parseKubeconfig, resolveContext } from "./kubeconfig.ts";
 import { loadConnection } from "./load-kubeconfig.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "postern-kube-config-"));
@@ -92,20 +92,20 @@ describe("a kubeconfig", () => {
     ["no server", { path: write("noserver", config("token: x", "server: ''")) }, /no cluster with a server/],
   ])("is refused with %s", async (_, options, message) => {
     const attempt = loadConnection({ environment: {}, ...options });
-    await expect(attempt).rejects.toThrow(KubeConfigError);
+    await expect(attempt).rejects.toThrow(KubeconfigError);
     await expect(attempt).rejects.toThrow(message);
   });
 
   it("never shows a credential in an error", () => {
-    expect(() => parseKubeConfig('users: [{name: u, user: {token: "hunter2}}', "file")).toThrow(
+    expect(() => parseKubeconfig('users: [{name: u, user: {token: "hunter2}}', "file")).toThrow(
       expect.not.objectContaining({ message: expect.stringContaining("hunter2") }),
     );
   });
 
   it("merges by first entry", () => {
-    const one = parseKubeConfig(config("token: one"), "one");
-    const two = parseKubeConfig(config("token: two").replaceAll("main", "other"), "two");
-    const merged = mergeKubeConfigs([one, two]);
+    const one = parseKubeconfig(config("token: one"), "one");
+    const two = parseKubeconfig(config("token: two").replaceAll("main", "other"), "two");
+    const merged = mergeKubeconfigs([one, two]);
     expect(merged.currentContext).toBe("main");
     expect([...merged.contexts.keys()].sort()).toEqual(["main", "other"]);
     expect(resolveContext(merged, "other").user.token).toBe("one");

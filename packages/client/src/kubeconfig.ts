@@ -7,14 +7,14 @@ import { parse } from "yaml";
 /** Bytes that a kubeconfig holds itself, as PEM text, or names by a file. Data outweighs the file, as in kubectl. */
 export type PemSource = { readonly pem: string } | { readonly file: string };
 
-export type KubeConfigCluster = {
+export type KubeconfigCluster = {
   readonly server: string;
   readonly certificateAuthority?: PemSource;
   readonly insecureSkipTlsVerify: boolean;
   readonly tlsServerName?: string;
 };
 
-export type KubeConfigUser = {
+export type KubeconfigUser = {
   readonly token?: string;
   readonly tokenFile?: string;
   readonly clientCertificate?: PemSource;
@@ -23,30 +23,30 @@ export type KubeConfigUser = {
   readonly unsupported: readonly string[];
 };
 
-export type KubeConfigContext = { readonly cluster: string; readonly user: string; readonly namespace: string };
+export type KubeconfigContext = { readonly cluster: string; readonly user: string; readonly namespace: string };
 
-export type KubeConfig = {
-  readonly clusters: ReadonlyMap<string, KubeConfigCluster>;
-  readonly users: ReadonlyMap<string, KubeConfigUser>;
-  readonly contexts: ReadonlyMap<string, KubeConfigContext>;
+export type Kubeconfig = {
+  readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
+  readonly users: ReadonlyMap<string, KubeconfigUser>;
+  readonly contexts: ReadonlyMap<string, KubeconfigContext>;
   readonly currentContext: string;
 };
 
 /** The message is one line for a person: what is wrong with which file or context. It never holds a credential. */
-export class KubeConfigError extends Error {
-  override readonly name = "KubeConfigError";
+export class KubeconfigError extends Error {
+  override readonly name = "KubeconfigError";
 }
 
 const UNSUPPORTED_CREDENTIALS = ["exec", "auth-provider", "username"];
 
 /** Reads one file's text. `origin` names it in errors; `resolveFile` makes the paths in it absolute. */
-export function parseKubeConfig(
+export function parseKubeconfig(
   text: string,
   origin: string,
   resolveFile: (path: string) => string = (path) => path,
-): KubeConfig {
+): Kubeconfig {
   const document = readYaml(text, origin);
-  if (!isJsonObject(document)) throw new KubeConfigError(`${origin} is not a kubeconfig: a mapping is expected`);
+  if (!isJsonObject(document)) throw new KubeconfigError(`${origin} is not a kubeconfig: a mapping is expected`);
   const pemSource = (member: JsonObject, name: string): PemSource | undefined => {
     const data = textOf(member[`${name}-data`]);
     if (data !== undefined) return { pem: decodeBase64(data, `${origin}: ${name}-data`) };
@@ -81,7 +81,7 @@ export function parseKubeConfig(
 }
 
 /** Several files as one: of entries with one name, and of current contexts, the first counts. */
-export function mergeKubeConfigs(configs: readonly KubeConfig[]): KubeConfig {
+export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   const merged = <T>(maps: readonly ReadonlyMap<string, T>[]) =>
     new Map(maps.toReversed().flatMap((map) => [...map.entries()]));
   return {
@@ -94,23 +94,23 @@ export function mergeKubeConfigs(configs: readonly KubeConfig[]): KubeConfig {
 
 export type ResolvedContext = {
   readonly name: string;
-  readonly cluster: KubeConfigCluster;
-  readonly user: KubeConfigUser;
+  readonly cluster: KubeconfigCluster;
+  readonly user: KubeconfigUser;
   readonly namespace: string;
 };
 
 /** What a context stands for; the current one when none is named. A context without user is anonymous. */
-export function resolveContext(config: KubeConfig, contextName?: string): ResolvedContext {
+export function resolveContext(config: Kubeconfig, contextName?: string): ResolvedContext {
   const name = contextName ?? config.currentContext;
-  if (name === "") throw new KubeConfigError("the kubeconfig has no current context: name one with --context");
+  if (name === "") throw new KubeconfigError("the kubeconfig has no current context: name one with --context");
   const context = config.contexts.get(name);
-  if (context === undefined) throw new KubeConfigError(`the kubeconfig has no context ${JSON.stringify(name)}`);
+  if (context === undefined) throw new KubeconfigError(`the kubeconfig has no context ${JSON.stringify(name)}`);
   const cluster = config.clusters.get(context.cluster);
   if (cluster === undefined || cluster.server === "") {
-    throw new KubeConfigError(`context ${JSON.stringify(name)} names no cluster with a server`);
+    throw new KubeconfigError(`context ${JSON.stringify(name)} names no cluster with a server`);
   }
   const user = context.user === "" ? { unsupported: [] } : config.users.get(context.user);
-  if (user === undefined) throw new KubeConfigError(`context ${JSON.stringify(name)} names a user that is not there`);
+  if (user === undefined) throw new KubeconfigError(`context ${JSON.stringify(name)} names a user that is not there`);
   return { name, cluster, user, namespace: context.namespace };
 }
 
@@ -120,7 +120,7 @@ function readYaml(text: string, origin: string): JsonValue {
     // left are JSON values.
     return parse(text, { maxAliasCount: 0, schema: "core", prettyErrors: false }) as JsonValue;
   } catch (cause) {
-    throw new KubeConfigError(`${origin} is not valid YAML`, { cause });
+    throw new KubeconfigError(`${origin} is not valid YAML`, { cause });
   }
 }
 
@@ -152,7 +152,7 @@ function decodeBase64(data: string, origin: string): string {
     // `atob` gives one character an octet, and PEM is ASCII.
     return atob(data);
   } catch (cause) {
-    throw new KubeConfigError(`${origin} is not base64`, { cause });
+    throw new KubeconfigError(`${origin} is not base64`, { cause });
   }
 }
 

@@ -4,11 +4,11 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import {
-  type KubeConfig,
-  KubeConfigError,
-  mergeKubeConfigs,
+  type Kubeconfig,
+  KubeconfigError,
+  mergeKubeconfigs,
   type PemSource,
-  parseKubeConfig,
+  parseKubeconfig,
   resolveContext,
 } from "./kubeconfig.ts";
 import type { NodeTransportOptions } from "./transport/node.ts";
@@ -29,12 +29,12 @@ export type Connection = {
   readonly contextName: string;
 };
 
-/** Throws KubeConfigError when there is no usable context, or it signs in by a way that this client does not have. */
+/** Throws KubeconfigError when there is no usable context, or it signs in by a way that this client does not have. */
 export async function loadConnection(options: LoadOptions): Promise<Connection> {
-  const config = await loadKubeConfig(options);
+  const config = await loadKubeconfig(options);
   const { name, cluster, user, namespace } = resolveContext(config, options.context);
   if (user.unsupported.length > 0 && user.token === undefined && user.clientCertificate === undefined) {
-    throw new KubeConfigError(
+    throw new KubeconfigError(
       `context ${JSON.stringify(name)} signs in by ${user.unsupported.join(", ")}, which is not supported: use a token or a client certificate`,
     );
   }
@@ -59,31 +59,31 @@ export async function loadConnection(options: LoadOptions): Promise<Connection> 
 }
 
 /** Where kubectl looks: the files of KUBECONFIG, or the one in the home directory. It writes into the first. */
-export function kubeConfigFiles(environment: LoadOptions["environment"]): readonly [string, ...string[]] {
+export function kubeconfigFiles(environment: LoadOptions["environment"]): readonly [string, ...string[]] {
   const [first, ...others] = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return first === undefined ? [join(environment["HOME"] ?? homedir(), ".kube", "config")] : [first, ...others];
 }
 
-async function loadKubeConfig({ path, environment }: LoadOptions): Promise<KubeConfig> {
-  if (path !== undefined) return readKubeConfig(resolve(path));
-  const files = kubeConfigFiles(environment);
-  const configs: KubeConfig[] = [];
+async function loadKubeconfig({ path, environment }: LoadOptions): Promise<Kubeconfig> {
+  if (path !== undefined) return readKubeconfig(resolve(path));
+  const files = kubeconfigFiles(environment);
+  const configs: Kubeconfig[] = [];
   for (const file of files) {
     // As kubectl does: of a list, files that are not there are passed over.
-    const config = await readKubeConfig(resolve(file)).catch((error: unknown) => {
-      if (error instanceof KubeConfigError && isMissing(error.cause)) return undefined;
+    const config = await readKubeconfig(resolve(file)).catch((error: unknown) => {
+      if (error instanceof KubeconfigError && isMissing(error.cause)) return undefined;
       throw error;
     });
     if (config !== undefined) configs.push(config);
   }
   if (configs.length === 0) {
-    throw new KubeConfigError(`no kubeconfig found in ${files.join(", ")}: name one with --kubeconfig or KUBECONFIG`);
+    throw new KubeconfigError(`no kubeconfig found in ${files.join(", ")}: name one with --kubeconfig or KUBECONFIG`);
   }
-  return mergeKubeConfigs(configs);
+  return mergeKubeconfigs(configs);
 }
 
-async function readKubeConfig(path: string): Promise<KubeConfig> {
-  return parseKubeConfig(await readText(path), path, (file) => resolve(dirname(path), file));
+async function readKubeconfig(path: string): Promise<Kubeconfig> {
+  return parseKubeconfig(await readText(path), path, (file) => resolve(dirname(path), file));
 }
 
 async function readPem(source: PemSource | undefined): Promise<string | undefined> {
@@ -96,7 +96,7 @@ async function readText(path: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
-    throw new KubeConfigError(`cannot read ${path} (${code})`, { cause });
+    throw new KubeconfigError(`cannot read ${path} (${code})`, { cause });
   }
 }
 

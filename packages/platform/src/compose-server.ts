@@ -41,7 +41,7 @@ import { CONTROLLERS, whileLeading } from "./store/while-leading.ts";
 export type RunningServer = {
   /** Such as `https://127.0.0.1:8443`. */
   readonly url: string;
-  readonly adminKubeConfigPath: string;
+  readonly adminKubeconfigPath: string;
   readonly caPath: string;
   /** Drains what is under way, and resolves when everything is written and closed. */
   close(): Promise<void>;
@@ -237,7 +237,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
 
   return {
     url,
-    adminKubeConfigPath: pathOf(configuration),
+    adminKubeconfigPath: pathOf(configuration),
     caPath: serving.caPath,
     close: () => teardown.run(),
   };

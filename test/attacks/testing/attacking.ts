@@ -49,7 +49,7 @@ export async function startAttacked(flags: readonly string[] = [], surroundings:
 /** Speaks to a server that runs. The administrator's key is that of its folder unless another one is given. */
 export async function attackerOf(process: PosternProcess, adminKey?: string) {
   const ca = await readFile(process.caFile);
-  const config = adminKey ?? (await readFile(process.adminKubeConfig, "utf8"));
+  const config = adminKey ?? (await readFile(process.adminKubeconfig, "utf8"));
   const admin = adminKey ?? /token: (\S+)/.exec(config)?.[1];
   if (admin === undefined) throw new Error("the administrator's kubeconfig holds no key");
   const agents = new Map<string, Agent>();

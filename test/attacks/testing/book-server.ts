@@ -26,7 +26,7 @@ export async function startBookServer(flags: readonly string[] = []): Promise<Bo
   const server = await startRightsServer(flags);
   const http = await httpClient(server.process);
   const ca = await readFile(server.process.caFile);
-  const admin = /token: (\S+)/.exec(await readFile(server.process.adminKubeConfig, "utf8"))?.[1] ?? "";
+  const admin = /token: (\S+)/.exec(await readFile(server.process.adminKubeconfig, "utf8"))?.[1] ?? "";
   const newKey = async (name: string, spec: object): Promise<string> =>
     (await server.send(KEYS, object("OwnedAccessKey", name, spec))).spec.key;
   await vi.waitFor(() => whenReady(server, `${INSTANCES}/demo`), { timeout: 60_000 });

@@ -2,7 +2,7 @@
 
 import { vi } from "vitest";
 import { openHttp1, openHttp2, openHttp2Socket, openSpdy, openWebSocket, type StreamOpener } from "./open-streams.ts";
-import { MANAGEMENT, object, PLATFORM, podKubeConfig, RBAC, type RightsWorld, whenReady } from "./rights-world.ts";
+import { MANAGEMENT, object, PLATFORM, podKubeconfig, RBAC, type RightsWorld, whenReady } from "./rights-world.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
 
@@ -307,7 +307,7 @@ export const LOSSES: readonly Loss[] = [
     grant: asMember,
     lose: (world) =>
       world.patch(`${MANAGEMENT}/api/v1/namespaces/${world.namespace}/secrets/vc-out`, {
-        stringData: { config: podKubeConfig(world.server, "another-credential") },
+        stringData: { config: podKubeconfig(world.server, "another-credential") },
       }),
     reopens: REMOTE,
   },

@@ -77,7 +77,7 @@ export const object = (kind: string, name: string, spec?: object): object => ({
 });
 
 /** The pod cluster as a kubeconfig names it. */
-export const podKubeConfig = ({ pods }: Pick<RightsServer, "pods">, token = "credential-of-the-platform"): string => {
+export const podKubeconfig = ({ pods }: Pick<RightsServer, "pods">, token = "credential-of-the-platform"): string => {
   const authority = Buffer.from(pods.certificateAuthorityPem).toString("base64");
   return JSON.stringify({
     apiVersion: "v1",
@@ -94,7 +94,7 @@ export const keepSecret = (server: RightsServer, namespace: string, name: string
     apiVersion: "v1",
     kind: "Secret",
     metadata: { name },
-    stringData: { config: podKubeConfig(server) },
+    stringData: { config: podKubeconfig(server) },
   });
 
 let worlds = 0;

@@ -50,7 +50,7 @@ export async function prepareAttack(server: PosternProcess) {
     });
   };
 
-  const kubeConfigWith = async (key: string, spec: object, what: string): Promise<readonly Loot[]> => {
+  const kubeconfigWith = async (key: string, spec: object, what: string): Promise<readonly Loot[]> => {
     const { status, body } = await http(`${DEMO}/kubeconfig`, { key, body: { spec } });
     if (status !== 201) return [];
     const { user } = (decodeYaml(body.status.kubeConfig).value as any).users[0];
@@ -69,8 +69,8 @@ export async function prepareAttack(server: PosternProcess) {
     const loot = [
       ...(await keyWith(key, {}, `${path}child`)),
       ...(await keyWith(key, NARROW, `${path}narrow child`)),
-      ...(await kubeConfigWith(key, {}, `${path}token`)),
-      ...(await kubeConfigWith(key, { clientCert: true }, `${path}certificate`)),
+      ...(await kubeconfigWith(key, {}, `${path}token`)),
+      ...(await kubeconfigWith(key, { clientCert: true }, `${path}certificate`)),
     ];
     if (depth === 1) return loot;
     const deeper: Loot[] = [];
@@ -86,7 +86,7 @@ export async function prepareAttack(server: PosternProcess) {
     newKey,
     rotate,
     steal,
-    kubeConfigWith,
+    kubeconfigWith,
     unique,
     works: (token: string) => statusOf(http, token).then((status) => status === 200),
     /** Of some loot, what still opens something. */

@@ -30,9 +30,9 @@ export async function startServerProcess(
 ): Promise<ServerProcess> {
   const all = flags.includes("--secure-port") ? flags : [...flags, ...(await lastingPortFlags())];
   let server = await startPostern(dataDir, all, surroundings);
-  const { url, caFile, adminKubeConfig } = server;
+  const { url, caFile, adminKubeconfig } = server;
   const client = apiClient(url, await readFile(caFile, "utf8"));
-  const kubeConfig = await readFile(adminKubeConfig, "utf8").catch(() => "");
+  const kubeConfig = await readFile(adminKubeconfig, "utf8").catch(() => "");
   return {
     url,
     client,

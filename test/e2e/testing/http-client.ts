@@ -25,7 +25,7 @@ export type HttpClient = (path: string, options?: HttpRequest) => Promise<Answer
 
 /** The key that the administrator's kubeconfig holds. */
 export async function adminKey(server: PosternProcess): Promise<string> {
-  const key = /token: (\S+)/.exec(await readFile(server.adminKubeConfig, "utf8"))?.[1];
+  const key = /token: (\S+)/.exec(await readFile(server.adminKubeconfig, "utf8"))?.[1];
   if (key === undefined) throw new Error("the administrator's kubeconfig holds no key");
   return key;
 }

@@ -33,7 +33,7 @@ export function useKubectlSurfaces({ program, minor, newStore }: KubectlOnStore)
   let flags: readonly string[];
   const file = (name: string): string => join(directory.path, name);
   const sessionWith = (config: () => string) => kubectlSession(config, () => file("cache"), program);
-  const managementConfig = (): string => server.adminKubeConfig;
+  const managementConfig = (): string => server.adminKubeconfig;
   const virtualClusterConfig = (): string => file("demo.kubeconfig");
   const management = sessionWith(managementConfig);
   const inside = sessionWith(virtualClusterConfig);

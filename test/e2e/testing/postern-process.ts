@@ -23,7 +23,7 @@ export type PosternProcess = AsyncDisposable & {
   readonly url: string;
   readonly dataDir: string;
   readonly pid: number;
-  readonly adminKubeConfig: string;
+  readonly adminKubeconfig: string;
   readonly caFile: string;
   /** Everything that it has printed, both streams. */
   output(): string;
@@ -63,7 +63,7 @@ export async function startPostern(
     url,
     dataDir,
     pid: child.pid ?? 0,
-    adminKubeConfig: join(dataDir, "admin.kubeconfig"),
+    adminKubeconfig: join(dataDir, "admin.kubeconfig"),
     caFile: join(dataDir, "ca.crt"),
     output: () => printed,
     async stop(signal = "SIGTERM") {
@@ -126,14 +126,14 @@ export type Outcome = { readonly code: number; readonly stdout: string; readonly
 export async function tool(command: string, args: readonly string[], input?: string): Promise<Outcome> {
   const place = [basename(command), ...args].join(" ");
   recordInput(place, input ?? "");
-  await recordKubeConfigs(place);
+  await recordKubeconfigs(place);
   const outcome = await runTool(command, args, input);
   recordOutput(place, outcome.stdout, outcome.stderr);
   return outcome;
 }
 
 /** What a tool is told to show may be what it is given. */
-async function recordKubeConfigs(place: string): Promise<void> {
+async function recordKubeconfigs(place: string): Promise<void> {
   const paths = [...place.matchAll(/(?:--kubeconfig |KUBECONFIG=)(\S+)/g)].flatMap(([, list = ""]) => list.split(":"));
   for (const path of paths) recordInput(place, await readFile(path, "utf8").catch(() => ""));
 }

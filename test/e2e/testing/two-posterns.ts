@@ -70,7 +70,7 @@ export async function startTwo(
 }
 
 /** Keeps a kubeconfig of a cluster of the far server in a Secret of the near one. */
-export const keepKubeConfig = (server: Server, name: string, config: string, namespace = "p-default"): Promise<any> =>
+export const keepKubeconfig = (server: Server, name: string, config: string, namespace = "p-default"): Promise<any> =>
   server.send(`/kubernetes/management/api/v1/namespaces/${namespace}/secrets`, {
     apiVersion: "v1",
     kind: "Secret",

@@ -44,9 +44,9 @@ async function start(dataDir: string): Promise<Server> {
   });
   const server: RunningServer = await startServer(configuration);
   const ca = await readFile(server.caPath);
-  const adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeConfigPath, "utf8").catch(() => ""))?.[1] ?? "";
+  const adminKey = /token: (\S+)/.exec(await readFile(server.adminKubeconfigPath, "utf8").catch(() => ""))?.[1] ?? "";
   return {
-    kubeConfig: server.adminKubeConfigPath,
+    kubeConfig: server.adminKubeconfigPath,
     adminKey,
     call: (method, path, body, key = adminKey) =>
       new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
-import type { KubeConfigEntry } from "@postern/client/kubeconfig-file";
+import type { KubeconfigEntry } from "@postern/client/kubeconfig-file";
 import { createResourceClient } from "@postern/client/resource-client";
 import { parse } from "yaml";
 import { listAt, objectAt, textAt } from "../json-members.ts";
@@ -19,7 +19,7 @@ export type KubeconfigWishes = {
 };
 
 export type IssuedKubeconfig = {
-  readonly entry: KubeConfigEntry;
+  readonly entry: KubeconfigEntry;
   /** RFC 3339; undefined where the credential does not expire. */
   readonly expires: string | undefined;
 };
@@ -51,7 +51,7 @@ export const describeKubeconfig = async (
   client: ApiClient,
   place: VirtualClusterPlace,
   wishes: KubeconfigWishes,
-): Promise<KubeConfigEntry> => issuedKubeconfig(await ask(client, place, wishes, { dryRun: true })).entry;
+): Promise<KubeconfigEntry> => issuedKubeconfig(await ask(client, place, wishes, { dryRun: true })).entry;
 
 /** The answer's status. */
 async function ask(

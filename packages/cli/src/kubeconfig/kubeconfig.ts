@@ -3,12 +3,12 @@
 import { resolve } from "node:path";
 import type { ApiClient } from "@postern/client/api-client";
 import {
-  changeKubeConfigFile,
-  type KubeConfigEntry,
-  putKubeConfigEntries,
+  changeKubeconfigFile,
+  type KubeconfigEntry,
+  putKubeconfigEntries,
   replaceFile,
 } from "@postern/client/kubeconfig-file";
-import { kubeConfigFiles } from "@postern/client/load-kubeconfig";
+import { kubeconfigFiles } from "@postern/client/load-kubeconfig";
 import { createResourceClient, listAll } from "@postern/client/resource-client";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.ts";
@@ -150,7 +150,7 @@ function execUser(
   { project, virtualCluster, namespacePrefix }: VirtualClusterPlace,
   { ttl, clientCert, readOnly, clusterServer }: KubeconfigFlags,
   connection: FoundConnection,
-): KubeConfigEntry["user"] {
+): KubeconfigEntry["user"] {
   const option = (flag: string, value: string | undefined) => (value === undefined ? [] : [flag, value]);
   const args = [
     ...["credential", virtualCluster, "--project", project],
@@ -174,23 +174,23 @@ function execUser(
 }
 
 async function deliver(
-  entries: readonly KubeConfigEntry[],
+  entries: readonly KubeconfigEntry[],
   { out, merge, all }: KubeconfigFlags,
   { stdout, stderr, environment, workingDirectory }: CommandContext,
 ): Promise<void> {
   const current = entries[0]?.name;
   if (merge !== undefined) {
-    const path = merge === true ? kubeConfigFiles(environment)[0] : resolve(workingDirectory, merge);
+    const path = merge === true ? kubeconfigFiles(environment)[0] : resolve(workingDirectory, merge);
     // One cluster is what the person goes to; of many none is.
     const chosen = all === true ? undefined : current;
-    await changeKubeConfigFile(path, (text) => putKubeConfigEntries(text, path, entries, chosen));
+    await changeKubeconfigFile(path, (text) => putKubeconfigEntries(text, path, entries, chosen));
     const names = entries.map(({ name }) => name).join(", ");
     stderr.write(
       `${names} ${entries.length === 1 ? "is" : "are"} in ${path}${chosen === undefined ? "" : ", as the current context"}.\n`,
     );
     return;
   }
-  const text = putKubeConfigEntries("", "", entries, current);
+  const text = putKubeconfigEntries("", "", entries, current);
   if (out === undefined) {
     stdout.write(text);
     return;

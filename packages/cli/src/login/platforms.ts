@@ -3,8 +3,8 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { KubeConfigError, parseKubeConfig } from "@postern/client/kubeconfig";
-import { changeKubeConfigFile, putKubeConfigEntries, removeKubeConfigEntry } from "@postern/client/kubeconfig-file";
+import { KubeconfigError, parseKubeconfig } from "@postern/client/kubeconfig";
+import { changeKubeconfigFile, putKubeconfigEntries, removeKubeconfigEntry } from "@postern/client/kubeconfig-file";
 import { type Connection, loadConnection } from "@postern/client/load-kubeconfig";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
@@ -42,7 +42,7 @@ export async function listPlatforms(environment: Environment): Promise<readonly 
   const path = platformsFile(environment);
   const text = await readIfThere(path);
   if (text === undefined) return [];
-  const { contexts, clusters, currentContext } = parseKubeConfig(text, path);
+  const { contexts, clusters, currentContext } = parseKubeconfig(text, path);
   return [...contexts.keys()].map((name) => ({
     name,
     server: clusters.get(name)?.server ?? "",
@@ -66,17 +66,17 @@ export async function savePlatform(
       ? {}
       : { "certificate-authority-data": Buffer.from(certificateAuthorityPem).toString("base64") };
   const entry = { name, cluster: { server, ...trust }, user: { token } };
-  await changeKubeConfigFile(path, (text) => putKubeConfigEntries(text, path, [entry], name));
+  await changeKubeconfigFile(path, (text) => putKubeconfigEntries(text, path, [entry], name));
 }
 
 /** Forgets the credential. The first platform that is left becomes the current one. */
 export async function forgetPlatform(environment: Environment, name: string): Promise<void> {
   const path = platformsFile(environment);
-  await changeKubeConfigFile(path, (text) => {
-    const without = removeKubeConfigEntry(text, path, name);
-    const { currentContext, contexts } = parseKubeConfig(without, path);
+  await changeKubeconfigFile(path, (text) => {
+    const without = removeKubeconfigEntry(text, path, name);
+    const { currentContext, contexts } = parseKubeconfig(without, path);
     const [next] = contexts.keys();
-    return currentContext !== "" || next === undefined ? without : putKubeConfigEntries(without, path, [], next);
+    return currentContext !== "" || next === undefined ? without : putKubeconfigEntries(without, path, [], next);
   });
 }
 
@@ -93,7 +93,7 @@ export async function findPlatform(environment: Environment, nameOrAddress: stri
 
 /**
  * The platform to talk to. In this order: `--kubeconfig` or `--context`, `--server`, POSTERN_URL with POSTERN_TOKEN, the current
- * platform of `postern login`, and the kubeconfig that kubectl would use. Throws UsageError and KubeConfigError.
+ * platform of `postern login`, and the kubeconfig that kubectl would use. Throws UsageError and KubeconfigError.
  */
 export async function findConnection(flags: ConnectionFlags, environment: Environment): Promise<FoundConnection> {
   const { kubeconfig, context, server } = flags;
@@ -116,7 +116,7 @@ export async function findConnection(flags: ConnectionFlags, environment: Enviro
   try {
     return await kubectlConnection(flags, environment);
   } catch (error) {
-    if (!(error instanceof KubeConfigError) || environment["KUBECONFIG"] !== undefined) throw error;
+    if (!(error instanceof KubeconfigError) || environment["KUBECONFIG"] !== undefined) throw error;
     throw new UsageError(`${error.message}; or sign in with postern login`);
   }
 }
@@ -192,5 +192,5 @@ function addressOrEmpty(text: string): string {
 const readIfThere = (path: string): Promise<string | undefined> =>
   readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
-    throw new KubeConfigError(`cannot read ${path} (${error.code})`, { cause: error });
+    throw new KubeconfigError(`cannot read ${path} (${error.code})`, { cause: error });
   });

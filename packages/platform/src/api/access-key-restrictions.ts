@@ -18,7 +18,7 @@ export type AccessKeyScope = {
   readonly clusters: readonly { readonly cluster: string }[];
 };
 
-export type RequestTarget = "Management" | "Cluster" | "ProjectSpace" | "ProjectVirtualCluster";
+export type TargetKind = "Management" | "Cluster" | "ProjectSpace" | "ProjectVirtualCluster";
 
 /** One deprecated rule, as the interface describes it. An empty list leaves its field open. */
 export type AccessKeyRule = {
@@ -30,7 +30,7 @@ export type AccessKeyRule = {
   }[];
   readonly namespaces: readonly string[];
   readonly nonResourceURLs: readonly string[];
-  readonly requestTargets: readonly RequestTarget[];
+  readonly requestTargets: readonly TargetKind[];
   readonly cluster: string;
   readonly virtualClusters: readonly { readonly name: string; readonly namespace: string }[];
 };
@@ -125,7 +125,7 @@ const readRules = (rules: JsonValue | undefined): readonly AccessKeyRule[] =>
     namespaces: textsOf(rule["namespaces"]),
     nonResourceURLs: textsOf(rule["nonResourceURLs"]),
     // Validation lets no other values in.
-    requestTargets: textsOf(rule["requestTargets"]) as readonly RequestTarget[],
+    requestTargets: textsOf(rule["requestTargets"]) as readonly TargetKind[],
     cluster: textOf(rule["cluster"]),
     virtualClusters: objectsOf(rule["virtualClusters"]).map((entry) => ({
       name: textOf(entry["name"]),

@@ -9,7 +9,7 @@ import { accessRuleFields, ownerFields } from "./owner.ts";
 /** The cluster that is there from the start: what lives in it is served by this process. */
 export const EMBEDDED_CLUSTER = "embedded";
 
-const kubeConfigRefFields = s.object({
+const kubeconfigRefFields = s.object({
   secretNamespace: s.string().describe("Namespace of the Secret. Defaults to the cluster's management namespace."),
   secretName: s.string({ minLength: 1 }).required().describe("Name of the Secret."),
   key: s.string().describe("Key of the kubeconfig in the Secret. Defaults to config."),
@@ -27,7 +27,7 @@ export const clusterFields = s
           .boolean()
           .describe("Whether this is the built-in cluster, whose virtual clusters the server itself serves."),
         managementNamespace: s.string().describe("Namespace in the cluster for the platform's own objects."),
-        kubeConfigRef: kubeConfigRefFields.describe("Reference to the Secret with the kubeconfig of the cluster."),
+        kubeConfigRef: kubeconfigRefFields.describe("Reference to the Secret with the kubeconfig of the cluster."),
         networkPeer: s
           .boolean()
           .describe(

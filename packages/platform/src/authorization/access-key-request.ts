@@ -2,7 +2,7 @@
 
 import { KEY_SUBRESOURCES } from "../api/access-key-restrictions.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
+import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 
 /** A question about all cluster-scoped resources (`*`, in an access review) is one about access keys too. */
 export function isAccessKeyRequest(

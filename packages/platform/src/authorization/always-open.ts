@@ -2,7 +2,7 @@
 
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { PlatformNames } from "../platform-names.ts";
-import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
+import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 
 /** Exact, or everything below where a star is the last step. */
 export const ALWAYS_OPEN_PATHS: readonly string[] = [

@@ -3,7 +3,7 @@
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { PlatformDecision } from "./decision.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 
 /** All is forgotten when so many are known: the common ones are back within a few requests. */
 const CAPACITY = 50_000;

@@ -12,7 +12,7 @@ import {
 import { type DecisionSources, isServerItself, keyStanding, type Subject } from "./decision.ts";
 import { intersectRules } from "./intersect-rules.ts";
 import { ownerRules } from "./owner-rules.ts";
-import type { ProxyRequest, RequestTarget } from "./request-target.ts";
+import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { restrictionRules, restrictionRulesBehind } from "./restriction-rules.ts";
 
 const NOTHING: ResolvedRules = { resourceRules: [], nonResourceRules: [], incomplete: false };
@@ -48,7 +48,7 @@ export function createEffectiveRules(sources: DecisionSources): RuleResolver {
 export function narrowRulesBehind(
   { keys, names }: Pick<DecisionSources, "keys" | "names">,
   subject: Subject,
-  target: RequestTarget<ProxyRequest>,
+  target: RequestDestination<ProxyRequest>,
 ): (rules: ResolvedRules, namespace: string) => ResolvedRules {
   return (resolved, namespace) => {
     const standing = keyStanding(subject, keys);

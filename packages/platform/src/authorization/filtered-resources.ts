@@ -1,7 +1,7 @@
 // The kinds whose lists are filtered instead of refused: anybody may list them, and sees what they may get.
 
 import type { PlatformNames } from "../platform-names.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 
 export const FILTERED_RESOURCES = [
   "projects",

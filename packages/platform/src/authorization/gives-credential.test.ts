@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
 import { givesCredential } from "./gives-credential.ts";
-import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
+import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 import { openingRule } from "./rules.ts";
 import {
   inner,

@@ -1,7 +1,7 @@
 // Tells requests to a cluster behind the proxy that hand out credentials of that cluster: nothing narrows what is done with them.
 
 import { CREDENTIAL_KINDS } from "./credential-kinds.ts";
-import type { TargetedRequest } from "./request-target.ts";
+import type { TargetedRequest } from "./platform-request.ts";
 
 /** The token of a ServiceAccount, the word that lets a certificate be signed, and policies, whose expressions read what they match. */
 const HANDING_OUT = CREDENTIAL_KINDS.filter(({ surface, opensAll }) => surface === "cluster" && opensAll === true);

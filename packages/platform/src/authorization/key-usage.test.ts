@@ -11,7 +11,7 @@ import { testUser } from "../testing/request-context.ts";
 import { createKeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
 import { createKeyUsageWriter } from "./key-usage-writer.ts";
-import { managementRequest } from "./request-target.ts";
+import { managementRequest } from "./platform-request.ts";
 
 const PREFIX = "/registry/management/internal/key-usage/";
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });

@@ -8,7 +8,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import type { Subject } from "./decision.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
 import type { PlatformAuthorizer } from "./platform-authorizer.ts";
-import { managementRequest, type PlatformRequest } from "./request-target.ts";
+import { managementRequest, type PlatformRequest } from "./platform-request.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, textOfEntry } from "./scope-entry.ts";
 
 export type KeyUsageOptions = {

@@ -7,7 +7,7 @@ import { ruleAllows } from "@postern/apiserver/authorization/rbac/rule-allows";
 import type { DecisionSources } from "./decision.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
 import { clusterRoleRules, projectRolesOf } from "./owner-rights.ts";
-import { getRequest, type TargetedRequest } from "./request-target.ts";
+import { getRequest, type TargetedRequest } from "./platform-request.ts";
 
 export type OpenNames = { readonly all: boolean; readonly some: ReadonlySet<string> };
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it, test } from "vitest";
 import { clusterRoleRules, ownerRight, projectOfRequest, projectRolesOf } from "./owner-rights.ts";
-import type { TargetedRequest } from "./request-target.ts";
+import type { TargetedRequest } from "./platform-request.ts";
 import {
   inner,
   instanceWith,

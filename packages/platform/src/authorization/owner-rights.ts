@@ -11,8 +11,8 @@ import { isInTeam, isListed, isOwner, isUser, parseClusterIdentity, parseVirtual
 import { isInstanceResource } from "./filtered-resources.ts";
 import type { ExtraAccessRule, InstanceAccess, InstanceFact, InstanceFacts } from "./instance-facts.ts";
 import { projectRoleOf } from "./original-roles.ts";
+import type { TargetedRequest } from "./platform-request.ts";
 import type { ProjectFact, ProjectFacts, ProjectMember } from "./project-facts.ts";
-import type { TargetedRequest } from "./request-target.ts";
 
 export type RightCode =
   | "own-user"

@@ -8,7 +8,7 @@ import { isControlPlaneKeyRequest } from "./access-key-request.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
 import {
   anyWorld,

@@ -13,7 +13,7 @@ import {
   type Subject,
 } from "./decision.ts";
 import { DecisionMemo } from "./decision-memo.ts";
-import { managementRequest, type PlatformRequest } from "./request-target.ts";
+import { managementRequest, type PlatformRequest } from "./platform-request.ts";
 import { inScope, type ScopeVerdict } from "./scope.ts";
 import { createUserRights, type UserRight } from "./user-rights.ts";
 

@@ -7,8 +7,8 @@ import { isLongRunning } from "@postern/apiserver/request/long-running";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { type ProxyPath, parseProxyPath } from "./proxy-target.ts";
-import type { ProxyRequest } from "./request-target.ts";
+import type { ProxyRequest } from "./platform-request.ts";
+import { type ProxyPath, parseProxyPath } from "./proxy-path.ts";
 
 /** A path that cannot be read is answered once it is known who asks; until then it stands here as its refusal. */
 export class ProxiedCall implements Behind {

@@ -6,7 +6,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { alwaysOpenRules } from "./always-open.ts";
 import { FILTERED_RESOURCES } from "./filtered-resources.ts";
 import { givesCredential } from "./gives-credential.ts";
-import type { ProxyRequest, RequestTarget } from "./request-target.ts";
+import type { ProxyRequest, RequestDestination } from "./platform-request.ts";
 import { matchesName, opensAll, ruleIsAbout } from "./rules.ts";
 import type { ScopeFacts } from "./scope.ts";
 
@@ -76,7 +76,7 @@ const inNamespace: PolicyRule = {
  */
 export const restrictionRulesBehind = (
   { ruleSets }: AccessKeyRestrictions,
-  target: RequestTarget<ProxyRequest>,
+  target: RequestDestination<ProxyRequest>,
   namespace: string,
   names: PlatformNames,
 ): readonly (readonly PolicyRule[])[] =>

@@ -8,7 +8,7 @@ import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
 import { parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import type { PlatformAuthorizer } from "./platform-authorizer.ts";
-import type { ProxyRequest } from "./request-target.ts";
+import type { ProxyRequest } from "./platform-request.ts";
 
 export type ReviewGuard = (authentication: Authentication, asker: Pick<RequestContext, "user">) => boolean;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isWithin } from "../access-keys/is-within.ts";
 import type { AccessKeyRule } from "../api/access-key-restrictions.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 import { openingRule } from "./rules.ts";
 import { inScope } from "./scope.ts";
 import {

@@ -7,10 +7,10 @@ import { isAccessKeyRequest } from "./access-key-request.ts";
 import { givesCredential } from "./gives-credential.ts";
 import {
   type PlatformRequest,
-  type RequestTarget,
+  type RequestDestination,
   resourceWithSubresource,
   type TargetedRequest,
-} from "./request-target.ts";
+} from "./platform-request.ts";
 
 type RuleNames = Pick<PlatformNames, "managementGroup" | "storageGroup" | "projectNamespace">;
 
@@ -39,7 +39,7 @@ const ruleOpens = (rule: AccessKeyRule, request: PlatformRequest, names: RuleNam
 /** Whether the rule is about requests to that target. */
 export function ruleIsAbout(
   { requestTargets, cluster, virtualClusters }: AccessKeyRule,
-  request: RequestTarget,
+  request: RequestDestination,
   names: Pick<RuleNames, "projectNamespace">,
 ): boolean {
   if (requestTargets.length > 0 && !requestTargets.includes(request.target)) return false;

@@ -5,7 +5,7 @@ import type { PlatformNames } from "../platform-names.ts";
 import { isAccessKeyRequest } from "./access-key-request.ts";
 import { isAlwaysOpen } from "./always-open.ts";
 import { isFilteredList } from "./filtered-resources.ts";
-import type { PlatformRequest, TargetedRequest } from "./request-target.ts";
+import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
 import { opensByItself } from "./scope.ts";
 
 export type ScopeEntry =

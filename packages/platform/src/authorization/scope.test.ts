@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AccessKeyRestrictions } from "../api/access-key-restrictions.ts";
 import { ALWAYS_OPEN_PATHS } from "./always-open.ts";
-import type { PlatformRequest } from "./request-target.ts";
+import type { PlatformRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
 import {
   inner,

@@ -8,7 +8,7 @@ import { isAccessKeyRequest, isControlPlaneKeyRequest } from "./access-key-reque
 import { asksAboutOthers, isAlwaysOpen } from "./always-open.ts";
 import { isInTeam, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isFilteredList, isInstanceResource } from "./filtered-resources.ts";
-import { isManagement, type PlatformRequest, type TargetedRequest } from "./request-target.ts";
+import { isManagement, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 import { matchesAnyName, matchesName, openingRule } from "./rules.ts";
 
 /** What a scope is read against, beside the request. */

@@ -8,7 +8,7 @@ import { isAuthenticated } from "./caller.ts";
 import type { DecisionCode, DecisionSources } from "./decision.ts";
 import { isFilteredList } from "./filtered-resources.ts";
 import { ownerRight } from "./owner-rights.ts";
-import { managementRequest, type PlatformRequest, type TargetedRequest } from "./request-target.ts";
+import { managementRequest, type PlatformRequest, type TargetedRequest } from "./platform-request.ts";
 
 export type UserRight =
   | { readonly allowed: true; readonly code: DecisionCode; readonly reason: string }

@@ -21,7 +21,7 @@ import {
   projectRolesOf,
   type Right,
 } from "./owner-rights.ts";
-import { getRequest, managementRequest, type TargetedRequest } from "./request-target.ts";
+import { getRequest, managementRequest, type TargetedRequest } from "./platform-request.ts";
 import { inScope } from "./scope.ts";
 
 export type VisibleObjects = "all" | ((object: CachedObject) => boolean);

@@ -1,7 +1,7 @@
 // The kubeconfig of the first administrator: written on the first start, and kept pointing at the server afterwards.
 
 import { join } from "node:path";
-import { buildKubeConfig } from "../kubeconfig/kubeconfig.ts";
+import { buildKubeconfig } from "../kubeconfig/kubeconfig.ts";
 import { createPrivateFile, readFileIfPresent, replacePrivateFile } from "../pki/private-file.ts";
 
 export const ADMIN_KUBE_CONFIG_FILE = "admin.kubeconfig";
@@ -9,7 +9,7 @@ export const ADMIN_KUBE_CONFIG_FILE = "admin.kubeconfig";
 const TOKEN_LINE = /^ *token: (\S+)$/m;
 const WHAT = "the administrator's kubeconfig";
 
-export type AdminKubeConfigOptions = {
+export type AdminKubeconfigOptions = {
   readonly dataDir: string;
   /** The address of the management API. */
   readonly server: string;
@@ -25,7 +25,7 @@ const PASSING = "# Of a store in memory: each start writes another one.\n";
  * The file of the first start. One that is there already is kept beside it: it is left over from a start that failed, or it opens
  * another store, where it may be all that an administrator has.
  */
-export async function writeAdminKubeConfig(options: AdminKubeConfigOptions, key: string): Promise<void> {
+export async function writeAdminKubeconfig(options: AdminKubeconfigOptions, key: string): Promise<void> {
   const path = pathOf(options);
   const text = textOf(options, key);
   const earlier = await readFileIfPresent(path, WHAT);
@@ -48,7 +48,7 @@ async function keepBeside(path: string, text: string): Promise<void> {
  * Writes the present address and authority into the file, keeping its key. A file that is gone stays gone, and one that somebody has
  * changed into something else is left alone.
  */
-export async function refreshAdminKubeConfig(options: AdminKubeConfigOptions): Promise<void> {
+export async function refreshAdminKubeconfig(options: AdminKubeconfigOptions): Promise<void> {
   const path = pathOf(options);
   const current = await readFileIfPresent(path, WHAT);
   const key = current === undefined ? undefined : TOKEN_LINE.exec(current)?.[1];
@@ -57,11 +57,11 @@ export async function refreshAdminKubeConfig(options: AdminKubeConfigOptions): P
   if (text !== current) await replacePrivateFile(path, text);
 }
 
-export const pathOf = ({ dataDir }: Pick<AdminKubeConfigOptions, "dataDir">): string =>
+export const pathOf = ({ dataDir }: Pick<AdminKubeconfigOptions, "dataDir">): string =>
   join(dataDir, ADMIN_KUBE_CONFIG_FILE);
 
-function textOf({ server, certificateAuthorityPem, isLasting }: AdminKubeConfigOptions, key: string): string {
-  const text = buildKubeConfig({
+function textOf({ server, certificateAuthorityPem, isLasting }: AdminKubeconfigOptions, key: string): string {
+  const text = buildKubeconfig({
     server,
     ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
     credential: { token: key },

@@ -3,7 +3,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { buildKubeConfig } from "../kubeconfig/kubeconfig.ts";
+import { buildKubeconfig } from "../kubeconfig/kubeconfig.ts";
 import { readFileIfPresent, replacePrivateFile } from "../pki/private-file.ts";
 import type { PlatformNames } from "../platform-names.ts";
 
@@ -57,7 +57,7 @@ export function createKeyFiles(options: KeyFilesOptions): KeyFiles {
   const directory = join(dataDir, KEY_FILES);
   const textOf = (fileName: string, value: string): string =>
     KUBE_CONFIG.test(fileName)
-      ? buildKubeConfig({
+      ? buildKubeconfig({
           server,
           ...(certificateAuthorityPem === undefined ? {} : { certificateAuthorityPem }),
           credential: { token: value },

@@ -7,7 +7,7 @@ import type { Configuration } from "../config/configuration.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { MANAGEMENT_BASE } from "../server/front-door.ts";
 import type { ManagementSurface } from "../server/management-surface.ts";
-import { type AdminKubeConfigOptions, refreshAdminKubeConfig, writeAdminKubeConfig } from "./admin-kubeconfig.ts";
+import { type AdminKubeconfigOptions, refreshAdminKubeconfig, writeAdminKubeconfig } from "./admin-kubeconfig.ts";
 import { type ApplyManifestsOptions, applyManifests } from "./apply-manifests.ts";
 import { FIRST_USER } from "./first-objects.ts";
 import { ensureRoles, firstStart } from "./first-start.ts";
@@ -38,7 +38,7 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
   const { names } = core;
   const { registry, mint } = surface;
   const { clock } = runtime;
-  const file: AdminKubeConfigOptions = {
+  const file: AdminKubeconfigOptions = {
     dataDir,
     server: `${url}${MANAGEMENT_BASE}`,
     certificateAuthorityPem,
@@ -61,11 +61,11 @@ export async function preparePlatform(options: PreparePlatformOptions): Promise<
         },
         signal,
       );
-      await writeAdminKubeConfig(file, key);
+      await writeAdminKubeconfig(file, key);
     },
     signal,
   );
-  if (!isFirst) await refreshAdminKubeConfig(file);
+  if (!isFirst) await refreshAdminKubeconfig(file);
   const { bootstrap } = options;
   await applyManifests({
     ...bootstrap,

@@ -5,8 +5,8 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceKeys } from "@postern/apiserver/registry/resource-keys";
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { Cluster } from "../api/cluster.ts";
-import { kubeConfigIn } from "../clusters/kubernetes-backend/cluster-source.ts";
-import { targetOfKubeConfig } from "../clusters/kubernetes-backend/kubeconfig-target.ts";
+import { kubeconfigIn } from "../clusters/kubernetes-backend/cluster-source.ts";
+import { targetOfKubeconfig } from "../clusters/kubernetes-backend/kubeconfig-target.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { ConfigurationError } from "../config/configuration-error.ts";
 import { MANAGEMENT } from "../core/platform-core.ts";
@@ -56,7 +56,7 @@ async function checkCluster(cluster: Cluster, stopped: StoppedServer): Promise<r
   const place = `${secretNamespace}/${secretName}`;
   const remedy = `correct the kubeconfig in the Secret ${place}`;
   try {
-    const target = targetOfKubeConfig(kubeConfigIn(secretAt(stopped, secretNamespace, secretName), key, place));
+    const target = targetOfKubeconfig(kubeconfigIn(secretAt(stopped, secretNamespace, secretName), key, place));
     return await askCluster(check, target, remedy);
   } catch (error) {
     if (!isApiError(error)) throw error;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
-import { KubeConfigError } from "@postern/client/kubeconfig";
+import { KubeconfigError } from "@postern/client/kubeconfig";
 import { loadConnection } from "@postern/client/load-kubeconfig";
 import { createNodeTransport } from "@postern/client/transport/node";
 import { pathOf } from "../bootstrap/admin-kubeconfig.ts";
@@ -44,7 +44,7 @@ export async function checkServer(configuration: Configuration): Promise<readonl
     const ready = await readiness(client, options.server);
     return ready.status === "ok" ? [ready, ...(await checkReached(client, configuration))] : [ready];
   } catch (error) {
-    if (error instanceof KubeConfigError) return [fault("server", error.message, `put ${path} back in order`)];
+    if (error instanceof KubeconfigError) return [fault("server", error.message, `put ${path} back in order`)];
     const why = error instanceof Error ? error.message : String(error);
     const remedy = "check its log, its address and the certificate that it shows";
     return [fault("server", `a server runs, and does not answer as its kubeconfig says: ${why}`, remedy)];

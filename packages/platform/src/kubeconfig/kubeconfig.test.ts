@@ -7,7 +7,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { buildKubeConfig, type KubeConfigParts, writeYamlScalar } from "./kubeconfig.ts";
+import { buildKubeconfig, type KubeconfigParts, writeYamlScalar } from "./kubeconfig.ts";
 
 const HOSTILE = [
   "yes",
@@ -87,7 +87,7 @@ function kubectlView(text: string): any {
   );
 }
 
-const expectedOf = ({ server, credential, namespace, name }: KubeConfigParts) => ({
+const expectedOf = ({ server, credential, namespace, name }: KubeconfigParts) => ({
   apiVersion: "v1",
   kind: "Config",
   clusters: [{ cluster: { server }, name }],
@@ -99,7 +99,7 @@ const expectedOf = ({ server, credential, namespace, name }: KubeConfigParts) =>
 
 describe("a kubeconfig", () => {
   it("has one cluster, one user and one context of one name, and the token on a line of its own", () => {
-    const text = buildKubeConfig({
+    const text = buildKubeconfig({
       name: "default-demo",
       server: "https://postern.example.com:8443/kubernetes/project/a/virtualcluster/b",
       certificateAuthorityPem: "-----BEGIN CERTIFICATE-----\n",
@@ -128,7 +128,7 @@ users:
 
   it("carries a client certificate and its key", () => {
     const credential = { clientCertificatePem: "CERT", clientKeyPem: "KEY" };
-    expect(parse(buildKubeConfig({ name: "default-demo", server: "https://x", credential })).users[0].user).toEqual({
+    expect(parse(buildKubeconfig({ name: "default-demo", server: "https://x", credential })).users[0].user).toEqual({
       "client-certificate-data": "Q0VSVA==",
       "client-key-data": "S0VZ",
     });
@@ -141,8 +141,8 @@ users:
       certificateAuthorityPem: "CA",
       credential: { token: "t" },
     };
-    expect(buildKubeConfig(parts)).not.toContain("insecure");
-    const { cluster } = parse(buildKubeConfig({ ...parts, insecureSkipTlsVerify: true })).clusters[0];
+    expect(buildKubeconfig(parts)).not.toContain("insecure");
+    const { cluster } = parse(buildKubeconfig({ ...parts, insecureSkipTlsVerify: true })).clusters[0];
     expect(cluster).toEqual({ server: "https://x", "insecure-skip-tls-verify": true });
   });
 
@@ -151,7 +151,7 @@ users:
     fc.assert(
       fc.property(text, text, text, text, (server, token, namespace, name) => {
         const parts = { server, credential: { token }, namespace, name };
-        expect(parse(buildKubeConfig(parts), { version })).toEqual(expectedOf(parts));
+        expect(parse(buildKubeconfig(parts), { version })).toEqual(expectedOf(parts));
       }),
     );
   });
@@ -166,7 +166,7 @@ users:
     const byName = new Map(users.map(({ name, user }: any) => [name, user.token]));
     expect(texts.map((_, index) => byName.get(`u${index}`))).toEqual(texts);
     const parts = { server: "https://x:1", credential: { token: HOSTILE.join("") }, name: "a\n  exec: {}" };
-    expect(kubectlView(buildKubeConfig(parts))).toEqual({ ...expectedOf(parts), preferences: {} });
+    expect(kubectlView(buildKubeconfig(parts))).toEqual({ ...expectedOf(parts), preferences: {} });
   });
 
   it("replaces half a surrogate pair, which no reader takes", () => {

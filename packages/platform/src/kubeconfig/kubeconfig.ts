@@ -2,19 +2,19 @@
 // Source: k8s.io/client-go/tools/clientcmd/api/v1/types.go
 
 /** A client that keeps its private key puts it beside the certificate itself. Without any, the client brings a credential of its own. */
-export type KubeConfigCredential =
+export type KubeconfigCredential =
   | { readonly token: string }
   | { readonly clientCertificatePem: string; readonly clientKeyPem: string | undefined }
   | undefined;
 
-export type KubeConfigParts = {
+export type KubeconfigParts = {
   /** Base URL of the API, as `normalizeServer` gives it. */
   readonly server: string;
   /** PEM bundle; absent when the server's certificate comes from a public authority. */
   readonly certificateAuthorityPem?: string;
   /** Only for a cluster that is configured so: the client then trusts any server, and no authority is written. */
   readonly insecureSkipTlsVerify?: boolean;
-  readonly credential: KubeConfigCredential;
+  readonly credential: KubeconfigCredential;
   /** The context's namespace. */
   readonly namespace?: string;
   /** The name of cluster, user and context: files of different names can be used together, `KUBECONFIG=a:b`. */
@@ -22,7 +22,7 @@ export type KubeConfigParts = {
 };
 
 /** The YAML document. Secrets in it: the token, or the client key. */
-export function buildKubeConfig(parts: KubeConfigParts): string {
+export function buildKubeconfig(parts: KubeconfigParts): string {
   const name = writeYamlScalar(parts.name);
   return [
     "apiVersion: v1",
@@ -48,13 +48,13 @@ export function buildKubeConfig(parts: KubeConfigParts): string {
 }
 
 /** kubectl refuses a file that has both an authority and the insecure mark. */
-function trustLines({ insecureSkipTlsVerify = false, certificateAuthorityPem }: KubeConfigParts): readonly string[] {
+function trustLines({ insecureSkipTlsVerify = false, certificateAuthorityPem }: KubeconfigParts): readonly string[] {
   if (insecureSkipTlsVerify) return ["    insecure-skip-tls-verify: true"];
   if (certificateAuthorityPem === undefined) return [];
   return [`    certificate-authority-data: ${toBase64(certificateAuthorityPem)}`];
 }
 
-function userLines(credential: KubeConfigCredential): readonly string[] {
+function userLines(credential: KubeconfigCredential): readonly string[] {
   if (credential === undefined) return ["  user: {}"];
   if ("token" in credential) return ["  user:", `    token: ${writeYamlScalar(credential.token)}`];
   const { clientCertificatePem, clientKeyPem } = credential;

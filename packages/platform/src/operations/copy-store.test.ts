@@ -82,7 +82,7 @@ describe("a copy of a store", () => {
     const dataDir = join(root, "data");
     const sqlite = await configure(dataDir, "sqlite");
     const first = await startServer(sqlite);
-    const key = /token: (\S+)/.exec(await readFile(first.adminKubeConfigPath, "utf8"))?.[1] ?? "";
+    const key = /token: (\S+)/.exec(await readFile(first.adminKubeconfigPath, "utf8"))?.[1] ?? "";
     await first.close();
 
     const inEtcd = await configure(dataDir, address);

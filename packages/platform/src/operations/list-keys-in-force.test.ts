@@ -31,7 +31,7 @@ it.skipIf(whyNoEtcd() !== undefined)(
       });
     const server = await startServer(await configure(endpoint));
     await using _server = { [Symbol.asyncDispose]: () => server.close() };
-    const token = /token: (\S+)/.exec(await readFile(server.adminKubeConfigPath, "utf8"))?.[1];
+    const token = /token: (\S+)/.exec(await readFile(server.adminKubeconfigPath, "utf8"))?.[1];
     const send = async (method: string, path: string, body?: object) => {
       const { status, body: text } = await http1({
         port: Number(new URL(server.url).port),

@@ -68,7 +68,7 @@ export type PlatformResourceDependencies = PlatformContext & {
   readonly recordEvent: RecordKeyEvent;
   readonly secretResource: OwnedAccessKeysDependencies["secretResource"];
   readonly namespaceResource: OwnedAccessKeysDependencies["namespaceResource"];
-  readonly onKubeConfigIssued: NonNullable<VirtualClusterInstancesDeps["onKubeConfigIssued"]>;
+  readonly onKubeconfigIssued: NonNullable<VirtualClusterInstancesDeps["onKubeconfigIssued"]>;
   readonly lookup: ObjectLookup;
   readonly backends: BackendRegistry;
   readonly reached: NonNullable<VirtualClusterInstancesDeps["reached"]>;

@@ -9,7 +9,7 @@ import type { KeyEventReason } from "../access-keys/key-events.ts";
 import type { NoticeMetrics } from "../notices/key-notices.ts";
 import { type Census, EXPIRY_WINDOWS } from "./key-census.ts";
 
-type KubeConfigKind = "token" | "certificate";
+type KubeconfigKind = "token" | "certificate";
 
 /** What became of a manifest of --bootstrap-dir. `drifted`: some of its fields belong to other managers, and were left to them. */
 export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
@@ -17,7 +17,7 @@ export type ManifestState = "created" | "changed" | "unchanged" | "drifted";
 export type DomainMetrics = {
   /** A value that was presented as an access key was refused: why, as the condition Ready says it, `NotFound` or `Malformed`. */
   keyRefused(reason: string): void;
-  kubeConfigIssued(kind: KubeConfigKind): void;
+  kubeconfigIssued(kind: KubeconfigKind): void;
   leakReported(): void;
   keyEvent(reason: KeyEventReason): void;
   retiredValueUsed(): void;
@@ -56,7 +56,7 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     "Rotations of access keys, by kind: plain or compromised",
     "kind",
   );
-  const kubeConfigs = counter("postern_kubeconfigs_issued_total", "Issued kubeconfigs, by kind of credential", "kind");
+  const kubeconfigs = counter("postern_kubeconfigs_issued_total", "Issued kubeconfigs, by kind of credential", "kind");
   const leaks = total("postern_leak_reports_total", "Reports of leaked access keys");
   const retired = total(
     "postern_retired_access_key_uses_total",
@@ -125,7 +125,7 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
 
   return {
     keyRefused: refusals,
-    kubeConfigIssued: kubeConfigs,
+    kubeconfigIssued: kubeconfigs,
     leakReported: () => leaks.inc(),
     keyEvent(reason) {
       events(reason);

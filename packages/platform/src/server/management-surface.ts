@@ -49,7 +49,7 @@ export type ManagementSurfaceOptions = {
   readonly endpoint: PlatformEndpoint;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
-  readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeConfigIssued">;
+  readonly domainMetrics: Pick<DomainMetrics, "keyEvent" | "kubeconfigIssued">;
   readonly nonResource: NonResourceHandler;
   readonly nonResourcePaths: readonly string[];
   /** Absent: nobody collects traces. */
@@ -168,7 +168,7 @@ export function createManagementSurface(options: ManagementSurfaceOptions): Mana
       ...clusters,
       endpoint,
       recordEvent: recordKeyEvent,
-      onKubeConfigIssued: domainMetrics.kubeConfigIssued,
+      onKubeconfigIssued: domainMetrics.kubeconfigIssued,
       mintAccessKey: mint.mintAccessKey,
       decisions: core.authorizer,
       acceptsReview: createReviewGuard({ names, keys, authorizer: core.authorizer }),

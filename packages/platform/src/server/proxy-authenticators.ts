@@ -9,7 +9,7 @@ import {
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/apiserver/service-accounts/service-account-tokens";
 import { ProxiedCall } from "../authorization/proxied-call.ts";
-import type { ProxyPath } from "../authorization/proxy-target.ts";
+import type { ProxyPath } from "../authorization/proxy-path.ts";
 import { below, type DestinationSources, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 /** Accepts the certificates of the virtual cluster that the path names. */

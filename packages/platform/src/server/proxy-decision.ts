@@ -9,9 +9,9 @@ import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { narrowRulesBehind } from "../authorization/effective-rules.ts";
 import { instanceAt } from "../authorization/inside-groups.ts";
+import type { ProxyRequest } from "../authorization/platform-request.ts";
 import { proxiedCallOf } from "../authorization/proxied-call.ts";
-import type { ProxyPath } from "../authorization/proxy-target.ts";
-import type { ProxyRequest } from "../authorization/request-target.ts";
+import type { ProxyPath } from "../authorization/proxy-path.ts";
 import type { PlatformCore } from "../core/platform-core.ts";
 import { makersBehind } from "./makers-behind.ts";
 import { isInsideIdentity } from "./proxy-authenticators.ts";

@@ -5,7 +5,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { SpaceInstance } from "../api/space-instance.ts";
 import type { VirtualClusterInstance } from "../api/virtual-cluster-instance.ts";
-import type { ProxyPath } from "../authorization/proxy-target.ts";
+import type { ProxyPath } from "../authorization/proxy-path.ts";
 import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";
 import type { PlatformCore } from "../core/platform-core.ts";

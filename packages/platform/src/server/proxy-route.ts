@@ -9,7 +9,7 @@ import { allowsCluster } from "../api/allowed-clusters.ts";
 import { isLocalCluster } from "../api/cluster.ts";
 import { type InstancePlace, insideIdentity, instanceAt, isKeptInside } from "../authorization/inside-groups.ts";
 import { proxiedCallOf } from "../authorization/proxied-call.ts";
-import type { ProxyPath } from "../authorization/proxy-target.ts";
+import type { ProxyPath } from "../authorization/proxy-path.ts";
 import { withKeyLineage } from "../certificates/key-lineage.ts";
 import type { SpaceBackend } from "../clusters/kubernetes-backend/space-backend.ts";
 import type { VirtualClusterBackend } from "../clusters/virtual-cluster-backend.ts";

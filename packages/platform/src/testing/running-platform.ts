@@ -56,7 +56,7 @@ export async function startPlatform(
   });
   const server = await startServer(configuration, { ...logToFile(directory), ...surroundings });
   const ca = await readFile(server.caPath);
-  const kubeConfig = parse(await readFile(server.adminKubeConfigPath, "utf8"));
+  const kubeConfig = parse(await readFile(server.adminKubeconfigPath, "utf8"));
   const adminKey: string = kubeConfig.users[0].user.token;
   const agent = new Agent({ ca, keepAlive: true });
 

@@ -7,10 +7,10 @@ import type {
   AccessKeyRestrictions,
   AccessKeyRule,
   AccessKeyScope,
-  RequestTarget,
+  TargetKind,
 } from "../../api/access-key-restrictions.ts";
 import { FILTERED_RESOURCES } from "../filtered-resources.ts";
-import type { PlatformRequest, TargetedRequest } from "../request-target.ts";
+import type { PlatformRequest, TargetedRequest } from "../platform-request.ts";
 import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";
 
 const GROUP = names.managementGroup;
@@ -261,7 +261,7 @@ export const scope: fc.Arbitrary<AccessKeyScope> = fc.record({
   clusters: few(fc.record({ cluster: starOr(cluster) }), 1),
 });
 
-const target = pick<RequestTarget>("Management", "Management", "Cluster", "ProjectSpace", "ProjectVirtualCluster");
+const target = pick<TargetKind>("Management", "Management", "Cluster", "ProjectSpace", "ProjectVirtualCluster");
 const pattern = fc.oneof(
   resource,
   fc.tuple(resource, subresource).map(([r, s]) => (s === "" ? r : `${r}/${s}`)),

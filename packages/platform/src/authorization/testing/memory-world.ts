@@ -16,14 +16,14 @@ import { builtInClusterRoleBindings, builtInClusterRoles } from "../built-in-rol
 import type { DecisionSources, Subject } from "../decision.ts";
 import type { InstanceResource } from "../filtered-resources.ts";
 import { type InstanceFact, type InstanceFacts, readInstanceFact } from "../instance-facts.ts";
-import { type ProjectChange, type ProjectFact, type ProjectFacts, readProjectFact } from "../project-facts.ts";
 import type {
   ClusterRequest,
   PlatformRequest,
   SpaceRequest,
   TargetedRequest,
   VirtualClusterRequest,
-} from "../request-target.ts";
+} from "../platform-request.ts";
+import { type ProjectChange, type ProjectFact, type ProjectFacts, readProjectFact } from "../project-facts.ts";
 
 export const names: PlatformNames = createPlatformNames({
   domain: "postern",

@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 import type { AccessKeyRestrictions, ScopeRole } from "../../api/access-key-restrictions.ts";
-import type { PlatformRequest } from "../request-target.ts";
+import type { PlatformRequest } from "../platform-request.ts";
 import { inScope } from "../scope.ts";
 import { management, names, userInfo } from "./memory-world.ts";
 

@@ -8,7 +8,7 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, listAll } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
-import { asOwnRequest } from "./own-request.ts";
+import { asPlatformRequest } from "./cluster-refusal.ts";
 
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 
@@ -30,7 +30,7 @@ export async function bindRoles(
   const resource = namespace === undefined ? "clusterrolebindings" : "rolebindings";
   const address = { group: RBAC_GROUP, version: "v1", resource, ...(namespace === undefined ? {} : { namespace }) };
   const bindings = createResourceClient<Binding>(client, address);
-  const ask = <T>(work: Promise<T>): Promise<T> => asOwnRequest("bind roles", work);
+  const ask = <T>(work: Promise<T>): Promise<T> => asPlatformRequest("bind roles", work);
 
   const { items } = await ask(listAll(bindings, { labelSelector: `${MANAGED_BY}=${names.name}`, signal }));
   const kept = new Map(items.map((binding) => [binding.metadata.name ?? "", binding]));

@@ -5,7 +5,7 @@ import type { ProxyTarget } from "../../proxy/proxy-target.ts";
 import { createReverseProxy, type ReverseProxy, type ReverseProxyOptions } from "../../proxy/reverse-proxy.ts";
 import { createUpstreamConnections, type UpstreamOptions } from "../../proxy/upstream-connections.ts";
 import { createUpstreamClient } from "../../proxy/upstream-transport.ts";
-import { invalidKubeConfigError } from "./kubeconfig-target.ts";
+import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
 export type ClusterConnection = Disposable & {
   readonly target: ProxyTarget;
@@ -39,6 +39,6 @@ function openConnections(target: ProxyTarget, options: UpstreamOptions) {
     return createUpstreamConnections(target, options);
   } catch (error) {
     // OpenSSL's own words may quote what it could not read.
-    throw invalidKubeConfigError("the certificates or keys in the kubeconfig cannot be used", error);
+    throw invalidKubeconfigError("the certificates or keys in the kubeconfig cannot be used", error);
   }
 }

@@ -5,7 +5,7 @@ import {
   type ClusterConnectionOptions,
   createClusterConnection,
 } from "./cluster-connection.ts";
-import { targetOfKubeConfig } from "./kubeconfig-target.ts";
+import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 
 export type ClusterConnections = Disposable & {
   /**
@@ -28,7 +28,7 @@ export function createClusterConnections(options: ClusterConnectionOptions): Clu
     connectionOf(key, kubeConfig, loopbackServer = "") {
       const known = entries.get(key);
       if (known?.kubeConfig === kubeConfig && known.loopbackServer === loopbackServer) return known.connection;
-      const target = targetOfKubeConfig(kubeConfig, loopbackServer === "" ? undefined : loopbackServer);
+      const target = targetOfKubeconfig(kubeConfig, loopbackServer === "" ? undefined : loopbackServer);
       const connection = createClusterConnection(target, options);
       entries.set(key, { kubeConfig, loopbackServer, connection });
       known?.connection.retire();

@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
-import { invalidKubeConfigError } from "./kubeconfig-target.ts";
+import { invalidKubeconfigError } from "./kubeconfig-target.ts";
 
 export type ClusterSource = {
   /** Rejects with an ApiError where the cluster cannot be reached, or not yet. */
@@ -40,26 +40,26 @@ const DEFAULT_ENTRIES: readonly string[] = ["config", "kubeconfig", "value"];
 export function createSecretSource({ connections, key, find }: SecretSourceOptions): ClusterSource {
   const current = (): ClusterConnection => {
     const { object, entry, place } = find();
-    return connections.connectionOf(key, kubeConfigIn(object, entry, place));
+    return connections.connectionOf(key, kubeconfigIn(object, entry, place));
   };
   return { current, connect: async () => current(), assertReached: () => void current(), invalidate() {} };
 }
 
 /** The text of a kubeconfig in a Secret. Throws ApiError 503 when there is none, 502 when it is no text. */
-export function kubeConfigIn(secret: KubeObject | undefined, entry?: string, place?: string): string {
+export function kubeconfigIn(secret: KubeObject | undefined, entry?: string, place?: string): string {
   const named = place === undefined ? "the Secret" : `the Secret ${JSON.stringify(place)}`;
-  if (secret === undefined) throw noKubeConfigError(`${named} with its kubeconfig does not exist`);
+  if (secret === undefined) throw noKubeconfigError(`${named} with its kubeconfig does not exist`);
   // A Secret's data is a map of texts in base64, which its schema has checked.
   const data = (secret["data"] ?? {}) as { readonly [entry: string]: unknown };
   const entries = entry === undefined || entry === "" ? DEFAULT_ENTRIES : [entry];
   const found = entries.find((name) => Object.hasOwn(data, name));
   const value = found === undefined ? undefined : data[found];
   if (typeof value !== "string" || value === "") {
-    throw noKubeConfigError(`${named} with its kubeconfig has no entry ${JSON.stringify(entries[0])}`);
+    throw noKubeconfigError(`${named} with its kubeconfig has no entry ${JSON.stringify(entries[0])}`);
   }
   const text = Buffer.from(value, "base64").toString("utf8");
-  if (text.includes("\ufffd")) throw invalidKubeConfigError("the kubeconfig is not text");
+  if (text.includes("\ufffd")) throw invalidKubeconfigError("the kubeconfig is not text");
   return text;
 }
 
-const noKubeConfigError = (message: string): ApiError => unreachableError({ reason: "KubeConfigNotFound", message });
+const noKubeconfigError = (message: string): ApiError => unreachableError({ reason: "KubeConfigNotFound", message });

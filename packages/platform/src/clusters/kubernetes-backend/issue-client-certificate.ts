@@ -19,7 +19,7 @@ import { isSystemName } from "../../proxy/system-name.ts";
 import { badGatewayError } from "../../proxy/upstream-failure.ts";
 import type { ClientCertificateRequest, IssuedClientCertificate } from "../virtual-cluster-backend.ts";
 import { checkSignedCertificate, isSameSet } from "./check-signed-certificate.ts";
-import { asOwnRequest, ownRefusal } from "./own-request.ts";
+import { asPlatformRequest, clusterRefusal } from "./cluster-refusal.ts";
 import { deadline, pause } from "./pause.ts";
 
 export type IssueOptions = {
@@ -61,7 +61,7 @@ export async function issueClientCertificate(
     throw badRequestError(`a certificate lasts ${MIN_EXPIRATION_SECONDS} seconds at least`);
   }
   const { pem, publicKey, privateKeyPem } = await requestToSign(request);
-  const created = await asOwnRequest("ask for certificates", create(client, pem, expirationSeconds, signal));
+  const created = await asPlatformRequest("ask for certificates", create(client, pem, expirationSeconds, signal));
   const { name = "" } = created.metadata;
   try {
     await approve(client, created, signal);
@@ -148,9 +148,9 @@ async function approve(client: ApiClient, created: CertificateSigningRequest, si
     } catch (error) {
       // Changed meanwhile, or decided the other way meanwhile.
       const isRace = isApiError(error, "Conflict") || isApiError(error, "Invalid");
-      if (!isRace || attempt >= APPROVAL_ATTEMPTS) throw ownRefusal("approve certificate requests", error);
+      if (!isRace || attempt >= APPROVAL_ATTEMPTS) throw clusterRefusal("approve certificate requests", error);
     }
-    current = await asOwnRequest("look at its certificate request", send(client, { method: "GET", path, signal }));
+    current = await asPlatformRequest("look at its certificate request", send(client, { method: "GET", path, signal }));
   }
 }
 
@@ -176,7 +176,7 @@ async function untilSigned(
   const { signal } = time;
   const path = `${COLLECTION}/${encodeURIComponent(name)}`;
   for (let wait = FIRST_POLL_MS; ; wait = Math.min(wait * 2, MAX_POLL_MS)) {
-    const request = await asOwnRequest(
+    const request = await asPlatformRequest(
       "look at its certificate request",
       send(client, { method: "GET", path, signal }),
     );

@@ -1,7 +1,7 @@
 // What the platform takes from a kubeconfig in a Secret, and what it refuses to let one do.
 
 import { describe, expect, test } from "vitest";
-import { targetOfKubeConfig } from "./kubeconfig-target.ts";
+import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
@@ -22,7 +22,7 @@ describe("a kubeconfig", () => {
       { "certificate-authority-data": base64("CA"), "tls-server-name": "kubernetes" },
       { token: "abc.def-_==", "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY") },
     );
-    expect(targetOfKubeConfig(text)).toEqual({
+    expect(targetOfKubeconfig(text)).toEqual({
       server: "https://tenant.example.com:6443",
       certificateAuthorityPem: "CA",
       tlsServerName: "kubernetes",
@@ -34,9 +34,9 @@ describe("a kubeconfig", () => {
   });
 
   test("turns checks off only where it says so", () => {
-    expect(targetOfKubeConfig(kubeConfig({}, { token: "a" })).insecureSkipTlsVerify).toBeUndefined();
+    expect(targetOfKubeconfig(kubeConfig({}, { token: "a" })).insecureSkipTlsVerify).toBeUndefined();
     const insecure = kubeConfig({ "insecure-skip-tls-verify": true }, { token: "a" });
-    expect(targetOfKubeConfig(insecure).insecureSkipTlsVerify).toBe(true);
+    expect(targetOfKubeconfig(insecure).insecureSkipTlsVerify).toBe(true);
   });
 
   test.each([
@@ -44,15 +44,15 @@ describe("a kubeconfig", () => {
     ["https://tenant.example.com/k8s/c-1/", "https://tenant.example.com/k8s/c-1"],
     ["HTTPS://TENANT.example.com:443", "https://tenant.example.com"],
   ])("names its server as %s", (server, expected) => {
-    expect(targetOfKubeConfig(kubeConfig({ server }, { token: "a" })).server).toBe(expected);
+    expect(targetOfKubeconfig(kubeConfig({ server }, { token: "a" })).server).toBe(expected);
   });
 
   test.each(["https://localhost:8443", "https://127.0.0.1", "https://127.9.9.9:1", "https://[::1]:8443"])(
     "that means a port-forward at %s is reached elsewhere",
     (server) => {
       const elsewhere = "https://web.tenants.svc";
-      expect(targetOfKubeConfig(kubeConfig({ server }, { token: "a" }), elsewhere).server).toBe(elsewhere);
-      expect(targetOfKubeConfig(kubeConfig({}, { token: "a" }), elsewhere).server).not.toBe(elsewhere);
+      expect(targetOfKubeconfig(kubeConfig({ server }, { token: "a" }), elsewhere).server).toBe(elsewhere);
+      expect(targetOfKubeconfig(kubeConfig({}, { token: "a" }), elsewhere).server).not.toBe(elsewhere);
     },
   );
 
@@ -73,7 +73,7 @@ describe("a kubeconfig", () => {
     ["no server", { server: "" }, { token: "a" }],
     ["no URL", { server: "https://" }, { token: "a" }],
   ])("with %s is refused with 502", (_what, cluster, user) => {
-    expect(() => targetOfKubeConfig(kubeConfig(cluster, user))).toThrow(
+    expect(() => targetOfKubeconfig(kubeConfig(cluster, user))).toThrow(
       expect.objectContaining({
         code: 502,
         details: { causes: [expect.objectContaining({ reason: "KubeConfigInvalid" })] },
@@ -82,14 +82,14 @@ describe("a kubeconfig", () => {
   });
 
   test.each(["", "{", "[]", "a: &a [*a, *a]", "current-context: nowhere"])("that is none is refused: %j", (text) => {
-    expect(() => targetOfKubeConfig(text)).toThrow(expect.objectContaining({ code: 502 }));
+    expect(() => targetOfKubeconfig(text)).toThrow(expect.objectContaining({ code: 502 }));
   });
 
   test("never shows its credential in a refusal", () => {
     const text = kubeConfig({}, { token: "secret with spaces", password: "secret" });
-    expect(() => targetOfKubeConfig(text)).toThrow(expect.not.stringMatching(/secret with/));
+    expect(() => targetOfKubeconfig(text)).toThrow(expect.not.stringMatching(/secret with/));
     try {
-      targetOfKubeConfig(text);
+      targetOfKubeconfig(text);
     } catch (error) {
       expect(JSON.stringify(error)).not.toContain("secret with");
     }

@@ -4,10 +4,10 @@ import { isIP } from "node:net";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { withoutTrailing } from "@postern/apimachinery/text/without-trailing";
 import {
-  KubeConfigError,
-  type KubeConfigUser,
+  KubeconfigError,
+  type KubeconfigUser,
   type PemSource,
-  parseKubeConfig,
+  parseKubeconfig,
   resolveContext,
 } from "@postern/client/kubeconfig";
 import type { ProxyCredential, ProxyTarget } from "../../proxy/proxy-target.ts";
@@ -19,10 +19,10 @@ const ORIGIN = "the kubeconfig of the cluster";
  * The target of its current context. `loopbackServer` is where a server is reached that calls itself localhost, as those do that
  * expect a port-forward. Throws ApiError 502, which says what is wrong and holds no credential.
  */
-export function targetOfKubeConfig(text: string, loopbackServer?: string): ProxyTarget {
+export function targetOfKubeconfig(text: string, loopbackServer?: string): ProxyTarget {
   try {
-    const config = parseKubeConfig(text, ORIGIN);
-    if (config.currentContext === "") throw new KubeConfigError(`${ORIGIN}: it has no current-context`);
+    const config = parseKubeconfig(text, ORIGIN);
+    if (config.currentContext === "") throw new KubeconfigError(`${ORIGIN}: it has no current-context`);
     const { cluster, user } = resolveContext(config);
     const server = normalizedServer(cluster.server);
     const isLoopback = loopbackServer !== undefined && isLoopbackHost(new URL(server).hostname);
@@ -36,19 +36,19 @@ export function targetOfKubeConfig(text: string, loopbackServer?: string): Proxy
       credential: credentialOf(user),
     };
   } catch (error) {
-    if (error instanceof KubeConfigError) throw invalidKubeConfigError(error.message, error);
+    if (error instanceof KubeconfigError) throw invalidKubeconfigError(error.message, error);
     throw error;
   }
 }
 
-export const invalidKubeConfigError = (message: string, cause?: unknown): ApiError =>
+export const invalidKubeconfigError = (message: string, cause?: unknown): ApiError =>
   badGatewayError({ reason: "KubeConfigInvalid", message }, cause);
 
 function normalizedServer(server: string): string {
   const url = parseUrl(server.includes("://") ? server : `https://${server}`);
   const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
   if (url === undefined || !isWeb || url.username !== "" || url.password !== "") {
-    throw new KubeConfigError(`${ORIGIN}: its server is not an http or https URL`);
+    throw new KubeconfigError(`${ORIGIN}: its server is not an http or https URL`);
   }
   return `${url.origin}${withoutTrailing(url.pathname, "/")}`;
 }
@@ -59,21 +59,21 @@ function credentialOf({
   clientCertificate,
   clientKey,
   unsupported,
-}: KubeConfigUser): ProxyCredential {
+}: KubeconfigUser): ProxyCredential {
   const [way] = unsupported;
   // A program named by the file would run with the platform's rights.
   if (way !== undefined)
-    throw new KubeConfigError(
+    throw new KubeconfigError(
       `${ORIGIN}: it signs in by ${way}, which is not supported: put a token or a client certificate in`,
     );
-  if (tokenFile !== undefined) throw new KubeConfigError(`${ORIGIN}: it names a file for the token: put the token in`);
+  if (tokenFile !== undefined) throw new KubeconfigError(`${ORIGIN}: it names a file for the token: put the token in`);
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
-    throw new KubeConfigError(
+    throw new KubeconfigError(
       `${ORIGIN}: it has a client certificate without its key, or a key without its certificate`,
     );
   }
   if (token === undefined && clientCertificate === undefined) {
-    throw new KubeConfigError(`${ORIGIN}: it has no credential: neither a token nor a client certificate`);
+    throw new KubeconfigError(`${ORIGIN}: it has no credential: neither a token nor a client certificate`);
   }
   return {
     ...(token === undefined ? {} : { bearerToken: bearerToken(token) }),
@@ -90,13 +90,13 @@ function credentialOf({
 
 /** RFC 6750, section 2.1, and no more: it goes into a header. */
 function bearerToken(token: string): string {
-  if (!/^[A-Za-z0-9\-._~+/:]+=*$/.test(token)) throw new KubeConfigError(`${ORIGIN}: its token is not one`);
+  if (!/^[A-Za-z0-9\-._~+/:]+=*$/.test(token)) throw new KubeconfigError(`${ORIGIN}: its token is not one`);
   return token;
 }
 
 function pemOf(source: PemSource, name: string): string {
   if ("pem" in source) return source.pem;
-  throw new KubeConfigError(`${ORIGIN}: it names a file for ${name}: use ${name}-data`);
+  throw new KubeconfigError(`${ORIGIN}: it names a file for ${name}: use ${name}-data`);
 }
 
 function isLoopbackHost(hostname: string): boolean {

@@ -9,7 +9,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext, type TestRequest } from "@postern/apiserver/testing/test-context";
 import { jsonResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildKubeConfig } from "../../kubeconfig/kubeconfig.ts";
+import { buildKubeconfig } from "../../kubeconfig/kubeconfig.ts";
 import { createAddressRules } from "../../proxy/address-rules.ts";
 import { type ClusterConnections, createClusterConnections } from "./cluster-connections.ts";
 import { createSecretSource } from "./cluster-source.ts";
@@ -71,8 +71,8 @@ const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", meta
 const csrs = async (cluster: Awaited<ReturnType<typeof serveCluster>>) =>
   (await cluster.admin("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests")).items;
 
-const configOf = (parts: Omit<Parameters<typeof buildKubeConfig>[0], "name">) =>
-  buildKubeConfig({ name: "t", ...parts });
+const configOf = (parts: Omit<Parameters<typeof buildKubeconfig>[0], "name">) =>
+  buildKubeconfig({ name: "t", ...parts });
 
 describe("the proxy", () => {
   test("acts as the caller with the caller's rights inside", async () => {

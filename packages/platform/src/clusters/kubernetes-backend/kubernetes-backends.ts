@@ -15,8 +15,8 @@ import { NETWORK_PEER_NOT_SERVED } from "../../proxy/network-peer.ts";
 import { unreachableError } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
-import { type ClusterSource, createSecretSource, kubeConfigIn, type SecretSourceOptions } from "./cluster-source.ts";
-import { targetOfKubeConfig } from "./kubeconfig-target.ts";
+import { type ClusterSource, createSecretSource, kubeconfigIn, type SecretSourceOptions } from "./cluster-source.ts";
+import { targetOfKubeconfig } from "./kubeconfig-target.ts";
 import { createKubernetesBackend } from "./kubernetes-backend.ts";
 import { createSpaceBackend, type SpaceBackend } from "./space-backend.ts";
 import { createVclusterSource } from "./vcluster-source.ts";
@@ -141,7 +141,7 @@ export function createKubernetesBackends(options: KubernetesBackendsOptions): Ku
 /** Undefined for a kubeconfig that cannot be used: the status of the instance says why. */
 function serverIn(secret: KubeObject): string | undefined {
   try {
-    return targetOfKubeConfig(kubeConfigIn(secret)).server;
+    return targetOfKubeconfig(kubeconfigIn(secret)).server;
   } catch (error) {
     if (isApiError(error)) return undefined;
     throw error;

@@ -5,7 +5,7 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { ApiClient } from "@postern/client/api-client";
 import { faultOf, unreachableError } from "../../proxy/upstream-failure.ts";
 import type { VirtualClusterHealth } from "../virtual-cluster-backend.ts";
-import { asOwnRequest } from "./own-request.ts";
+import { asPlatformRequest } from "./cluster-refusal.ts";
 import { deadline } from "./pause.ts";
 
 const PROBE_TIMEOUT_MS = 10_000;
@@ -22,7 +22,7 @@ export async function probeHealth(
   try {
     const { client } = await connect(time.signal);
     await checkReady(client, time.signal);
-    const version = await asOwnRequest(
+    const version = await asPlatformRequest(
       "read its version",
       client.request({ method: "GET", path: "/version", signal: time.signal }),
     );

@@ -6,7 +6,7 @@ import { createResourceClient } from "@postern/client/resource-client";
 import type { PlatformNames } from "../../platform-names.ts";
 import type { SpaceMetadata } from "../space-metadata.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
-import { asOwnRequest } from "./own-request.ts";
+import { asPlatformRequest } from "./cluster-refusal.ts";
 
 /** All methods reject with ApiErrors. */
 export type SpaceNamespace = {
@@ -33,7 +33,7 @@ export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceOp
   return {
     async find(connection, signal) {
       try {
-        return await asOwnRequest("look for the namespace", namespacesOf(connection).get(namespace, { signal }));
+        return await asPlatformRequest("look for the namespace", namespacesOf(connection).get(namespace, { signal }));
       } catch (error) {
         if (isApiError(error) && isApiError(error.cause, "NotFound")) return undefined;
         throw error;
@@ -47,17 +47,17 @@ export function createSpaceNamespace({ namespace, uid, names }: SpaceNamespaceOp
         kind: "Namespace",
         metadata: { name: namespace, labels, annotations: { ...metadata.annotations } },
       };
-      await asOwnRequest("create the namespace", namespacesOf(connection).create(object, { signal }));
+      await asPlatformRequest("create the namespace", namespacesOf(connection).create(object, { signal }));
     },
     async label(connection, { labels, annotations }, signal) {
       const patch = { metadata: { labels: { ...labels }, annotations: { ...annotations } } };
       const work = namespacesOf(connection).patch(namespace, { type: "merge", patch }, { signal });
-      await asOwnRequest("label the namespace", work);
+      await asPlatformRequest("label the namespace", work);
     },
     async delete(connection, { metadata: { uid: foundUid } }, signal) {
       const preconditions = foundUid === undefined ? {} : { preconditions: { uid: foundUid } };
       const work = namespacesOf(connection).delete(namespace, { signal, ...preconditions });
-      await asOwnRequest("delete the namespace", work);
+      await asPlatformRequest("delete the namespace", work);
     },
   };
 }

@@ -7,7 +7,7 @@ import { collectionPath } from "@postern/client/resource-client";
 import { badGatewayError, unreachableError } from "../../proxy/upstream-failure.ts";
 import type { ClusterConnection } from "./cluster-connection.ts";
 import type { ClusterConnections } from "./cluster-connections.ts";
-import { type ClusterSource, kubeConfigIn } from "./cluster-source.ts";
+import { type ClusterSource, kubeconfigIn } from "./cluster-source.ts";
 import { unlessAborted } from "./pause.ts";
 
 export type VclusterSourceOptions = {
@@ -49,7 +49,7 @@ export function createVclusterSource(options: VclusterSourceOptions): ClusterSou
       const message = "it belongs to another instance: its Secret is not labelled for this one";
       throw badGatewayError({ reason: "NotOfThisInstance", message });
     }
-    const connection = connections.connectionOf(key, kubeConfigIn(secret), loopbackServer);
+    const connection = connections.connectionOf(key, kubeconfigIn(secret), loopbackServer);
     readAt = clock.elapsed();
     return connection;
   }

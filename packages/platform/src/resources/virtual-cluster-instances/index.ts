@@ -12,10 +12,10 @@ import { virtualClusterInstanceFields } from "../../api/virtual-cluster-instance
 import { extendedView } from "../extended-view.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
 import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
-import { type KubeConfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
+import { type KubeconfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
 
 export type VirtualClusterInstancesDeps = VirtualClusterInstanceStrategyDeps &
-  KubeConfigDeps &
+  KubeconfigDeps &
   VirtualClusterAccessKeyDeps & {
     /** The list of its credentials. */
     readonly credentials?: Subresource;

@@ -11,7 +11,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { serveHandler, serverCertificate } from "@postern/apiserver/transport/testing/serve-handler";
 import { onTestFinished } from "vitest";
-import { buildKubeConfig } from "../../../kubeconfig/kubeconfig.ts";
+import { buildKubeconfig } from "../../../kubeconfig/kubeconfig.ts";
 import { createEmbeddedHost, type EmbeddedHost } from "../../embedded/testing/embedded-host.ts";
 
 export const UID = "inner";
@@ -71,7 +71,7 @@ export async function serveCluster({
   return {
     url,
     certificateAuthorityPem: serverCertificate.cert,
-    kubeConfig: buildKubeConfig({
+    kubeConfig: buildKubeconfig({
       name: "tenant",
       server: url,
       certificateAuthorityPem: serverCertificate.cert,

@@ -18,8 +18,8 @@ import type { DecisionStep } from "../../../authorization/decision.ts";
 import type { KeyUsage } from "../../../authorization/key-usage.ts";
 import type { PlatformAuthorizer } from "../../../authorization/platform-authorizer.ts";
 import type { PlatformContext } from "../../../authorization/platform-context.ts";
-import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-target.ts";
-import { managementRequest, type PlatformRequest } from "../../../authorization/request-target.ts";
+import { managementRequest, type PlatformRequest } from "../../../authorization/platform-request.ts";
+import { parseProxyPath, proxyRequest } from "../../../authorization/proxy-path.ts";
 import { describeRequest, type ScopeEntry, scopeEntryFor, scopeOf } from "../../../authorization/scope-entry.ts";
 import { unknownNames } from "../../unknown-names.ts";
 

@@ -14,9 +14,9 @@ import type { CertificateLedger } from "../../../certificates/certificate-ledger
 import { certificateIsWithin } from "../../../certificates/certificate-refusal.ts";
 import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import type { KubeConfigCredential } from "../../../kubeconfig/kubeconfig.ts";
+import type { KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { PlatformNames } from "../../../platform-names.ts";
-import { type KubeConfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
+import { type KubeconfigRequest, MIN_TTL_SECONDS } from "./kubeconfig-request.ts";
 import type { Requester } from "./requester.ts";
 import { VIEW_RULES } from "./view-rules.ts";
 
@@ -32,14 +32,14 @@ export type CredentialDeps = {
 };
 
 export type GrantedCredential = {
-  readonly credential: KubeConfigCredential;
+  readonly credential: KubeconfigCredential;
   /** Milliseconds since the epoch; undefined when it never expires. */
   readonly notAfter: number | undefined;
 };
 
 /** A new access key of the requester's, which dies with the key that asked. */
 export async function grantToken(
-  { ttlSeconds, isReadOnly }: KubeConfigRequest,
+  { ttlSeconds, isReadOnly }: KubeconfigRequest,
   { owner, groups, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   context: RequestContext,
@@ -68,7 +68,7 @@ export async function grantToken(
  * with a key lives longer than it.
  */
 export async function grantCertificate(
-  { ttlSeconds, certificateRequest, isReadOnly }: KubeConfigRequest,
+  { ttlSeconds, certificateRequest, isReadOnly }: KubeconfigRequest,
   { owner, parent }: Requester,
   { metadata }: VirtualClusterInstance,
   backend: Pick<VirtualClusterBackend, "issueClientCertificate">,

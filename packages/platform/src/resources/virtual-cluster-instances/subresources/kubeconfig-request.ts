@@ -18,7 +18,7 @@ const MAX_CONTEXT_NAME_LENGTH = 253;
 /** Ten times what an RSA key of 8192 bits needs. */
 const MAX_CERTIFICATE_REQUEST_LENGTH = 64 * 1024;
 
-export const kubeConfigFields = s
+export const kubeconfigFields = s
   .object({
     spec: s
       .object({
@@ -70,9 +70,9 @@ export const kubeConfigFields = s
   })
   .describe("Requests a kubeconfig for a virtual cluster. Not stored.");
 
-export type KubeConfigKind = KindOf<typeof kubeConfigFields>;
+export type KubeconfigKind = KindOf<typeof kubeconfigFields>;
 
-export type KubeConfigRequest = {
+export type KubeconfigRequest = {
   /** Also where there is only a request for one. */
   readonly clientCert: boolean;
   readonly certificateRequest: CertificateRequest | undefined;
@@ -91,7 +91,7 @@ const DEFAULT_TTL_SECONDS = 86_400;
 export const MIN_TTL_SECONDS = 600;
 
 /** `body` has gone through the schema. Throws ApiError 422. */
-export function readKubeConfigRequest(body: KubeObject, group: string): KubeConfigRequest {
+export function readKubeconfigRequest(body: KubeObject, group: string): KubeconfigRequest {
   const {
     certificateTTL = DEFAULT_TTL_SECONDS,
     server = "",
@@ -99,7 +99,7 @@ export function readKubeConfigRequest(body: KubeObject, group: string): KubeConf
     contextName = "",
     role,
     certificateSigningRequest = "",
-  } = (body as KubeConfigKind).spec ?? {};
+  } = (body as KubeconfigKind).spec ?? {};
   const certificateRequest =
     certificateSigningRequest === "" ? undefined : readCertificateRequest(certificateSigningRequest);
   const errors = [

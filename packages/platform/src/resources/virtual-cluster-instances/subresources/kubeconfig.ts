@@ -11,38 +11,38 @@ import type { VirtualClusterInstance } from "../../../api/virtual-cluster-instan
 import type { InstancePlace } from "../../../authorization/inside-groups.ts";
 import type { BackendRegistry } from "../../../clusters/backend-registry.ts";
 import type { VirtualClusterBackend } from "../../../clusters/virtual-cluster-backend.ts";
-import { buildKubeConfig, type KubeConfigCredential } from "../../../kubeconfig/kubeconfig.ts";
+import { buildKubeconfig, type KubeconfigCredential } from "../../../kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../lookup/object-lookup.ts";
 import { asViewer, type CredentialDeps, grantCertificate, grantToken } from "./kubeconfig-credential.ts";
 import {
   KUBE_CONFIG_KIND,
-  type KubeConfigRequest,
-  kubeConfigFields,
-  readKubeConfigRequest,
+  type KubeconfigRequest,
+  kubeconfigFields,
+  readKubeconfigRequest,
 } from "./kubeconfig-request.ts";
 import { authorizedRequester, type RequesterDeps } from "./requester.ts";
 import { type ServerAddress, type ServerAddressDeps, serverAddressOf } from "./server-address.ts";
 
-export type KubeConfigDeps = RequesterDeps &
+export type KubeconfigDeps = RequesterDeps &
   ServerAddressDeps &
   CredentialDeps & {
     readonly lookup: Pick<ObjectLookup, "virtualClusterInstance" | "cluster">;
     readonly backends: BackendRegistry;
     /** Told the kind of the credential in each kubeconfig. Default: nobody. */
-    readonly onKubeConfigIssued?: (kind: "token" | "certificate") => void;
+    readonly onKubeconfigIssued?: (kind: "token" | "certificate") => void;
   };
 
-export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
-  const { names, lookup, backends, onKubeConfigIssued } = deps;
+export const kubeConfig = (deps: KubeconfigDeps): Subresource => {
+  const { names, lookup, backends, onKubeconfigIssued } = deps;
   const resource = { group: names.managementGroup, resource: "virtualclusterinstances" };
   return {
     name: "kubeconfig",
     kind: { group: names.managementGroup, version: "v1", kind: KUBE_CONFIG_KIND },
-    schema: kindSchema(kubeConfigFields.schema),
+    schema: kindSchema(kubeconfigFields.schema),
     description: "Kubeconfig for the virtual cluster, with a platform token or a client certificate.",
     async create(context, body) {
       const { namespace, name } = context.info;
-      const request = readKubeConfigRequest(body, names.managementGroup);
+      const request = readKubeconfigRequest(body, names.managementGroup);
       const requester = await authorizedRequester(context, deps);
 
       const instance = lookup.virtualClusterInstance(namespace, name);
@@ -52,8 +52,8 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
       const { url, certificateAuthorityPem } = addressFor(request, instance, backend, deps);
       const answer = { ...body, metadata: { name, namespace } };
       const project = names.projectOf(namespace) ?? namespace;
-      const textWith = (credential: KubeConfigCredential) =>
-        buildKubeConfig({
+      const textWith = (credential: KubeconfigCredential) =>
+        buildKubeconfig({
           server: url,
           credential,
           name: request.contextName ?? `${project}-${name}`,
@@ -70,7 +70,7 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
         ? await grantCertificate(request, requester, instance, backend, context, deps)
         : await grantToken(request, requester, instance, context, deps);
       const text = textWith(credential);
-      onKubeConfigIssued?.(request.clientCert ? "certificate" : "token");
+      onKubeconfigIssued?.(request.clientCert ? "certificate" : "token");
       return {
         ...answer,
         status: {
@@ -84,9 +84,9 @@ export const kubeConfig = (deps: KubeConfigDeps): Subresource => {
 
 function subjectOf(
   { user }: RequestContext,
-  { isReadOnly }: KubeConfigRequest,
+  { isReadOnly }: KubeconfigRequest,
   place: InstancePlace,
-  { insideIdentity, names }: KubeConfigDeps,
+  { insideIdentity, names }: KubeconfigDeps,
 ) {
   const whole = insideIdentity(user, place);
   const { name, groups } = isReadOnly ? asViewer(whole, names) : whole;
@@ -95,7 +95,7 @@ function subjectOf(
 
 /** Where the caller names an address itself, that is where its kubeconfig leads. */
 function addressFor(
-  { server, clientCert }: KubeConfigRequest,
+  { server, clientCert }: KubeconfigRequest,
   instance: VirtualClusterInstance,
   backend: VirtualClusterBackend,
   deps: ServerAddressDeps,

@@ -29,7 +29,7 @@ export type PlatformRequest = ManagementRequest | ClusterRequest | SpaceRequest 
 export type ProxyRequest = Exclude<PlatformRequest, ManagementRequest>;
 
 /** What a request is aimed at, whatever it asks. */
-export type RequestTarget<Request extends PlatformRequest = PlatformRequest> = Request extends PlatformRequest
+export type RequestDestination<Request extends PlatformRequest = PlatformRequest> = Request extends PlatformRequest
   ? Omit<Request, "inner">
   : never;
 
