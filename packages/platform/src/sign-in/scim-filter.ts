@@ -57,16 +57,26 @@ export function parseFilter(text: string): ScimFilter {
       take();
       const inner = any(depth + 1);
       if (take() !== "]") throw new ScimFilterFault("a bracket is not closed");
-      return (resource) => entriesAt(resource, path).some((value) => isJsonObject(value) && inner(value));
+      const chosen = (resource: JsonObject): readonly JsonObject[] =>
+        entriesAt(resource, path).filter((value): value is JsonObject => isJsonObject(value) && inner(value));
+      if (!peek().startsWith(".")) return (resource) => chosen(resource).length > 0;
+      // Not in the grammar of RFC 7644, but Entra ID looks for emails[type eq "work"].value.
+      const below = take().slice(1);
+      return comparison((resource) => chosen(resource).flatMap((value) => valuesAt(value, below)));
     }
+    return comparison((resource) => valuesAt(resource, path));
+  };
+  const comparison = (valuesIn: (resource: JsonObject) => readonly JsonValue[]): ScimFilter => {
     const operator = take().toLowerCase();
-    if (operator === "pr") return (resource) => valuesAt(resource, path).length > 0;
+    if (operator === "pr") return (resource) => valuesIn(resource).length > 0;
     const compare = OPERATORS[operator];
     if (compare === undefined || at >= tokens.length) throw new ScimFilterFault("the filter cannot be read");
     const wanted = literalOf(take());
     return (resource) => {
-      const values = valuesAt(resource, path).map(comparable);
-      return operator === "ne" ? !values.includes(wanted) : values.some((value) => compare(value, wanted));
+      const values = valuesIn(resource).map(comparable);
+      return operator === "ne"
+        ? values.every((value) => compare(value, wanted))
+        : values.some((value) => compare(value, wanted));
     };
   };
 
@@ -87,6 +97,8 @@ function tokensOf(text: string): readonly string[] {
   return tokens;
 }
 
+const WORD = /^[\p{L}\p{N}][\p{L}\p{N}@._+-]*$/u;
+
 type Comparable = string | number | boolean | null;
 
 function literalOf(token: string): Comparable {
@@ -95,7 +107,8 @@ function literalOf(token: string): Comparable {
     if (typeof value === "string") return value.toLowerCase();
     if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
   } catch {
-    // Said below.
+    // Entra ID publishes queries with a word by itself.
+    if (WORD.test(token)) return token.toLowerCase();
   }
   throw new ScimFilterFault("a value is a text in quotes, a number, true, false or null");
 }
@@ -119,9 +132,13 @@ const inOrder =
     return holds(value < wanted ? -1 : value > wanted ? 1 : 0);
   };
 
+/** Entra ID writes true as a text: `roles[primary eq "True"]`. */
+const isEqual = (value: Comparable, wanted: Comparable): boolean =>
+  value === wanted || (typeof value === "boolean" && String(value) === wanted);
+
 const OPERATORS: { readonly [name: string]: ((value: Comparable, wanted: Comparable) => boolean) | undefined } = {
-  eq: (value, wanted) => value === wanted,
-  ne: (value, wanted) => value !== wanted,
+  eq: (value, wanted) => isEqual(value, wanted),
+  ne: (value, wanted) => !isEqual(value, wanted),
   co: asTexts((value, wanted) => value.includes(wanted)),
   sw: asTexts((value, wanted) => value.startsWith(wanted)),
   ew: asTexts((value, wanted) => value.endsWith(wanted)),
@@ -140,7 +157,7 @@ const valuesAt = (resource: JsonObject, path: string): readonly JsonValue[] =>
 /** Of an attribute and a sub-attribute, with every value of those that have several. */
 function entriesAt(resource: JsonObject, path: string): readonly JsonValue[] {
   let values: readonly JsonValue[] = [resource];
-  for (const step of withoutSchema(path).split("."))
+  for (const step of stepsOf(path))
     values = values.flatMap((value) => {
       if (!isJsonObject(value)) return [];
       const name = memberName(value, step);
@@ -154,6 +171,13 @@ function entriesAt(resource: JsonObject, path: string): readonly JsonValue[] {
 export const memberName = (object: JsonObject, name: string): string | undefined =>
   Object.keys(object).find((own) => own.toLowerCase() === name.toLowerCase());
 
-/** `urn:ietf:params:scim:schemas:core:2.0:User:userName` is userName. */
-export const withoutSchema = (path: string): string =>
-  path.toLowerCase().startsWith("urn:") ? path.slice(path.lastIndexOf(":") + 1) : path;
+const CORE_SCHEMA = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i;
+
+/** `urn:ietf:params:scim:schemas:core:2.0:User:userName` is userName. What an extension has of the same name is something else. */
+export const withoutSchema = (path: string): string => path.replace(CORE_SCHEMA, "");
+
+/** The attribute and its sub-attribute. Names of extensions have dots in them, and are not taken apart. */
+export const stepsOf = (path: string): readonly string[] => {
+  const own = withoutSchema(path);
+  return /^urn:/i.test(own) ? [own] : own.split(".");
+};

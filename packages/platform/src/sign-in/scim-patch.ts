@@ -2,7 +2,7 @@
 // Source: RFC 7644 section 3.5.2
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { memberName, parseFilter, ScimFilterFault, withoutSchema } from "./scim-filter.ts";
+import { memberName, parseFilter, ScimFilterFault, stepsOf, withoutSchema } from "./scim-filter.ts";
 
 const MAX_OPERATIONS = 1_000;
 
@@ -43,7 +43,7 @@ function changeAt(resource: JsonObject, path: string, verb: string, value: JsonV
       value,
     );
   }
-  const [first = "", ...rest] = withoutSchema(path).split(".");
+  const [first = "", ...rest] = stepsOf(path);
   const name = memberName(resource, first) ?? first;
   const before = resource[name];
   if (rest.length > 0) {

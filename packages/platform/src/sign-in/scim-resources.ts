@@ -30,14 +30,15 @@ export const SCIM_TYPES: readonly ScimType[] = [
       const { spec, status } = partsOf(object);
       const { displayName, email } = spec;
       const name = nameOf(object);
+      const parts = namePartsOf(object, domain);
+      const formatted = joined(parts) || textOf(displayName);
       const teams = isJsonArray(status["teams"]) ? status["teams"] : [];
       return {
         ...common(object, USER_SCHEMA, "User", `${base}/Users/${name}`, domain),
         userName: textOf(spec["username"]) || name,
         active: spec["disabled"] !== true,
-        ...(textOf(displayName) === ""
-          ? {}
-          : { displayName: textOf(displayName), name: { formatted: textOf(displayName) } }),
+        ...(textOf(displayName) === "" ? {} : { displayName: textOf(displayName) }),
+        ...(formatted === "" ? {} : { name: { formatted, ...parts } }),
         ...(textOf(email) === "" ? {} : { emails: [{ value: textOf(email), type: "work", primary: true }] }),
         groups: teams.map((team) => ({ value: textOf(team), $ref: `${base}/Groups/${textOf(team)}` })),
       };
@@ -47,11 +48,12 @@ export const SCIM_TYPES: readonly ScimType[] = [
       const { username: _, displayName: __, email: ___, disabled: ____, ...others } = spec;
       const name = nameOf(object);
       const userName = textOf(resource["userName"]);
-      const displayName = displayNameIn(resource);
+      const parts = namePartsIn(resource);
+      const displayName = displayNameIn(resource, parts, textOf(spec["displayName"]), namePartsOf(object, domain));
       const email = emailIn(resource["emails"]);
       return {
         ...object,
-        metadata: withExternalId(metadata, resource, domain),
+        metadata: withNameParts(withExternalId(metadata, resource, domain), parts, domain),
         spec: {
           ...others,
           ...(userName === "" || userName === name ? {} : { username: userName }),
@@ -133,8 +135,14 @@ function common(
     schemas: [schema],
     id: textOf(metadata["name"]),
     ...(externalId === "" ? {} : { externalId }),
-    meta: { resourceType, created: textOf(metadata["creationTimestamp"]), location },
+    meta: { resourceType, created: textOf(metadata["creationTimestamp"]), lastModified: changedAt(metadata), location },
   };
+}
+
+/** As the field managers have it. */
+function changedAt({ creationTimestamp, managedFields }: JsonObject): string {
+  const entries = (isJsonArray(managedFields) ? managedFields : []).filter(isJsonObject);
+  return [textOf(creationTimestamp), ...entries.map(({ time }) => textOf(time))].toSorted().at(-1) ?? "";
 }
 
 function withExternalId(metadata: JsonObject, resource: JsonObject, domain: string): JsonObject {
@@ -146,10 +154,47 @@ function withExternalId(metadata: JsonObject, resource: JsonObject, domain: stri
   };
 }
 
-function displayNameIn(resource: JsonObject): string {
-  const name = objectOf(resource["name"]);
-  const parts = [textOf(name["givenName"]), textOf(name["familyName"])].filter((part) => part !== "").join(" ");
-  return textOf(resource["displayName"]) || parts || textOf(name["formatted"]);
+/** Kept as an annotation, since users here have one name for people. Directories read it back, and change parts of it. */
+const NAME_PARTS = ["givenName", "middleName", "familyName"] as const;
+const MAX_NAME_PART = 256;
+const nameAnnotation = (domain: string): string => `${domain}/scim-name`;
+
+type NameParts = { readonly [part in (typeof NAME_PARTS)[number]]?: string };
+
+const namePartsIn = (resource: JsonObject): NameParts => partsOfName(objectOf(resource["name"]));
+
+const partsOfName = (name: JsonObject): NameParts =>
+  Object.fromEntries(
+    NAME_PARTS.flatMap((part) => {
+      const text = textOf(name[part]).slice(0, MAX_NAME_PART);
+      return text === "" ? [] : [[part, text]];
+    }),
+  );
+
+function namePartsOf(object: JsonObject, domain: string): NameParts {
+  const text = textOf(objectOf(partsOf(object).metadata["annotations"])[nameAnnotation(domain)]);
+  try {
+    // Everybody who may write users may write annotations.
+    const value: JsonValue = text === "" ? {} : JSON.parse(text);
+    return isJsonObject(value) ? partsOfName(value) : {};
+  } catch {
+    return {};
+  }
+}
+
+function withNameParts(metadata: JsonObject, parts: NameParts, domain: string): JsonObject {
+  const { [nameAnnotation(domain)]: _, ...others } = objectOf(metadata["annotations"]);
+  const own = Object.keys(parts).length === 0 ? {} : { [nameAnnotation(domain)]: JSON.stringify(parts) };
+  return { ...metadata, annotations: { ...others, ...own } };
+}
+
+const joined = (parts: NameParts): string => NAME_PARTS.flatMap((part) => parts[part] ?? []).join(" ");
+
+/** A display name that was made of the parts of the name changes with them. */
+function displayNameIn(resource: JsonObject, parts: NameParts, before: string, partsBefore: NameParts): string {
+  const asked = textOf(resource["displayName"]);
+  if (asked !== "" && (asked !== before || before !== joined(partsBefore))) return asked;
+  return joined(parts) || asked || textOf(objectOf(resource["name"])["formatted"]);
 }
 
 function emailIn(emails: JsonValue | undefined): string {

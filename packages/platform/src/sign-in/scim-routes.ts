@@ -86,14 +86,19 @@ async function answerScim(context: RequestContext, scim: Scim): Promise<ApiRespo
     case "PUT":
       return await change(type, id, (_, body) => body, await bodyOf(context), call, scim);
     case "PATCH":
-      return await change(type, id, applyPatch, await bodyOf(context), call, scim);
+      return patched(type, await change(type, id, applyPatch, await bodyOf(context), call, scim));
     case "DELETE":
       await call("DELETE", id, type);
-      return { status: 204, headers: {}, body: { type: "bytes", bytes: "" } };
+      return NO_CONTENT;
     default:
       throw new ScimFault(405, "the method is not served here");
   }
 }
+
+/** A group may have many members, which nobody who adds one wants to have back. */
+const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name === "Group" ? NO_CONTENT : answer);
+
+const NO_CONTENT: ApiResponse = { status: 204, headers: {}, body: { type: "bytes", bytes: "" } };
 
 type Call = (method: string, name: string, type: ScimType, body?: JsonObject) => Promise<JsonObject>;
 
@@ -157,16 +162,21 @@ async function create(type: ScimType, body: JsonObject, call: Call, scim: Scim):
   const { base, names } = scim;
   const title = textOf(body[type.title]);
   if (title === "") throw new ScimFault(400, `${type.title} is missing`, "invalidValue");
-  const isTaken = (await listed(type, call, scim)).some(
-    (other) => textOf(other[type.title]).toLowerCase() === title.toLowerCase(),
-  );
-  if (isTaken) throw new ScimFault(409, `${type.title} is taken`, "uniqueness");
+  await checkFree(type, title, "", call, scim);
   const name = objectNameFor(title);
   const empty = { apiVersion: `${names.managementGroup}/v1`, kind: type.kind, metadata: { name }, spec: {} };
   const object = type.fromScim(body, empty, names.domain);
   const made = await call("POST", "", type, withSubject(object, type, title, name));
   const resource = type.toScim(made, base, names.domain);
   return say(201, resource, { location: `${base}/${type.path}/${nameOf(made)}` });
+}
+
+/** Throws ScimFault 409 where another one is called so. */
+async function checkFree(type: ScimType, title: string, id: string, call: Call, scim: Scim): Promise<void> {
+  const isTaken = (await listed(type, call, scim)).some(
+    (other) => textOf(other["id"]) !== id && textOf(other[type.title]).toLowerCase() === title.toLowerCase(),
+  );
+  if (isTaken) throw new ScimFault(409, `${type.title} is taken`, "uniqueness");
 }
 
 /** Rights are granted to the name that the directory knows. */
@@ -181,12 +191,16 @@ async function change(
   make: (resource: JsonObject, body: JsonObject) => JsonObject,
   body: JsonObject,
   call: Call,
-  { base, names }: Scim,
+  scim: Scim,
 ): Promise<ApiResponse> {
+  const { base, names } = scim;
   for (let attempt = 1; ; attempt++) {
     const object = await read(type, id, call);
     const before = type.toScim(object, base, names.domain);
-    const next = type.fromScim(make(before, body), object, names.domain);
+    const after = make(before, body);
+    const title = textOf(after[type.title]);
+    if (title !== "" && title !== before[type.title]) await checkFree(type, title, id, call, scim);
+    const next = type.fromScim(after, object, names.domain);
     try {
       const written = await call("PUT", id, type, next);
       return say(200, type.toScim(written, base, names.domain));
