@@ -3,6 +3,7 @@
 import { createHash, createHmac, createPublicKey, KeyObject, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { request as httpsRequest } from "node:https";
+import { join } from "node:path";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import { encode, newSigningKey, type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -60,7 +61,7 @@ function provide(issuer: ServedIssuer): void {
 }
 
 beforeAll(async () => {
-  platform = await startPlatform({ "proxy-allowed-addresses": ["127.0.0.1/32"] });
+  platform = await startPlatform({ "proxy-allowed-addresses": ["127.0.0.1/32"], "audit-log-mode": "blocking" });
   ca = await readFile(platform.server.caPath);
   [good, evil] = await Promise.all([serveIssuer(), serveIssuer()]);
   for (const [name, issuer] of [
@@ -430,6 +431,70 @@ describe("beside the command line", () => {
     expect(JSON.parse((await poll(code)).text).error).toBe("slow_down");
     expect(JSON.parse((await poll(userCode)).text).error).toBe("expired_token");
     expect((await browse("/device", new Map(), { user_code: "BCDF-GHJK" }, OWN)).status).toBe(400);
+  });
+});
+
+describe("the audit log", () => {
+  const lastEvent = async (path: string) => {
+    const text = await readFile(join(platform.directory, "audit.log"), "utf8");
+    const events = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const event = events.findLast(({ requestURI, stage }) => requestURI === path && stage === "ResponseComplete");
+    return { text, status: event?.responseStatus.code, notes: event?.annotations ?? {} };
+  };
+
+  it("says who signed in, by which provider, and which key came of it", async () => {
+    const { cookies } = await signInWith();
+    const { body } = await platform.send({ path: "selves", key: cookies.get(SESSION) ?? "", body: { spec: {} } });
+    const { notes } = await lastEvent("/login/callback/good");
+    expect(notes).toMatchObject({
+      "postern/sign-in-provider": "good",
+      "postern/sign-in-user": `person-${count}`,
+      "authentication.kubernetes.io/issued-credential-id": expect.stringMatching(/^\S{8,}$/),
+    });
+    const listed = await platform.send({ path: `users/person-${count}/credentials` });
+    const [made] = listed.body.items.filter(({ name }: any) => name === body.status.accessKey);
+    expect(made.id).toBe(notes["authentication.kubernetes.io/issued-credential-id"]);
+  });
+
+  it.each<[string, () => Promise<unknown>, string]>([
+    ["another state", () => signInWith({ state: "wrong" }), "the state is not the one that was sent"],
+    [
+      "an error of the provider",
+      () => signInWith({ error: "access_denied" }),
+      "the identity provider said access_denied",
+    ],
+    [
+      "a user who is there",
+      async () => {
+        await platform.create("users", { metadata: { name: `person-${count}` } });
+        await signInWith();
+      },
+      "is there already",
+    ],
+    ["no beginning", () => back("good", { code: newCode(), state: "s" }, new Map()), "was begun in this browser"],
+  ])("says why nobody did: %s", async (_, attempt, why) => {
+    await attempt();
+    const { status, notes } = await lastEvent("/login/callback/good");
+    expect([status >= 400, notes["postern/sign-in-refusal"]]).toEqual([true, expect.stringContaining(why)]);
+    expect(notes).not.toHaveProperty(["authentication.kubernetes.io/issued-credential-id"]);
+  });
+
+  it("has no code, state, token or key in it", async () => {
+    const { cookies, state } = await away();
+    const code = newCode();
+    let token = "";
+    idToken = async (issuer, claims) => {
+      token = await issuer.sign(claims);
+      return token;
+    };
+    const { cookies: signedIn } = await back("good", { code, state, iss: good.url }, cookies);
+    const { text } = await lastEvent("/login/callback/good");
+    const log = await readFile(join(platform.directory, "server.log"), "utf8");
+    for (const secret of [code, state, token, signedIn.get(SESSION) ?? ""])
+      expect([secret.length > 8, text.includes(secret), log.includes(secret)]).toEqual([true, false, false]);
   });
 });
 

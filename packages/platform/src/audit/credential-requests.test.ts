@@ -10,7 +10,12 @@ const infoOf = (path: string) => resolveRequestInfo("POST", path, new URLSearchP
 
 describe("tokens that are tested and exchanged", () => {
   const redactionOf = bodyRedaction(GROUPS, { find: () => false });
-  const paths = [`${API}/clustertrustrules/main/test`, `${API}/namespaces/p-team/trustrules/main/test`, "/oauth/token"];
+  const paths = [
+    `${API}/clustertrustrules/main/test`,
+    `${API}/namespaces/p-team/trustrules/main/test`,
+    "/oauth/token",
+    "/login/session",
+  ];
 
   it.each(paths)("are never kept of a body, wherever they stand in it and whatever they look like: %s", (path) => {
     const keep = redactionOf(infoOf(path));
@@ -26,5 +31,10 @@ describe("tokens that are tested and exchanged", () => {
   it("are always recorded where they bring a key", () => {
     expect(issuesCredentials(infoOf("/oauth/token"), GROUPS)).toBe(true);
     expect(issuesCredentials(infoOf(`${API}/clustertrustrules/main/test`), GROUPS)).toBe(false);
+    const read = (path: string) => issuesCredentials(resolveRequestInfo("GET", path, new URLSearchParams()), GROUPS);
+    for (const path of ["/login/key", "/login/confirm", "/login/session"]) {
+      expect([path, issuesCredentials(infoOf(path), GROUPS), read(path)]).toEqual([path, true, false]);
+    }
+    expect([read("/login/callback/example"), read("/login"), read("/login/start")]).toEqual([true, false, false]);
   });
 });

@@ -18,9 +18,11 @@ const KEYS: ReadonlySet<string> = new Set(["ownedaccesskeys", "accesskeys", "sel
 const SECRETS: ReadonlySet<string> = new Set(["projectsecrets", "sharedsecrets"]);
 /** What is sent to be tested is a credential. */
 const TESTED: ReadonlySet<string> = new Set(["clustertrustrules/test", "trustrules/test"]);
-/** What is asked behind a proxy is not known here, so that it is taken for secret. */
 /** Token exchange answers with a key as well. */
 const EXCHANGE = "/oauth/token";
+/** So do these steps of a sign-in. */
+const SIGN_INS = /^\/login\/(?:callback\/[^/]+|key|confirm|session)$/;
+/** What is asked behind a proxy is not known here, so that it is taken for secret. */
 const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 
 /** Issuing is recorded at the level Metadata at least: who got which credential, when and by whom. */
@@ -39,6 +41,7 @@ export const alwaysRecordingCredentials =
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;
   if (!isResourceRequest && path === EXCHANGE) return true;
+  if (!isResourceRequest && SIGN_INS.test(path)) return verb !== "get" || path.startsWith("/login/callback/");
   if (!isResourceRequest || (apiGroup !== groups.managementGroup && apiGroup !== groups.storageGroup)) return false;
   if (subresource !== "") return ISSUING.has(subresource);
   const isWrite = verb === "create" || verb === "update" || verb === "patch";
@@ -68,7 +71,8 @@ export function bodyRedaction(groups: Groups, format: Pick<AccessKeyFormat, "fin
   const ofOthers: BodyRedaction = (body) => redactSecrets(body, { members: NO_MEMBERS, looksSecret });
   return (info: RequestInfo): BodyRedaction => {
     const { apiGroup, resource, subresource, path } = info;
-    if (PROXIES.test(path) || path === EXCHANGE || TESTED.has(`${resource}/${subresource}`)) return nothing;
+    if (PROXIES.test(path) || path === EXCHANGE || SIGN_INS.test(path) || TESTED.has(`${resource}/${subresource}`))
+      return nothing;
     const byDefault = redactionByDefault(info);
     if (byDefault !== undefined) return byDefault;
     if (apiGroup === groups.managementGroup && SECRETS.has(resource)) return nothing;

@@ -41,12 +41,11 @@ import type { KeyRing } from "../encryption/key-ring.ts";
 import { createPlatformNames, type PlatformNames } from "../platform-names.ts";
 import { createIdentityProviders, type IdentityProviders, unionGrants } from "../sign-in/identity-providers.ts";
 import { IDENTITY_PROVIDERS } from "../sign-in/provider-state.ts";
-import type { SignInRecordPlace } from "../sign-in/sign-in-records.ts";
+import type { ExpiringRecords } from "../store/expiring-records.ts";
 import type { RecordPrefixes } from "../store/record-prefixes.ts";
 import { fetchIssuerKeys } from "../trust/fetch-issuer-keys.ts";
 import { createIssuerKeys, type IssuerKeys } from "../trust/issuer-keys.ts";
 import { createTokenJudge, type TokenJudge } from "../trust/judge-token.ts";
-import type { TokenIdRecords } from "../trust/token-ids.ts";
 import { CLUSTER_TRUST_RULES, TRUST_RULES } from "../trust/trust-rule-state.ts";
 import { createTrustRules, type TrustRules } from "../trust/trust-rules.ts";
 
@@ -101,9 +100,9 @@ export type PlatformCore = Disposable & {
   readonly trustRules: TrustRules;
   readonly issuerKeys: IssuerKeys;
   readonly judge: TokenJudge;
-  readonly takenTokens: TokenIdRecords;
+  readonly takenTokens: ExpiringRecords;
   readonly identityProviders: IdentityProviders;
-  readonly signInRecords: SignInRecordPlace;
+  readonly signInRecords: ExpiringRecords;
   readonly valueClaims: ValueClaims;
   readonly valueRecords: ViewPrefix;
   readonly comparisons: ComparisonLimits;

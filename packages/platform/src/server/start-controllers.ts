@@ -24,8 +24,7 @@ import { createValueClaimKeeper } from "../controllers/value-claim-keeper.ts";
 import { createVirtualClusterController } from "../controllers/virtual-cluster-instances/virtual-cluster-controller.ts";
 import { DAY_MS, type PlatformCore } from "../core/platform-core.ts";
 import { SERVED_VERSION } from "../served-version.ts";
-import { createSignInReaper } from "../sign-in/sign-in-records.ts";
-import { createTokenIdReaper } from "../trust/token-ids.ts";
+import { createRecordReaper } from "../store/expiring-records.ts";
 import type { ManagementSurface } from "./management-surface.ts";
 import { createNoticeController, type NoticeControllerOptions } from "./notice-controller.ts";
 import type { SignInParts } from "./sign-in.ts";
@@ -82,8 +81,8 @@ export function startControllers(
     createInsideBindingsController(port, { names, instances, backends }),
     createTrustRuleController(port, { ...core, resource: own("ClusterTrustRule") }),
     createTrustRuleController(port, { ...core, resource: own("TrustRule") }),
-    createTokenIdReaper(port, core.takenTokens),
-    createSignInReaper(port, core.signInRecords),
+    createRecordReaper(port, core.takenTokens),
+    createRecordReaper(port, core.signInRecords),
     createIdentityProviderController({ port, resource: own("IdentityProvider"), ...signIn }),
     createLoginSessions({ port, accessKeys, ...signIn, secrets: core.secrets, revoke: surface.mint.revoke }),
     createSpaceController(port, { names, instances: own("SpaceInstance"), clusters, spaces, recheckMs }),

@@ -4,6 +4,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { checkSameOrigin, safeReturnPath, setCookie } from "./browser.ts";
 import { SignInRefusal } from "./map-claims.ts";
+import { noteIssued, noteProvider, noteRefusal, noteUser } from "./note-sign-in.ts";
 import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { ProviderFault, ProviderRefusal } from "./provider-client.ts";
 import { askedByForm, failurePage, isSameText } from "./route-support.ts";
@@ -72,7 +73,8 @@ const newTransaction = (purpose: SignInPurpose, { transactions }: SignInDependen
 });
 
 /** GET /login/start: off to the provider. With `return`, a session in the browser that goes on there; without, what was begun before. */
-export async function startSignIn({ request }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+export async function startSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { request } = context;
   const { providers, transactions, client, publicUrl, onError } = deps;
   const next = request.query.get("return");
   const transaction =
@@ -101,51 +103,64 @@ export const callbackUrl = (publicUrl: string, provider: string): string =>
 
 /** GET /login/callback/<provider>: back from there. */
 export async function finishSignIn(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
-  const { request, audit } = context;
-  const { providers, transactions, client, publicUrl, names, onError } = deps;
+  const { request } = context;
+  const { providers, transactions, client, publicUrl, onError } = deps;
   const transaction = transactions.read(request);
   // Names of objects have nothing to decode.
   const name = request.path.slice(CALLBACK_PATH.length + 1);
   const cleared = { "set-cookie": transactions.clear };
   const away = transaction?.away;
+  const fail = (why: string, status: number, text: string): ApiResponse => {
+    noteRefusal(context, deps, why);
+    return failurePage(status, text, cleared);
+  };
   if (transaction === undefined || away === undefined || away.provider !== name)
-    return failurePage(400, AGAIN, cleared);
+    return fail("no sign-in with this provider was begun in this browser", 400, AGAIN);
   const provider = providers.get(name);
-  if (provider === undefined || provider.isOff) return failurePage(404, "There is no such identity provider.", cleared);
+  if (provider === undefined || provider.isOff)
+    return fail("the identity provider is gone or disabled", 404, "There is no such identity provider.");
   const answer = new URL(callbackUrl(publicUrl(), name));
   answer.search = request.query.toString();
-  audit.annotate(names.key("sign-in-provider"), name);
-  if (!isSameText(request.query.get("state") ?? "", away.state)) return failurePage(400, AGAIN, cleared);
-  if (request.query.has("error")) return failurePage(403, "The identity provider did not sign you in.", cleared);
+  noteProvider(context, deps, name);
+  if (!isSameText(request.query.get("state") ?? "", away.state))
+    return fail("the state is not the one that was sent", 400, AGAIN);
+  const error = request.query.get("error");
+  if (error !== null)
+    return fail(`the identity provider said ${error}`, 403, "The identity provider did not sign you in.");
   try {
     const proof = await deps.service.enter(provider, await client.takeCode(provider, answer, away));
-    audit.annotate(names.key("sign-in-user"), proof.signedIn.user);
-    return await goOn(transaction.purpose, proof, deps);
+    noteUser(context, deps, proof.signedIn.user);
+    return await goOn(context, transaction.purpose, proof, deps);
   } catch (error) {
-    if (error instanceof ProviderRefusal) return failurePage(400, AGAIN, cleared);
+    if (error instanceof ProviderRefusal) return fail(error.message, 400, AGAIN);
     if (!(error instanceof ProviderFault)) return refused(error, context, deps, cleared);
-    audit.annotate(names.key("sign-in-refusal"), error.message.slice(0, 256));
     onError(error, `identity provider ${name}`);
-    return failurePage(502, "The answer of the identity provider cannot be used. Try again later.", cleared);
+    return fail(error.message, 502, "The answer of the identity provider cannot be used. Try again later.");
   }
 }
 
 /** Says to a person why not. Throws anything else. */
 function refused(
   error: unknown,
-  { audit }: RequestContext,
+  context: RequestContext,
   deps: SignInDependencies,
   headers: { readonly [name: string]: string },
 ): ApiResponse {
   if (!(error instanceof SignInRefusal)) throw error;
-  audit.annotate(deps.names.key("sign-in-refusal"), error.message.slice(0, 256));
+  noteRefusal(context, deps, error.message);
   return failurePage(403, `You are not signed in: ${error.message}.`, headers);
 }
 
-async function goOn(purpose: SignInPurpose, proof: Proof, deps: SignInDependencies): Promise<ApiResponse> {
+async function goOn(
+  context: RequestContext,
+  purpose: SignInPurpose,
+  proof: Proof,
+  deps: SignInDependencies,
+): Promise<ApiResponse> {
   const { transactions, records, clock } = deps;
   if (purpose.kind === "browser") {
     const { value, expiresAt } = await deps.service.mint(proof, "Browser");
+    noteIssued(context, deps, value);
     return sessionPage(value, expiresAt, purpose.next, deps);
   }
   const pending = transactions.secret();
@@ -176,10 +191,14 @@ export async function signInWithKey(context: RequestContext, deps: SignInDepende
   const form = await askedByForm(request);
   const transaction = deps.transactions.read(request);
   const isOwn = transaction !== undefined && isSameText(form.get("csrf") ?? "", transaction.csrf);
-  if (!isOwn || transaction.purpose.kind !== "browser") return failurePage(400, AGAIN);
+  if (!isOwn || transaction.purpose.kind !== "browser") {
+    noteRefusal(context, deps, "the form is not of a sign-in that was begun in this browser");
+    return failurePage(400, AGAIN);
+  }
   try {
     const key = (form.get("key") ?? "").trim();
-    const { value, expiresAt } = await deps.service.mintWithKey(key, "Browser, by access key", request.remoteAddress);
+    const { value, expiresAt } = await deps.service.mintWithKey(key, "Browser", request.remoteAddress);
+    noteIssued(context, deps, value);
     return sessionPage(value, expiresAt, transaction.purpose.next, deps);
   } catch (error) {
     return refused(error, context, deps, { "set-cookie": deps.transactions.clear });
@@ -237,9 +256,13 @@ export async function confirmSignIn(context: RequestContext, deps: SignInDepende
   // Of two answers one counts.
   const content = isOwn ? await records.take("pending", transaction.pending) : undefined;
   const proof = content && readProof(content);
-  if (transaction === undefined || proof === undefined) return failurePage(400, AGAIN, cleared);
+  if (transaction === undefined || proof === undefined) {
+    noteRefusal(context, deps, "the answer is to no question that was asked in this browser");
+    return failurePage(400, AGAIN, cleared);
+  }
   const isAllowed = form.get("decision") === "allow";
-  audit.annotate(names.key("sign-in-user"), proof.signedIn.user);
+  noteProvider(context, deps, proof.provider);
+  noteUser(context, deps, proof.signedIn.user);
   audit.annotate(names.key("sign-in-decision"), isAllowed ? "allow" : "deny");
   const { purpose } = transaction;
   try {
@@ -247,6 +270,7 @@ export async function confirmSignIn(context: RequestContext, deps: SignInDepende
     if (purpose.kind === "device") return await answerDevice(purpose, isAllowed ? proof : undefined, deps, cleared);
     if (!isAllowed) return pageResponse("Refused", html`<p>The command line gets nothing.</p>`, { headers: cleared });
     const { value } = await deps.service.mint(proof, "Original command line");
+    noteIssued(context, deps, value);
     return redirectResponse(`${ORIGINAL_CLI_URL}?key=${encodeURIComponent(value)}`, cleared);
   } catch (error) {
     return refused(error, context, deps, cleared);

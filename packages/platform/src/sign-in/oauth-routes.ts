@@ -8,6 +8,7 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { checkSameOrigin, isLoopbackRedirect } from "./browser.ts";
 import { choosePage } from "./login-routes.ts";
 import { SignInRefusal } from "./map-claims.ts";
+import { noteIssued, noteProvider, noteRefusal } from "./note-sign-in.ts";
 import { html, pageResponse, redirectResponse } from "./pages.ts";
 import { askedByForm, failurePage, isSameText, oauthAnswer, oauthFailure } from "./route-support.ts";
 import {
@@ -141,27 +142,35 @@ export async function takeUserCode(context: RequestContext, deps: SignInDependen
 /** A POST to /oauth/token for the key of a session. */
 export async function redeem(
   form: URLSearchParams,
-  { request, audit }: RequestContext,
+  context: RequestContext,
   deps: SignInDependencies,
 ): Promise<ApiResponse> {
+  const { request } = context;
   if (form.get("client_id") !== CLI_CLIENT) return oauthFailure("invalid_client", "there is no such client", 401);
   try {
     const isCode = form.get("grant_type") === CODE_GRANT;
     const found = await (isCode ? redeemCode(form, deps) : redeemDevice(form, deps));
-    if ("status" in found) return found;
+    if ("status" in found) {
+      if (found.refusal !== undefined) noteRefusal(context, deps, found.refusal);
+      return found;
+    }
     const { proof } = found;
     const { value, expiresAt } = await deps.service.mint(proof, `Command line at ${request.remoteAddress}`);
-    audit.annotate(deps.names.key("sign-in-user"), proof.signedIn.user);
-    audit.annotate(deps.names.key("sign-in-provider"), proof.provider);
+    noteIssued(context, deps, value);
+    noteProvider(context, deps, proof.provider);
     const seconds = Math.max(0, Math.floor((expiresAt - deps.clock.now()) / 1000));
     return oauthAnswer(200, { access_token: value, token_type: "Bearer", expires_in: seconds });
   } catch (error) {
-    if (error instanceof SignInRefusal) return oauthFailure("invalid_grant", "the sign-in is not good any more");
-    throw error;
+    if (!(error instanceof SignInRefusal)) throw error;
+    noteRefusal(context, deps, error.message);
+    return oauthFailure("invalid_grant", "the sign-in is not good any more");
   }
 }
 
-type Redeemed = ApiResponse | { readonly proof: NonNullable<ReturnType<typeof readProof>> };
+/** `refusal`: for the audit log. Whoever only waits is refused nothing. */
+type Redeemed =
+  | (ApiResponse & { readonly refusal?: string })
+  | { readonly proof: NonNullable<ReturnType<typeof readProof>> };
 
 async function redeemCode(form: URLSearchParams, { records }: SignInDependencies): Promise<Redeemed> {
   const verifier = form.get("code_verifier") ?? "";
@@ -174,17 +183,19 @@ async function redeemCode(form: URLSearchParams, { records }: SignInDependencies
     isSameText(challenge, String(content["challenge"])) &&
     isSameText(form.get("redirect_uri") ?? "", String(content["redirectUri"]));
   const proof = isGood ? readProof(content) : undefined;
-  return proof === undefined ? oauthFailure("invalid_grant", "the code is not good") : { proof };
+  if (proof !== undefined) return { proof };
+  const refusal = content === undefined ? "there is no such code, or it is over" : "the code is somebody else's (PKCE)";
+  return { ...oauthFailure("invalid_grant", "the code is not good"), refusal };
 }
 
 async function redeemDevice(form: URLSearchParams, { records, clock }: SignInDependencies): Promise<Redeemed> {
   const code = form.get("device_code") ?? "";
   const record = await records.read("device", code);
-  if (record === undefined) return oauthFailure("expired_token", "the code is over, or was used");
+  if (record === undefined) return OVER;
   const { waits, denied, polledAt } = record.content;
   if (denied === true) {
     await records.take("device", code);
-    return oauthFailure("access_denied", "somebody refused");
+    return { ...oauthFailure("access_denied", "somebody refused"), refusal: "the person refused" };
   }
   if (waits === true) {
     const isTooSoon = typeof polledAt === "number" && clock.now() - polledAt < (POLL_SECONDS - 1) * 1000;
@@ -195,5 +206,10 @@ async function redeemDevice(form: URLSearchParams, { records, clock }: SignInDep
   }
   const content = await records.take("device", code);
   const proof = content && readProof(content);
-  return proof === undefined ? oauthFailure("expired_token", "the code is over, or was used") : { proof };
+  return proof === undefined ? OVER : { proof };
 }
+
+const OVER: Redeemed = {
+  ...oauthFailure("expired_token", "the code is over, or was used"),
+  refusal: "there is no such device code, or it is over",
+};

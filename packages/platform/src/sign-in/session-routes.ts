@@ -8,10 +8,10 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { AUDIT_ISSUED_CREDENTIAL } from "../access-keys/secret-fields.ts";
 import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./browser.ts";
 import { faultOfOrigin } from "./browser-session.ts";
 import { SignInRefusal } from "./map-claims.ts";
+import { noteIssued, noteRefusal } from "./note-sign-in.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
 import { type Session, sessionOf } from "./session-of.ts";
 import { SESSION_COOKIE, type SignInDependencies, START_PATH } from "./sign-in-dependencies.ts";
@@ -31,8 +31,9 @@ export async function showSession({ request }: RequestContext, deps: SignInDepen
 }
 
 /** POST: `{"key": "..."}` begins a session that ends with that access key. */
-export async function openSession({ request, audit }: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
-  const { service, names, keys, clock } = deps;
+export async function openSession(context: RequestContext, deps: SignInDependencies): Promise<ApiResponse> {
+  const { request } = context;
+  const { service, clock } = deps;
   checkSameOrigin(request, deps.publicUrl());
   const [type = ""] = headerOf(request, "content-type").split(";");
   // A form of another page cannot say so.
@@ -41,10 +42,9 @@ export async function openSession({ request, audit }: RequestContext, deps: Sign
   const presented = keyIn(await request.body(MAX_BODY));
   try {
     const { value, expiresAt } = await service.mintWithKey(presented, "Browser", request.remoteAddress);
-    audit.annotate(AUDIT_ISSUED_CREDENTIAL, keys.find(value)?.id ?? "");
+    noteIssued(context, deps, value);
     const session = await sessionOf(request, deps, value);
     if (session === undefined) throw unauthorizedError();
-    audit.annotate(names.key("sign-in-user"), keys.find(value)?.owner.name ?? "");
     const maxAge = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
     const providers = providersFor("/", deps);
     return answer(
@@ -54,7 +54,7 @@ export async function openSession({ request, audit }: RequestContext, deps: Sign
     );
   } catch (error) {
     if (!(error instanceof SignInRefusal)) throw error;
-    audit.annotate(names.key("sign-in-refusal"), error.message.slice(0, 256));
+    noteRefusal(context, deps, error.message);
     if (error.isUnknown) throw unauthorizedError();
     throw new ApiError({ code: 403, reason: "Forbidden", message: `you are not signed in: ${error.message}` });
   }

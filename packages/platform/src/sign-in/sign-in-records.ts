@@ -6,13 +6,10 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
-import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { SealedValues } from "../encryption/sealed-value.ts";
+import type { ExpiringRecords } from "../store/expiring-records.ts";
 
 /** `pending`: signed in, not confirmed yet; `code`: to be redeemed by a command line; `device`: a device code; `user-code`: points to one. */
 export type RecordKind = "pending" | "code" | "device" | "user-code";
@@ -35,13 +32,10 @@ export type SignInRecords = {
   replace(kind: RecordKind, secret: string, before: SignInRecord, content: JsonObject): Promise<boolean>;
 };
 
-export type SignInRecordPlace = ViewPrefix & { readonly storage: Storage };
-
 const MAX_RECORDS = 5_000;
-const INTERVAL_MS = 60_000;
 
 export function createSignInRecords(
-  { view, prefix, storage }: SignInRecordPlace,
+  { view, prefix, storage }: ExpiringRecords,
   sealed: Pick<SealedValues, "seal" | "open">,
   clock: Clock,
 ): SignInRecords {
@@ -101,22 +95,3 @@ export function createSignInRecords(
 }
 
 const purposeOf = (name: string): string => `step of sign-in ${name}`;
-
-/** Sweeps once a minute until it is disposed. */
-export const createSignInReaper = (
-  port: Pick<ControllerPort, "runtime" | "onError">,
-  { view, prefix, storage }: SignInRecordPlace,
-): Controller =>
-  createSweeper(port, {
-    intervalMs: INTERVAL_MS,
-    items: () => view.list(prefix),
-    isOver: (record) => Number(record.decode()["until"] ?? 0) <= port.runtime.clock.now(),
-    async remove({ key, revision }) {
-      try {
-        await storage.delete(key, revision);
-      } catch (error) {
-        if (!(error instanceof RevisionConflictError)) throw error;
-      }
-    },
-    nameOf: ({ key }) => key.slice(prefix.length),
-  });
