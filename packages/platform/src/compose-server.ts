@@ -3,6 +3,7 @@
 import { hostname } from "node:os";
 import { ALWAYS_FRESH, bothFresh, FRESHNESS_BOUND_MS, followFreshness } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
+import { createTurn } from "@postern/apiserver/limits/turn";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
@@ -173,6 +174,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   teardown.defer(() => lifetime.abort());
 
   const audit = { ...auditLog.options, sink: domainMetrics.followAudit(auditLog.options.sink) };
+  const turn = createTurn(runtime.clock);
   const transport = createHttpTransport({
     tls: serving.tls,
     bindAddress: configuration.bindAddress,
@@ -181,6 +183,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
     clock: runtime.clock,
     scheduler,
     random,
+    turn,
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     onTakenBack: () => metrics.requestTakenBack(),
@@ -195,6 +198,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
       replicas,
       audit,
       runtime,
+      turn,
       logger,
       metrics,
       domainMetrics,

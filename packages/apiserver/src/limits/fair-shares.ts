@@ -3,6 +3,7 @@
 // Source: the idea of k8s.io/apiserver/pkg/util/flowcontrol (priority levels, fair queues), with max-min shares instead of shuffle sharding
 
 import type { Clock, Scheduler } from "../runtime/clock.ts";
+import { createTurn, type Turn } from "./turn.ts";
 
 /**
  * `urgent` is for what must work while others attack: requests that withdraw a key, reports of leaked keys, and administrators. The shares
@@ -75,19 +76,23 @@ export type BodyAccount = Disposable & {
   add(bytes: number): void;
 };
 
-/** Work on requests goes on for so long until the event loop looks for others', of which the most modest come next. */
-const TURN_MS = 10;
 /** How many requests may wait for each place that a user or key may hold. */
 const WAITING_PER_PLACE = 10;
 
 type Waiter = { readonly key: string; readonly grant: () => void };
 type UserState = { taken: number; readonly keys: Map<string, number>; readonly waiting: Waiter[] };
 
+export type FairSharesDeps = {
+  readonly clock: Pick<Clock, "elapsed">;
+  readonly scheduler: Scheduler;
+  /** After which the event loop looks for others' requests, of which the most modest come next. Default: one of their own. */
+  readonly turn?: Turn | undefined;
+};
+
 export function createFairShares(
   limits: FairShareLimits,
-  { clock, scheduler }: { readonly clock: Pick<Clock, "elapsed">; readonly scheduler: Scheduler },
+  { clock, scheduler, turn = createTurn(clock) }: FairSharesDeps,
 ): FairShares {
-  const turn = createTurn(clock);
   const lanes = Object.fromEntries(LANES.map((lane) => [lane, new LaneState(limits, limits.places[lane])])) as Record<
     Lane,
     LaneState
@@ -117,18 +122,7 @@ export function createFairShares(
     isStepping = true;
     process.nextTick(step);
   };
-  const placeIn = (state: LaneState, claimant: Claimant): Place => {
-    state.hold(claimant);
-    let isHeld = true;
-    return {
-      [Symbol.dispose]() {
-        if (!isHeld) return;
-        isHeld = false;
-        state.giveBack(claimant);
-        if (state.waiting > 0) stepSoon();
-      },
-    };
-  };
+  const placeIn = (state: LaneState, claimant: Claimant): Place => new HeldPlace(state, claimant, stepSoon);
   const wait = (state: LaneState, claimant: Claimant, signal: AbortSignal, maxMs: number | undefined): Promise<Place> =>
     new Promise((resolve, reject) => {
       const settle = (): void => {
@@ -178,6 +172,28 @@ export function createFairShares(
       return lanes;
     },
   };
+}
+
+/** A class: every request has one, and objects with a method under a symbol are slow to make. */
+class HeldPlace implements Disposable {
+  readonly #state: LaneState;
+  readonly #claimant: Claimant;
+  readonly #onFree: () => void;
+  #isHeld = true;
+
+  constructor(state: LaneState, claimant: Claimant, onFree: () => void) {
+    this.#state = state;
+    this.#claimant = claimant;
+    this.#onFree = onFree;
+    state.hold(claimant);
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#state.giveBack(this.#claimant);
+    if (this.#state.waiting > 0) this.#onFree();
+  }
 }
 
 /** The places of one lane. Among those who wait, whoever holds least comes first, and of these whoever came first. */
@@ -280,25 +296,6 @@ class LaneState {
 }
 
 const shareOf = (whole: number, share: number): number => Math.max(1, Math.ceil(whole * share));
-
-/** How long this turn of the event loop has been at work on requests. */
-function createTurn(clock: Pick<Clock, "elapsed">): { isOver(): boolean } {
-  let startedAt: number | undefined;
-  const end = (): void => {
-    startedAt = undefined;
-  };
-  return {
-    isOver() {
-      const now = clock.elapsed();
-      if (startedAt === undefined) {
-        startedAt = now;
-        setImmediate(end);
-        return false;
-      }
-      return now - startedAt >= TURN_MS;
-    },
-  };
-}
 
 type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
 

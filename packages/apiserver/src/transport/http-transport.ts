@@ -13,6 +13,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
+import { createTurn, type Turn } from "../limits/turn.ts";
 import type { Logger } from "../logging/logger.ts";
 import type { Clock, Random, Scheduler } from "../runtime/clock.ts";
 import { type Arrivals, createArrivals } from "./arrivals.ts";
@@ -44,6 +45,8 @@ export type HttpTransportOptions = {
   readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   readonly random: Random;
+  /** Shared with the fair shares of the handler. Default: one of its own. */
+  readonly turn?: Turn | undefined;
   readonly limits?: Partial<TransportLimits>;
   readonly onTlsHandshakeError?: () => void;
   /** A connection was ended in favour of others, or for its silence. */
@@ -99,7 +102,7 @@ export class HttpTransport {
     this.#options = options;
     this.#limits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits };
     const { handler, logger, clock, scheduler, onConnectionDropped: onDrop } = options;
-    this.#arrivals = createArrivals(clock);
+    this.#arrivals = createArrivals(options.turn ?? createTurn(clock));
     this.#serve = {
       handler,
       logger,

@@ -10,6 +10,7 @@ import { createHandlerChain, type HandlerChainDeps } from "@postern/apiserver/ch
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { createFairShares } from "@postern/apiserver/limits/fair-shares";
 import { createLongWork } from "@postern/apiserver/limits/long-work";
+import type { Turn } from "@postern/apiserver/limits/turn";
 import { createWorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -68,6 +69,8 @@ export type RequestHandlerOptions = {
   readonly replicas: Replicas | undefined;
   readonly audit: AuditOptions;
   readonly runtime: Runtime;
+  /** Of the event loop, as the transport sees it. */
+  readonly turn: Turn;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
   readonly domainMetrics: Pick<DomainMetrics, "leakReported">;
@@ -96,7 +99,7 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     authorizer: recordingUse(core.authorizer, core.usage),
     audit,
     // One for all surfaces: a place is a place, whichever path a request takes.
-    shares: createFairShares(fairSharesOf(configuration), runtime),
+    shares: createFairShares(fairSharesOf(configuration), { ...runtime, turn: options.turn }),
     longWork: createLongWork(clock, createWorkThreads(options.signal)),
     isUrgent: createUrgentCheck(core.names),
     rateLimits: rateLimitsOf(configuration, clock),
