@@ -91,10 +91,9 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const alone = followed ?? ALWAYS_FRESH;
   const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
   await cache.ready();
-  const auditLog = await openAuditLog(configuration);
-  teardown.use(auditLog.sink);
-
   const domainMetrics = createDomainMetrics(metrics, runtime.clock);
+  const { options: audit, sink } = await openAuditLog(configuration, domainMetrics.auditWritten);
+  teardown.use(sink);
   const core = teardown.use(
     createPlatformCore({
       configuration,
@@ -173,7 +172,6 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   );
   teardown.defer(() => lifetime.abort());
 
-  const audit = { ...auditLog.options, sink: domainMetrics.followAudit(auditLog.options.sink) };
   const turn = createTurn(runtime.clock);
   const transport = createHttpTransport({
     tls: serving.tls,

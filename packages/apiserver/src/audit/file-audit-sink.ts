@@ -16,6 +16,8 @@ export type FileAuditSinkOptions = {
   readonly maxBackups?: number;
   /** Each line is sealed with it. A file that goes on with lines which are not is renamed first. Default: none is. */
   readonly key?: Uint8Array;
+  /** Lines have been handed to the operating system. */
+  readonly onWritten?: () => void;
 };
 
 /** Opens the file, readable for its owner alone. Rejects when that is impossible. */
@@ -105,6 +107,7 @@ class FileAuditSink implements AuditSink {
     this.#isTorn = false;
     this.#file.size += bytes.length;
     this.#chain.written(head);
+    this.#options.onWritten?.();
   }
 
   /** Goes on from what really is in the file. */

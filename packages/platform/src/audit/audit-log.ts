@@ -20,20 +20,20 @@ const MEGABYTE = 1024 * 1024;
 
 export type AuditLog = { readonly options: AuditOptions; readonly sink: AuditSink };
 
-/** Rejects with ConfigurationError where the file cannot be written. */
-export async function openAuditLog({ audit, dataDir, platform }: Configuration): Promise<AuditLog> {
+/** `onWritten` is called after each write. Rejects with ConfigurationError where the file cannot be written. */
+export async function openAuditLog(
+  { audit, dataDir, platform }: Configuration,
+  onWritten: () => void = () => undefined,
+): Promise<AuditLog> {
   const names = createPlatformNames(platform);
   // Whoever wants nothing to happen unrecorded wants it recorded before it happens.
   const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
   const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
-  const { logPath, logMaxSize, logMaxBackup, mode } = audit;
   const key = await readKey(audit.keyFile);
   const sink =
-    logPath === "-"
-      ? standardOutputSink(key)
-      : await openFile(logPath === "" ? join(dataDir, AUDIT_FILE) : logPath, logMaxSize, logMaxBackup, key);
+    audit.logPath === "-" ? standardOutputSink(key, onWritten) : await openFile(audit, dataDir, key, onWritten);
   const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
-  return { sink, options: { policy, sink, mode, redaction } };
+  return { sink, options: { policy, sink, mode: audit.mode, redaction } };
 }
 
 async function readPolicy(path: string, otherwise: AuditPolicy): Promise<AuditPolicy> {
@@ -63,14 +63,16 @@ async function readKey(path: string): Promise<Uint8Array | undefined> {
 const KEY_REMEDY = "make it with `openssl rand -hex 32`, and name it in --audit-log-key-file";
 
 async function openFile(
-  path: string,
-  maxSize: number,
-  maxBackups: number,
+  { logPath, logMaxSize: maxSize, logMaxBackup: maxBackups }: Configuration["audit"],
+  dataDir: string,
   key: Uint8Array | undefined,
+  onWritten: () => void,
 ): Promise<AuditSink> {
+  const path = logPath === "" ? join(dataDir, AUDIT_FILE) : logPath;
   try {
     return await createFileAuditSink({
       path,
+      onWritten,
       ...(key === undefined ? {} : { key }),
       ...(maxSize === 0 ? {} : { maxBytes: maxSize * MEGABYTE }),
       ...(maxBackups === 0 ? { maxBackups: Number.MAX_SAFE_INTEGER } : { maxBackups }),
@@ -83,14 +85,18 @@ async function openFile(
   }
 }
 
-function standardOutputSink(key: Uint8Array | undefined): AuditSink {
+function standardOutputSink(key: Uint8Array | undefined, onWritten: () => void): AuditSink {
   const chain = createAuditChain(undefined, key);
   return {
     write: (event) =>
       new Promise((resolve, reject) => {
         const { text, head } = chain.linesOf([event]);
         chain.written(head);
-        process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+        process.stdout.write(text, (error) => {
+          if (error) return reject(error);
+          onWritten();
+          resolve();
+        });
       }),
     [Symbol.asyncDispose]: async () => {},
   };

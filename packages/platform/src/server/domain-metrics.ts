@@ -1,6 +1,5 @@
 // What the server counts of access keys, kubeconfigs, certificates and its audit log. No label holds a name: each has few values.
 
-import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
@@ -24,8 +23,8 @@ export type DomainMetrics = {
   /** A manifest of --bootstrap-dir was applied, with this outcome. */
   manifestApplied(state: ManifestState): void;
   readonly notices: NoticeMetrics;
-  /** Notes when each record was written. */
-  followAudit(sink: AuditSink): AuditSink;
+  /** Records of the audit log were written. */
+  auditWritten(): void;
   /** Where scrapes get the numbers of keys and certificates. */
   followCensus(census: () => Promise<Census>): void;
 };
@@ -135,18 +134,9 @@ export function createDomainMetrics({ registry }: Pick<ServerMetrics, "registry"
     retiredValueUsed: () => retired.inc(),
     manifestApplied: (state) => manifests.inc({ state }),
     notices: { noticed: notices, delivery: deliveries },
-    followAudit: (sink) => ({
-      [Symbol.asyncDispose]: () => sink[Symbol.asyncDispose](),
-      write(event) {
-        const written = () => {
-          newestRecord = clock.elapsed();
-        };
-        const writing = sink.write(event);
-        if (writing === undefined) written();
-        else writing.then(written, () => {});
-        return writing;
-      },
-    }),
+    auditWritten() {
+      newestRecord = clock.elapsed();
+    },
     followCensus: gaugeCensus,
   };
 }
