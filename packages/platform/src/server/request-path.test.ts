@@ -62,33 +62,56 @@ test.each([KEY, PROJECT])("a GET from memory makes no promise: %s", async (path)
   expect([...made]).toEqual([]);
 });
 
-test("the way of a GET does not get longer", async () => {
-  await get(KEY);
+/** How often a GET calls each function that has a name. */
+async function callsOf(path: string): Promise<ReadonlyMap<string, number>> {
+  await get(path);
   using session = Object.assign(new Session(), { [Symbol.dispose]: () => session.disconnect() });
   session.connect();
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  const passed = async (): Promise<ReadonlySet<string>> => {
+  const called = async (): Promise<ReadonlyMap<string, number>> => {
     await session.post("Profiler.takePreciseCoverage");
-    await get(KEY);
+    expect(await get(path)).toBe(200);
     const { result } = await session.post("Profiler.takePreciseCoverage");
-    const called = result.filter(({ url }) => OURS.test(url) && !BEHIND.test(url) && !ASKING.test(url));
-    return new Set(
-      called.flatMap(({ url, functions }) =>
-        functions
-          .filter(({ functionName, ranges: [range] }) => functionName !== "" && (range?.count ?? 0) > 0)
-          .map(({ functionName }) => `${url} ${functionName}`),
-      ),
+    const ours = result.filter(({ url }) => OURS.test(url) && !BEHIND.test(url) && !ASKING.test(url));
+    const counts = ours.flatMap(({ url, functions }) =>
+      functions.map(({ functionName, ranges: [range] }) => [url, functionName, range?.count ?? 0] as const),
+    );
+    return new Map(
+      counts
+        .filter(([, name, count]) => name !== "" && count > 0)
+        .map(([url, name, count]) => [`${url} ${name}`, count]),
     );
   };
-  // What runs beside requests runs now and then: what every one of these has passed is the way of a GET.
-  let functions = await passed();
+  // What runs beside requests runs now and then: what every one of these has called is the way of a GET.
+  let calls = await called();
   for (let times = 1; times < 20; times++) {
-    const again = await passed();
-    functions = new Set([...functions].filter((name) => again.has(name)));
+    const again = await called();
+    calls = new Map([...calls].flatMap(([name, count]) => [[name, Math.min(count, again.get(name) ?? 0)] as const]));
   }
-  const files = new Set([...functions].map((name) => name.slice(0, name.indexOf(" "))));
-  process.stdout.write(`a GET passes ${files.size} files and ${functions.size} named functions\n`);
+  return new Map([...calls].filter(([, count]) => count > 0));
+}
+
+test("a proxied GET is read once, by the front door", async () => {
+  const calls = await callsOf("/kubernetes/project/default/virtualcluster/demo/api/v1/namespaces/kube-system");
+  const readers = ["readProxied", "readAsked", "parseProxyPath", "resolveRequestInfo"];
+  const read = [...calls].flatMap(([name, count]) => {
+    const reader = readers.find((one) => name.endsWith(` ${one}`));
+    return reader === undefined ? [] : [[reader, count] as const];
+  });
+  // The last one twice: for where the request goes, and for what it asks there.
+  expect(Object.fromEntries(read)).toEqual({
+    readProxied: 1,
+    readAsked: 1,
+    parseProxyPath: 1,
+    resolveRequestInfo: 2,
+  });
+});
+
+test("the way of a GET does not get longer", async () => {
+  const functions = [...(await callsOf(KEY)).keys()];
+  const files = new Set(functions.map((name) => name.slice(0, name.indexOf(" "))));
+  process.stdout.write(`a GET passes ${files.size} files and ${functions.length} named functions\n`);
   expect([...files].filter((url) => url.includes("/chain/with-authorization"))).toHaveLength(1);
   expect(files.size, [...files].join("\n")).toBeLessThanOrEqual(MAX_FILES);
 });
