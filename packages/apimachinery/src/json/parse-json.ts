@@ -24,8 +24,12 @@ import { type MutableJsonObject, setMember } from "./set-member.ts";
  */
 export const MAX_JSON_DEPTH = 1_000;
 
-/** Numbers that a double may round or overflow. Matches inside strings only cost the slower path. */
-const NEEDS_EXACT_NUMBERS = /\d{16}|\d[eE]\+?\d{3}/;
+/**
+ * Numbers that a double may round or overflow. Matches inside strings only cost the slower path: hashes and uids are full of digits, so that it
+ * looks only where a number may begin.
+ */
+// linear: what follows a separator is digits and points, and ends before the next one
+const NEEDS_EXACT_NUMBERS = /(?:^|[\s:,[])-?(?:\d{16}|\d[\d.]*[eE]\+?\d{3})/;
 
 // A byte order mark is kept, so that it is refused as upstream refuses it.
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -4,6 +4,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
 import { badRequestError } from "../meta/api-error.ts";
 import type { ObjectMeta } from "../meta/object-meta.ts";
+import { isCanonicalTimestamp } from "../time/timestamp.ts";
 import { type MemberChanges, withMemberChanges } from "./member-changes.ts";
 import { findMetadataFault } from "./metadata-fault.ts";
 import { objectMetaSchema } from "./object-meta-schema.ts";
@@ -102,4 +103,4 @@ function withoutNulls(map: JsonObject): JsonObject {
 
 /** Whole seconds in UTC; what is no time text stays. */
 const toUtc = (time: JsonValue): JsonValue =>
-  typeof time === "string" ? `${new Date(time).toISOString().slice(0, 19)}Z` : time;
+  typeof time !== "string" || isCanonicalTimestamp(time) ? time : `${new Date(time).toISOString().slice(0, 19)}Z`;

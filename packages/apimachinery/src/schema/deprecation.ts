@@ -42,27 +42,34 @@ export function findDeprecatedFields(
   deprecations: readonly Deprecation[],
 ): readonly DeprecatedField[] {
   const found: DeprecatedField[] = [];
-  for (const { steps, advice } of deprecations) {
-    for (const path of pathsOf(value, steps, [])) {
-      found.push({ path: formatValuePath(path), message: `deprecated; ${advice}` });
-    }
-  }
+  for (const deprecation of deprecations) findUses(value, deprecation, [], found);
   return found;
 }
 
-function* pathsOf(
+/** `path` is as long as the steps that have been taken, and one for all: nearly nothing is found. */
+function findUses(
   value: JsonValue | undefined,
-  steps: readonly DeprecationStep[],
-  path: readonly (string | number)[],
-): Generator<readonly (string | number)[]> {
-  const [step, ...rest] = steps;
+  deprecation: Deprecation,
+  path: (string | number)[],
+  found: DeprecatedField[],
+): void {
   if (value === undefined || value === null) return;
+  const step = deprecation.steps[path.length];
   if (step === undefined) {
-    yield path;
+    found.push({ path: formatValuePath(path), message: `deprecated; ${deprecation.advice}` });
   } else if (isJsonArray(value)) {
-    if (step === EACH) for (const [index, item] of value.entries()) yield* pathsOf(item, rest, [...path, index]);
+    if (step !== EACH) return;
+    for (const [index, item] of value.entries()) {
+      path.push(index);
+      findUses(item, deprecation, path, found);
+      path.pop();
+    }
   } else if (isJsonObject(value)) {
-    const names = step === EACH ? Object.keys(value) : [step].filter((name) => Object.hasOwn(value, name));
-    for (const name of names) yield* pathsOf(value[name], rest, [...path, name]);
+    for (const name of step === EACH ? Object.keys(value) : [step]) {
+      if (!Object.hasOwn(value, name)) continue;
+      path.push(name);
+      findUses(value[name], deprecation, path, found);
+      path.pop();
+    }
   }
 }

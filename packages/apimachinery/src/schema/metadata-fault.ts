@@ -3,6 +3,7 @@
 
 import { goKindOf } from "../json/go-kind.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
+import { isCanonicalTimestamp } from "../time/timestamp.ts";
 
 /** A Go type: what JSON it takes, and how its decoder names it. */
 type GoType =
@@ -134,6 +135,7 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:
 /** Times decode themselves, so that their faults name no field. */
 function findTimeFault(value: JsonValue): string | undefined {
   if (typeof value !== "string") return `json: cannot unmarshal ${goKindOf(value)} into Go value of type string`;
+  if (isCanonicalTimestamp(value)) return undefined;
   if (RFC3339.test(value) && !Number.isNaN(Date.parse(value))) return undefined;
   const quoted = JSON.stringify(value);
   const rest = JSON.stringify(value.slice(/^\d{4}/.test(value) ? 4 : 0));

@@ -1,6 +1,7 @@
 // What the `format` of a string field means. Formats that are not listed here check nothing, as upstream.
 // Source: k8s.io/kube-openapi/pkg/validation/strfmt, apiextensions-apiserver/pkg/apiserver/validation/formats.go
 
+import { isCanonicalTimestamp } from "../time/timestamp.ts";
 import { byteLength } from "../validation/byte-length.ts";
 import { isCidr, isIPv4, isIPv6 } from "./ip-address.ts";
 
@@ -57,6 +58,7 @@ function daysInMonth(year: number, month: number): number {
 }
 
 function isDateTime(text: string): boolean {
+  if (isCanonicalTimestamp(text)) return true;
   const [date = "", time = ""] = text.toLowerCase().split("t");
   const [, hour, minute, second] = /^(\d{2}):(\d{2}):(\d{2})(?:.\d+)?(?:z|[+-]\d{2}:\d{2})$/.exec(time) ?? [];
   if (hour === undefined || minute === undefined || second === undefined) return false;

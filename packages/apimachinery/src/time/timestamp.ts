@@ -62,6 +62,10 @@ export function parseTimestamp(text: string): number | undefined {
   return offset === undefined ? undefined : time + Number(`0.${match?.[1] ?? "0"}`) * 1000 - offset * MS_PER_MINUTE;
 }
 
+/** Whether a text is as `formatTimestamp` writes it: whole seconds in UTC. */
+export const isCanonicalTimestamp = (text: string): boolean =>
+  text.length === SECONDS_LENGTH + 1 && text[SECONDS_LENGTH] === "Z" && parseTimestamp(text) !== undefined;
+
 /** Two digits, or NaN. */
 function numberAt(text: string, at: number): number {
   return digitAt(text, at) * 10 + digitAt(text, at + 1);

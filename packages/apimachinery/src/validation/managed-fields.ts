@@ -21,6 +21,7 @@ type ReceivedEntry = {
 export function validateFieldManager(manager: string, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (byteLength(manager) > FIELD_MANAGER_MAX_LENGTH) errors.push(tooLongError(path, FIELD_MANAGER_MAX_LENGTH));
+  if (PLAIN_TEXT.test(manager)) return errors;
   let position = 0;
   for (const char of manager) {
     if (!isPrintable(char)) {
@@ -55,6 +56,8 @@ function validateEntry(
   }
   return errors;
 }
+
+const PLAIN_TEXT = /^[ -~]*$/;
 
 /** Quoting escapes exactly what Go does not take for printable, and the two characters that quoting itself needs. */
 const isPrintable = (char: string): boolean => char === '"' || char === "\\" || quoteGo(char) === `"${char}"`;

@@ -78,10 +78,13 @@ export type Conformed =
 /**
  * The value as the kind's schema knows it. What has a Go type upstream has the types of its fields from here on; of custom resources
  * the schema is checked when the registry gets them (`onlyValid`), since upstream names other faults of theirs first.
+ * `isStoredMetadata`: it is that of an object that was stored, and so in its form already.
  */
-export function* conform(value: KubeObject, kind: BodyKind): Steps<Conformed> {
+export function* conform(value: KubeObject, kind: BodyKind, isStoredMetadata = false): Steps<Conformed> {
   const hasGoType = kind.strategicMergePatch === true;
-  const { metadata, unknownPaths: unknownMeta } = coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
+  const { metadata, unknownPaths: unknownMeta } = isStoredMetadata
+    ? { metadata: value.metadata, unknownPaths: [] }
+    : coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
   yield;
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   yield;

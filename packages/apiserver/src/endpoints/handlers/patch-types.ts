@@ -186,11 +186,13 @@ export function* asObject(
   checkKind(apiVersion, kind, definition, current);
   const { metadata = {} } = patched;
   const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
-  const fault = metadata === null ? undefined : findMetadataFault(metadata, goType);
+  // Patches seldom touch it, and what they leave alone stays the same object.
+  const isStored = metadata === current.metadata;
+  const fault = metadata === null || isStored ? undefined : findMetadataFault(metadata, goType);
   if (fault !== undefined) throw patchError(patched, () => fault);
   const typed = { ...patched, apiVersion, kind, metadata: isJsonObject(metadata) ? metadata : {} };
   // checkKind has seen apiVersion and kind; conform gives metadata its type.
-  const conformed = yield* conform(typed as unknown as KubeObject, definition);
+  const conformed = yield* conform(typed as unknown as KubeObject, definition, isStored);
   if ("fault" in conformed) throw patchError(patched, () => conformed.fault);
   const { object, unknown } = conformed;
   const faults = [...strictErrors, ...unknown];
