@@ -1,18 +1,41 @@
 // Whether the rules somebody holds cover the rules that are to be granted.
 // Source: k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go, policy_compact.go
 
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { PolicyRule } from "./policy-rule.ts";
 import { pathMatches } from "./rule-allows.ts";
 
 /** The smallest pieces of `wanted` that no single rule of `held` covers; empty when all is covered. */
-export function uncoveredRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  const holders = held.map(createHolder);
-  const open = wanted.filter((rule) => !holders.some((covers) => covers(rule)));
+export const uncoveredRules = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] =>
+  atOnce(uncoveredRulesInSteps(held, wanted));
+
+/** Each rule may be compared with every other, and tenants write both. */
+export function* uncoveredRulesInSteps(
+  held: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+): Steps<readonly PolicyRule[]> {
+  const holders: ReturnType<typeof createHolder>[] = [];
+  for (const rule of held) {
+    holders.push(createHolder(rule));
+    yield;
+  }
+  const open: PolicyRule[] = [];
+  for (const rule of wanted) {
+    if (!holders.some((covers) => covers(rule))) open.push(rule);
+    yield;
+  }
   // A rule of four lists is as many pieces as their lengths give multiplied: what is not covered as a whole and has too many of them is
   // refused as a whole.
   if (countPieces(open) > MAX_PIECES) return open;
-  return open.flatMap(breakDown).filter((piece) => !holders.some((covers) => covers(piece)));
+  const uncovered: PolicyRule[] = [];
+  for (const rule of open) {
+    for (const piece of breakDown(rule)) {
+      if (!holders.some((covers) => covers(piece))) uncovered.push(piece);
+      yield;
+    }
+  }
+  return uncovered;
 }
 
 /** Far more than any role in use has. */

@@ -14,8 +14,11 @@ export async function rulesClosedOutside(
     outerAuthorizer,
     user,
     credential,
+    pause = () => undefined,
   }: Pick<RequestContext, "user" | "credential"> & {
     readonly outerAuthorizer?: Authorizer | undefined;
+    /** Others get their turn between the questions. */
+    readonly pause?: () => Promise<void> | undefined;
   },
   namespace: string,
   wanted: readonly PolicyRule[],
@@ -30,7 +33,12 @@ export async function rulesClosedOutside(
   };
   const closedOf = async (rules: readonly PolicyRule[]): Promise<readonly PolicyRule[]> => {
     const closed: PolicyRule[] = [];
-    for (const piece of rules.flatMap(breakDown)) if (!(await isOpen(piece))) closed.push(piece);
+    for (const rule of rules) {
+      for (const piece of breakDown(rule)) {
+        await pause();
+        if (!(await isOpen(piece))) closed.push(piece);
+      }
+    }
     return closed;
   };
   // Too many questions to ask one by one: then everything has to be open.

@@ -7,7 +7,13 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { AuthorizationAttributes, Authorizer, RuleResolver } from "../../authorization/authorizer.ts";
 import { isMaster } from "../../authorization/masters-authorizer.ts";
-import { compactRules, describeRule, quoteGoList, uncoveredRules } from "../../authorization/rbac/covers.ts";
+import {
+  compactRules,
+  countPieces,
+  describeRule,
+  quoteGoList,
+  uncoveredRulesInSteps,
+} from "../../authorization/rbac/covers.ts";
 import { FULL_AUTHORITY, type PolicyRule, RBAC_GROUP, readPolicyRules } from "../../authorization/rbac/policy-rule.ts";
 import { policyRulesOf } from "../../authorization/rbac/rbac-authorizer.ts";
 import type { RbacSource } from "../../authorization/rbac/rbac-source.ts";
@@ -108,16 +114,24 @@ async function missingRights(
   wanted: readonly PolicyRule[],
   mayGiveAll: boolean,
 ): Promise<string | undefined> {
-  const { user, credential } = context;
+  const { user, credential, outerAuthorizer } = context;
   const resolved = mayGiveAll ? undefined : await ruleResolver.rulesFor(user, namespace, credential);
-  const uncovered = resolved === undefined ? [] : uncoveredRules(policyRulesOf(resolved), wanted);
-  const missing = uncovered.length > 0 ? uncovered : await rulesClosedOutside(context, namespace, wanted);
+  const held = resolved === undefined ? [] : policyRulesOf(resolved);
+  // A small binding may be to a role of thousands of rules.
+  context.weigh((countPieces(wanted) + held.length) * BYTES_OF_PIECE);
+  const uncovered = resolved === undefined ? [] : await context.inParts(uncoveredRulesInSteps(held, wanted));
+  const pause = () => context.pause();
+  const caller = { user, credential, outerAuthorizer, pause };
+  const missing = uncovered.length > 0 ? uncovered : await rulesClosedOutside(caller, namespace, wanted);
   if (missing.length === 0) return undefined;
   const descriptions = [...new Set(compactRules(missing).map(describeRule))].sort();
   const who = `user ${quoteGo(user.name)} (groups=${quoteGoList(user.groups)})`;
   const errors = resolved?.evaluationError === undefined ? "" : `; resolution errors: [${resolved.evaluationError}]`;
   return `${who} is attempting to grant RBAC permissions not currently held:\n${descriptions.join("\n")}${errors}`;
 }
+
+/** Weighed as the text that it would be. */
+const BYTES_OF_PIECE = 64;
 
 /** The garbage collector may touch what it could not have written. */
 function changesOnlyForGarbageCollection(object: KubeObject, old: KubeObject): boolean {
