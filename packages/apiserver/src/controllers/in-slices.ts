@@ -1,7 +1,11 @@
 // Goes through very many items without keeping requests waiting.
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Steps } from "@postern/apimachinery/steps/steps";
+import type { Clock } from "../runtime/clock.ts";
 
+/** Work that has taken so long goes on in the next turn of the event loop. */
+const TURN_MS = 4;
 /** Well under a millisecond where an item takes a fraction of a microsecond. */
 const SLICE = 1_000;
 
@@ -20,5 +24,16 @@ export async function inSlices<Item>(
     const visiting = visit(item);
     if (visiting !== undefined) await visiting;
     if (++visited % SLICE === 0) await nextTurn();
+  }
+}
+
+/** What the steps are for; each begins within a few milliseconds of a turn of the event loop. */
+export async function inTurns<T>(steps: Steps<T>, clock: Pick<Clock, "elapsed">): Promise<T> {
+  for (let began = clock.elapsed(); ; ) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (clock.elapsed() - began < TURN_MS) continue;
+    await nextTurn();
+    began = clock.elapsed();
   }
 }

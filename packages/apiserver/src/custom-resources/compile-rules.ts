@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
   childPath,
   type FieldError,
@@ -62,10 +63,20 @@ type Place = {
 };
 
 /** Faults go to `errors`, with paths such as `<path>.properties[spec].x-kubernetes-validations[0].rule`. Undefined without rules. */
-export function compileRules(schema: StructuralSchema, path: string, errors: FieldError[]): RuleNode | undefined {
+export function* compileRules(
+  schema: StructuralSchema,
+  path: string,
+  errors: FieldError[],
+): Steps<RuleNode | undefined> {
   if (!hasRules(schema)) return undefined;
   const costs = createRuleCosts(errors);
-  const root = compileNode(schema, schema, true, { path, uncorrelatable: undefined, cardinality: 1, costs }, errors);
+  const root = yield* compileNode(
+    schema,
+    schema,
+    true,
+    { path, uncorrelatable: undefined, cardinality: 1, costs },
+    errors,
+  );
   costs.check(path);
   return root;
 }
@@ -79,46 +90,53 @@ const hasRules = (schema: StructuralSchema): boolean =>
   (schema["x-kubernetes-validations"] ?? []).length > 0 || partsOf(schema).some(hasRules);
 
 /** `validation` has the rules, and `schema` the types: they differ below allOf. */
-function compileNode(
+function* compileNode(
   validation: StructuralSchema,
   schema: StructuralSchema,
   isRoot: boolean,
   place: Place,
   errors: FieldError[],
-): RuleNode | undefined {
+): Steps<RuleNode | undefined> {
   if (!hasRules(validation)) return undefined;
   const type = celTypeOfSchema(schema, isRoot);
   const limits = sizeLimitsOf(schema, isRoot);
-  const rules = compileOwnRules(validation, schema, type, limits, place, errors);
+  const rules = yield* compileOwnRules(validation, schema, type, limits, place, errors);
   if (type === undefined) return undefined;
-  const below = (part: StructuralSchema | undefined, typed: StructuralSchema | undefined, at: Place) =>
-    part === undefined || typed === undefined
-      ? undefined
-      : compileNode(part, typed, typed["x-kubernetes-embedded-resource"] === true, at, errors);
+  function* below(
+    part: StructuralSchema | undefined,
+    typed: StructuralSchema | undefined,
+    at: Place,
+  ): Steps<RuleNode | undefined> {
+    if (part === undefined || typed === undefined) return undefined;
+    return yield* compileNode(part, typed, typed["x-kubernetes-embedded-resource"] === true, at, errors);
+  }
   const cardinality = cardinalityBelow(schema, place.cardinality);
   const at = (step: string): Place => ({ ...place, path: childPath(place.path, step), cardinality });
-  const properties = Object.entries(validation.properties ?? {}).flatMap(([name, property]) => {
+  const properties = new Map<string, RuleNode>();
+  for (const [name, property] of Object.entries(validation.properties ?? {})) {
     const step = at("properties");
-    const node = below(property, schema.properties?.[name], {
+    const node = yield* below(property, schema.properties?.[name], {
       ...step,
       path: keyPath(step.path, name),
       uncorrelatable: place.uncorrelatable ?? (isAtomicMap(schema) ? place.path : undefined),
     });
-    return node === undefined ? [] : [[name, node] as const];
-  });
+    if (node !== undefined) properties.set(name, node);
+  }
+  const allOf: RuleNode[] = [];
+  for (const [index, part] of (validation.allOf ?? []).entries()) {
+    const path = indexPath(at("allOf").path, index);
+    const node = yield* compileNode(part, schema, isRoot, { ...place, path, costs: undefined }, errors);
+    if (node !== undefined) allOf.push(node);
+  }
   const items = at("items");
   return {
     schema,
     type,
     rules,
-    allOf: (validation.allOf ?? []).flatMap((part, index) => {
-      const path = indexPath(at("allOf").path, index);
-      const node = compileNode(part, schema, isRoot, { ...place, path, costs: undefined }, errors);
-      return node === undefined ? [] : [node];
-    }),
-    properties: new Map(properties),
-    values: below(valueSchemaOf(validation), valueSchemaOf(schema), at("additionalProperties")),
-    items: below(validation.items, schema.items, {
+    allOf,
+    properties,
+    values: yield* below(valueSchemaOf(validation), valueSchemaOf(schema), at("additionalProperties")),
+    items: yield* below(validation.items, schema.items, {
       ...items,
       uncorrelatable: place.uncorrelatable ?? (schema["x-kubernetes-list-type"] === "map" ? undefined : place.path),
     }),
@@ -129,14 +147,14 @@ const isAtomicMap = (schema: StructuralSchema): boolean => schema["x-kubernetes-
 
 const REASONS = ["FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"];
 
-function compileOwnRules(
+function* compileOwnRules(
   validation: StructuralSchema,
   schema: StructuralSchema,
   type: CelType | undefined,
   limits: SizeLimits | undefined,
   { path, uncorrelatable, cardinality, costs }: Place,
   errors: FieldError[],
-): readonly Rule[] {
+): Steps<readonly Rule[]> {
   const sources = (validation["x-kubernetes-validations"] ?? []).filter(isJsonObject);
   const at = childPath(path, "x-kubernetes-validations");
   if (sources.length > 0 && type === undefined) {
@@ -145,20 +163,23 @@ function compileOwnRules(
     return [];
   }
   const times = cardinality ?? (limits === undefined ? 1 : mostInRequest(limits));
-  return sources.flatMap((source, index) => {
+  const rules: Rule[] = [];
+  for (const [index, source] of sources.entries()) {
+    yield;
     const here = indexPath(at, index);
     const estimate: Estimate = (member, expression, checked) => {
       if (limits === undefined) return;
       costs?.observe(here, member, estimateCost(expression, checked, limits), member === "rule" ? times : 1);
     };
     const rule = type === undefined ? undefined : compileRule(source, schema, type, here, errors, estimate);
-    if (rule === undefined) return [];
+    if (rule === undefined) continue;
     if (rule.usesOldSelf && uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
       errors.push(invalidError(childPath(here, "rule"), textOf(source, "rule"), why));
     }
-    return [rule];
-  });
+    rules.push(rule);
+  }
+  return rules;
 }
 
 /** Is told of every expression that compiles. Messages are made once: only values that are refused have one. */

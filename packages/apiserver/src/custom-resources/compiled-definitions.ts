@@ -2,10 +2,11 @@
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { APIEXTENSIONS_GROUP, type CustomResourceDefinition } from "./custom-resource-definition.ts";
-import { compileCrd } from "./definition-from-crd.ts";
+import { type CompiledCrd, compileCrd } from "./definition-from-crd.ts";
 
 export type CompiledDefinition = Disposable & {
   /** Equal for definitions that are the same. */
@@ -15,7 +16,7 @@ export type CompiledDefinition = Disposable & {
 
 export type CompiledDefinitions = {
   /** Schemas that are not structural, and rules that do not compile, in all versions. */
-  faultsOf(definition: CustomResourceDefinition): readonly FieldError[];
+  faultsOf(definition: CustomResourceDefinition): Steps<readonly FieldError[]>;
   /** Kept until all who took it have disposed of it. Throws ApiError 422 where there are faults. */
   take(definition: CustomResourceDefinition): CompiledDefinition;
   /** How many different ones are taken. */
@@ -27,12 +28,12 @@ const MAX_RECENT = 8;
 
 export function createCompiledDefinitions(): CompiledDefinitions {
   const taken = new Map<string, { readonly definitions: readonly ResourceDefinition[]; users: number }>();
-  const recent = new Map<string, ReturnType<typeof compileCrd>>();
+  const recent = new Map<string, CompiledCrd>();
 
-  function compile(definition: CustomResourceDefinition, text: string): ReturnType<typeof compileCrd> {
+  function* compile(definition: CustomResourceDefinition, text: string): Steps<CompiledCrd> {
     const known = taken.get(text);
     if (known !== undefined) return { definitions: known.definitions, faults: [] };
-    const compiled = recent.get(text) ?? compileCrd(definition);
+    const compiled = recent.get(text) ?? (yield* compileCrd(definition));
     recent.delete(text);
     recent.set(text, compiled);
     const [oldest] = recent.keys();
@@ -41,10 +42,13 @@ export function createCompiledDefinitions(): CompiledDefinitions {
   }
 
   return {
-    faultsOf: (definition) => compile(definition, stringifyJson(definition.spec)).faults,
+    *faultsOf(definition) {
+      const { faults } = yield* compile(definition, stringifyJson(definition.spec));
+      return faults;
+    },
     take(definition) {
       const text = stringifyJson(definition.spec);
-      const { definitions, faults } = compile(definition, text);
+      const { definitions, faults } = atOnce(compile(definition, text));
       if (faults.length > 0) {
         const kind = { group: APIEXTENSIONS_GROUP, kind: definition.kind };
         throw invalidObjectError(kind, definition.metadata.name ?? "", faults);

@@ -24,16 +24,16 @@ import {
 
 const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefinition> => ({
   prepareForCreate: (definition) => withStorageVersion({ ...definition, status: {} }),
-  validate: (definition) => validateNewDefinition(definition, compiled),
+  validate: async (definition, context) => await context.inParts(validateNewDefinition(definition, compiled)),
 
   prepareForUpdate: (definition, old, { info }) =>
     info.subresource === "status"
       ? definition
       : withStorageVersion({ ...definition, ...(old.status === undefined ? {} : { status: old.status }) }),
-  validateUpdate: (definition, old, { info }) =>
-    info.subresource === "status"
+  validateUpdate: async (definition, old, context) =>
+    context.info.subresource === "status"
       ? validateStoredVersions(definition)
-      : validateDefinitionUpdate(definition, old, compiled),
+      : await context.inParts(validateDefinitionUpdate(definition, old, compiled)),
 
   /** The controller lets it go when all objects are gone. */
   prepareForDelete(definition, { receivedAt }) {

@@ -7,10 +7,11 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { readCrdSchema } from "@postern/apimachinery/schema/from-crd";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { compareVersionPriority } from "../endpoints/discovery/api-groups.ts";
 import type { PrinterColumn, ResourceDefinition, ScaleSubresource } from "../registry/resource-definition.ts";
-import { compileValidationRules, type ValidationRules } from "./validation-rules.ts";
+import { compileValidationRulesInSteps, type ValidationRules } from "./validation-rules.ts";
 
 const CRD_KIND = { group: "apiextensions.k8s.io", kind: "CustomResourceDefinition" };
 
@@ -18,18 +19,20 @@ const COLUMN_TYPES = new Set(["string", "integer", "number", "boolean", "date"])
 
 /** Throws 422 that names the faulty fields of schemas that are not structural, and of rules that do not compile, in all versions. */
 export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition[] {
-  const { definitions, faults } = compileCrd(crd);
+  const { definitions, faults } = atOnce(compileCrd(crd));
   if (faults.length > 0) throw invalidObjectError(CRD_KIND, textAt(objectAt(crd, "metadata"), "name"), faults);
   return definitions;
 }
 
-/** The definitions of the served versions; none where there are faults. */
-export function compileCrd(crd: JsonObject): {
+export type CompiledCrd = {
   readonly definitions: readonly ResourceDefinition[];
   readonly faults: readonly FieldError[];
-} {
+};
+
+/** The definitions of the served versions; none where there are faults. */
+export function* compileCrd(crd: JsonObject): Steps<CompiledCrd> {
   const spec = objectAt(crd, "spec");
-  const { versions, faults } = compileVersions(crd);
+  const { versions, faults } = yield* compileVersions(crd);
   if (faults.length > 0) return { definitions: [], faults };
   const group = textAt(spec, "group");
   const schemas = new Map(
@@ -41,12 +44,18 @@ export function compileCrd(crd: JsonObject): {
   return { definitions, faults };
 }
 
-function compileVersions(crd: JsonObject) {
+function* compileVersions(
+  crd: JsonObject,
+): Steps<{ readonly versions: readonly CompiledVersion[]; readonly faults: readonly FieldError[] }> {
   const faults: FieldError[] = [];
   const listed = listAt(objectAt(crd, "spec"), "versions");
-  const versions = listed
-    .filter(isJsonObject)
-    .map((version) => compileVersion(crd, version, `spec.versions[${listed.indexOf(version)}]`, faults));
+  const versions: CompiledVersion[] = [];
+  for (const [index, version] of listed.entries()) {
+    if (isJsonObject(version)) {
+      yield;
+      versions.push(yield* compileVersion(crd, version, `spec.versions[${index}]`, faults));
+    }
+  }
   return { versions, faults };
 }
 
@@ -59,13 +68,19 @@ type CompiledVersion = {
   readonly ruleSchema: StructuralSchema;
 };
 
-function compileVersion(crd: JsonObject, version: JsonObject, path: string, faults: FieldError[]): CompiledVersion {
+function* compileVersion(
+  crd: JsonObject,
+  version: JsonObject,
+  path: string,
+  faults: FieldError[],
+): Steps<CompiledVersion> {
   const name = textAt(version, "name");
   const { schema, errors } = readCrdSchema(crd, name);
   faults.push(...errors);
+  yield;
   const at = `${path}.schema.openAPIV3Schema`;
   // Rules get their types from the schema: those of a faulty one would only be named along with it.
-  const rules = errors.length > 0 ? undefined : compileValidationRules(schema, at, faults);
+  const rules = errors.length > 0 ? undefined : yield* compileValidationRulesInSteps(schema, at, faults);
   return { name, version, schema: kindSchema(schema), rules, ruleSchema: schema };
 }
 

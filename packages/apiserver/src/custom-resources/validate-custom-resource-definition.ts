@@ -1,6 +1,7 @@
 // What a CustomResourceDefinition must be like beyond its schema.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
   childPath,
   type FieldError,
@@ -31,7 +32,7 @@ const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\(
 /** Where schemas are compiled to be checked. */
 type Checks = Pick<CompiledDefinitions, "faultsOf">;
 
-function validateDefinition(definition: CustomResourceDefinition, checks: Checks): readonly FieldError[] {
+function* validateDefinition(definition: CustomResourceDefinition, checks: Checks): Steps<readonly FieldError[]> {
   const { spec, metadata } = definition;
   const required = `${spec.names.plural}.${spec.group}`;
   const isNamed = metadata.name === required;
@@ -51,23 +52,27 @@ function validateDefinition(definition: CustomResourceDefinition, checks: Checks
           ),
         ]
       : []),
-    ...checks.faultsOf(definition),
+    ...(yield* checks.faultsOf(definition)),
   ];
 }
 
-export function validateNewDefinition(definition: CustomResourceDefinition, checks: Checks): readonly FieldError[] {
+export function* validateNewDefinition(
+  definition: CustomResourceDefinition,
+  checks: Checks,
+): Steps<readonly FieldError[]> {
   const { spec, metadata } = definition;
   const approval = approvalStateOf(metadata);
   const path = "metadata.annotations[api-approved.kubernetes.io]";
   const isApproved = !isProtectedGroup(spec.group) || approval.state !== "missing";
-  return [...validateDefinition(definition, checks), ...(isApproved ? [] : [requiredError(path, approval.message)])];
+  const faults = yield* validateDefinition(definition, checks);
+  return [...faults, ...(isApproved ? [] : [requiredError(path, approval.message)])];
 }
 
-export function validateDefinitionUpdate(
+export function* validateDefinitionUpdate(
   definition: CustomResourceDefinition,
   old: CustomResourceDefinition,
   checks: Checks,
-): readonly FieldError[] {
+): Steps<readonly FieldError[]> {
   const { spec } = definition;
   const fixed = isEstablished(old)
     ? [
@@ -76,7 +81,7 @@ export function validateDefinitionUpdate(
       ]
     : [];
   return [
-    ...validateDefinition(definition, checks),
+    ...(yield* validateDefinition(definition, checks)),
     ...fixed,
     ...validateImmutable(spec.group, old.spec.group, "spec.group"),
     ...validateImmutable(spec.names.plural, old.spec.names.plural, "spec.names.plural"),

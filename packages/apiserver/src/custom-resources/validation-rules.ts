@@ -11,6 +11,7 @@ import {
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { correlateItems } from "@postern/apimachinery/schema/correlate-items";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { atOnce, type Steps } from "@postern/apimachinery/steps/steps";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   childPath,
@@ -47,12 +48,19 @@ export type ValidationRules = (
 ) => readonly FieldError[] | undefined;
 
 /** Undefined where the schema has no rules. Faults of the rules go to `errors`, with paths that begin with `path`. */
-export function compileValidationRules(
+export const compileValidationRules = (
   schema: StructuralSchema,
   path: string,
   errors: FieldError[],
-): ValidationRules | undefined {
-  const root = compileRules(schema, path, errors);
+): ValidationRules | undefined => atOnce(compileValidationRulesInSteps(schema, path, errors));
+
+/** A step for each rule: a definition may have thousands. */
+export function* compileValidationRulesInSteps(
+  schema: StructuralSchema,
+  path: string,
+  errors: FieldError[],
+): Steps<ValidationRules | undefined> {
+  const root = yield* compileRules(schema, path, errors);
   if (root === undefined) return undefined;
   return (object, old, warn, most = Number.POSITIVE_INFINITY) => {
     const check: Check = { errors: [], warn, left: COST_PER_OBJECT, most };

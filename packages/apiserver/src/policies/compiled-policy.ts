@@ -1,6 +1,7 @@
 // The expressions of a policy, compiled, and what is wrong with them.
 // Source: k8s.io/kubernetes/pkg/apis/admissionregistration/validation/validation.go, k8s.io/apiserver/pkg/admission/plugin/cel/compile.go
 
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 import {
   type CelExpression,
@@ -43,6 +44,7 @@ export const EXPRESSION_NAMES = {
 } as const;
 
 type Wanted = readonly CelType["kind"][];
+type Mutable<T> = { [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] };
 
 type Place = keyof typeof EXPRESSION_NAMES;
 
@@ -88,46 +90,50 @@ export function compileMatchCondition(
   return { expression, faults };
 }
 
-export function compilePolicy({ spec }: Policy): {
-  readonly compiled: CompiledPolicy;
-  readonly faults: readonly FieldError[];
-} {
+/** A step for each expression: a policy may have thousands. */
+export function* compilePolicy({
+  spec,
+}: Policy): Steps<{ readonly compiled: CompiledPolicy; readonly faults: readonly FieldError[] }> {
   const faults: FieldError[] = [];
   const variables = spec?.variables ?? [];
   const known = new Set<string>();
   const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
     compile(text, path, { wanted, place, known }, faults);
 
-  const compiled: CompiledPolicy = {
-    variables: variables.flatMap(({ name, expression: text }, index) => {
-      const expression = compileAt(text, `${indexPath("spec.variables", index)}.expression`, []);
-      known.add(name);
-      return expression === undefined ? [] : [{ name, expression }];
-    }),
-    matchConditions: (spec?.matchConditions ?? []).flatMap(({ name, expression: text }, index) => {
-      const expression = compileAt(
-        text,
-        `${indexPath("spec.matchConditions", index)}.expression`,
-        ["bool"],
-        "matchCondition",
-      );
-      return expression === undefined ? [] : [{ name, expression }];
-    }),
-    validations: (spec?.validations ?? []).flatMap((validation, index) => {
-      const path = indexPath("spec.validations", index);
-      const { message = "", reason = "Invalid", messageExpression: messageText = "" } = validation;
-      const expression = compileAt(validation.expression, `${path}.expression`, ["bool"]);
-      const messageExpression =
-        messageText === "" ? undefined : compileAt(messageText, `${path}.messageExpression`, ["string"], "message");
-      if (expression === undefined) return [];
-      return [{ text: validation.expression.trim(), expression, message, messageExpression, reason }];
-    }),
-    auditAnnotations: (spec?.auditAnnotations ?? []).flatMap(({ key, valueExpression }, index) => {
-      const path = `${indexPath("spec.auditAnnotations", index)}.valueExpression`;
-      const expression = compileAt(valueExpression, path, ["string", "null"]);
-      return expression === undefined ? [] : [{ name: key, expression }];
-    }),
+  const named = (name: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
+    expression === undefined ? [] : [{ name, expression }];
+  const compiled: Mutable<CompiledPolicy> = {
+    variables: [],
+    matchConditions: [],
+    validations: [],
+    auditAnnotations: [],
   };
+  for (const [index, { name, expression }] of variables.entries()) {
+    yield;
+    const path = `${indexPath("spec.variables", index)}.expression`;
+    compiled.variables.push(...named(name, compileAt(expression, path, [])));
+    known.add(name);
+  }
+  for (const [index, { name, expression }] of (spec?.matchConditions ?? []).entries()) {
+    yield;
+    const path = `${indexPath("spec.matchConditions", index)}.expression`;
+    compiled.matchConditions.push(...named(name, compileAt(expression, path, ["bool"], "matchCondition")));
+  }
+  for (const [index, validation] of (spec?.validations ?? []).entries()) {
+    yield;
+    const path = indexPath("spec.validations", index);
+    const { message = "", reason = "Invalid", messageExpression: messageText = "" } = validation;
+    const expression = compileAt(validation.expression, `${path}.expression`, ["bool"]);
+    const messageExpression =
+      messageText === "" ? undefined : compileAt(messageText, `${path}.messageExpression`, ["string"], "message");
+    const text = validation.expression.trim();
+    if (expression !== undefined) compiled.validations.push({ text, expression, message, messageExpression, reason });
+  }
+  for (const [index, { key, valueExpression }] of (spec?.auditAnnotations ?? []).entries()) {
+    yield;
+    const path = `${indexPath("spec.auditAnnotations", index)}.valueExpression`;
+    compiled.auditAnnotations.push(...named(key, compileAt(valueExpression, path, ["string", "null"])));
+  }
   return { compiled, faults };
 }
 

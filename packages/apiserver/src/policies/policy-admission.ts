@@ -8,17 +8,19 @@ import { selectorFromLabelSelector } from "@postern/apimachinery/selectors/label
 import { forbiddenByAdmission } from "../admission/forbidden-by-admission.ts";
 import type { NamespaceLookup } from "../admission/namespace-lifecycle.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
+import type { CachedObject } from "../cache/cached-object.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import { systemUser } from "../context/system-context.ts";
 import { CelLimitError, type CelMeter, createCelMeter } from "../custom-resources/cel/cel-budget.ts";
 import type { CelExpression } from "../custom-resources/cel/cel-expression.ts";
 import { CelEvaluationError, type CelValue } from "../custom-resources/cel/cel-value.ts";
 import { type CelScope, evaluateCel } from "../custom-resources/cel/evaluate-cel.ts";
-import type { AskAccess } from "../custom-resources/cel/functions/authorizer-functions.ts";
+import { LONG_WORK_BYTES } from "../limits/long-work.ts";
 import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission-plugin.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import { LazyMap } from "./dynamic-value.ts";
-import { createAccessAnswers, dynamicObject, scopeOfRequest } from "./expression-scope.ts";
+import { type AccessAnswers, createAccessAnswers, dynamicObject, scopeOfRequest } from "./expression-scope.ts";
 import { matchesRequest } from "./match-resources.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
@@ -33,6 +35,10 @@ export type PolicyAdmissionOptions = {
 
 /** All expressions of all policies for one request, about a tenth of a second: they are one tenant's, and the thread is everybody's. */
 const COST_PER_REQUEST = 100_000;
+/** Some milliseconds of it. */
+const COST_AT_ONCE = 4_000;
+/** Looking at one takes as long as so much of a body. */
+const BYTES_OF_BINDING = 1_024;
 const VALIDATION_FAILURE = "validation.policy.admission.k8s.io/validation_failure";
 const CODES: { readonly [reason: string]: number } = {
   Unauthorized: 401,
@@ -41,7 +47,7 @@ const CODES: { readonly [reason: string]: number } = {
   RequestEntityTooLarge: 413,
 };
 
-type Evaluation = { readonly ask: AskAccess; readonly meter: CelMeter };
+type Evaluation = { readonly answers: AccessAnswers; readonly meter: CelMeter };
 type Decision = { readonly message: string; readonly reason: string };
 
 /** Costs nothing but two look-ups where nothing is bound. */
@@ -58,7 +64,16 @@ export function createPolicyAdmission({
     { readonly revision: number; readonly policy: Policy; readonly code: CompiledPolicy }
   >();
 
-  function policyNamed(name: string) {
+  const read = new WeakMap<CachedObject, PolicyBinding>();
+
+  /** Every write looks at every binding. */
+  function bindingOf(cached: CachedObject): PolicyBinding {
+    const known = read.get(cached) ?? (cached.decode() as PolicyBinding);
+    read.set(cached, known);
+    return known;
+  }
+
+  async function policyNamed(name: string, context: RequestContext) {
     const key = policies.keys.of("", name);
     const found = policies.view.get(key);
     if (found === undefined) {
@@ -68,8 +83,11 @@ export function createPolicyAdmission({
     const known = compiled.get(key);
     if (known?.revision === found.revision) return known;
     // What the store holds has gone through the schema of the kind, here and below.
+    context.weigh(found.byteLength);
+    await context.pause();
     const policy = found.decode() as Policy;
-    const made = { revision: found.revision, policy, code: compilePolicy(policy).compiled };
+    const { compiled: code } = await context.inParts(compilePolicy(policy));
+    const made = { revision: found.revision, policy, code };
     compiled.set(key, made);
     return made;
   }
@@ -82,9 +100,11 @@ export function createPolicyAdmission({
       if (bindings.view.size === 0 || resource.group === ADMISSION_GROUP || context.user === systemUser) return;
       const meter = createCelMeter(COST_PER_REQUEST);
       const answers = createAccessAnswers(context, authorizer);
+      context.weigh(bindings.view.size * BYTES_OF_BINDING);
       for (const cached of bindings.view.list(bindings.keys.prefix)) {
-        const binding = cached.decode() as PolicyBinding;
-        const found = policyNamed(binding.spec?.policyName ?? "");
+        await context.pause();
+        const binding = bindingOf(cached);
+        const found = await policyNamed(binding.spec?.policyName ?? "", context);
         if (found === undefined) continue;
         const space =
           namespace === ""
@@ -95,28 +115,31 @@ export function createPolicyAdmission({
           matchesRequest(policy.spec?.matchConstraints, attributes, space) &&
           matchesRequest(binding.spec?.matchResources, attributes, space);
         if (!isMeant) continue;
-        const { ask } = answers;
-        const decisions = await answers.evaluate(() =>
-          decide(policy, code, binding, attributes, space, { ask, meter }),
-        );
-        for (const decision of decisions) act(decision, policy, binding, attributes);
+        for (const decision of await decide(policy, code, binding, attributes, space, { answers, meter }))
+          act(decision, policy, binding, attributes);
       }
     },
   };
 
-  function decide(
+  async function decide(
     policy: Policy,
     code: CompiledPolicy,
     binding: PolicyBinding,
     attributes: AdmissionAttributes,
     space: KubeObject | undefined,
     evaluation: Evaluation,
-  ): readonly Decision[] {
+  ): Promise<readonly Decision[]> {
     const isStrict = policy.spec?.failurePolicy !== "Ignore";
+    const { context } = attributes;
     try {
-      return paramsOf(policy, binding, attributes).flatMap((params) =>
-        judge(policy, code, attributes, space, params, evaluation),
-      );
+      const decisions: Decision[] = [];
+      const all = paramsOf(policy, binding, attributes);
+      context.weigh(all.reduce((sum, params) => sum + (params?.byteLength ?? 0), 0));
+      for (const params of all) {
+        await context.pause();
+        decisions.push(...(await judge(policy, code, attributes, space, params?.decode(), evaluation)));
+      }
+      return decisions;
     } catch (error) {
       if (!(error instanceof CelEvaluationError) && !(error instanceof CelLimitError)) throw error;
       return isStrict ? [{ message: error.message, reason: "Invalid" }] : [];
@@ -128,7 +151,7 @@ export function createPolicyAdmission({
     { spec }: Policy,
     { spec: bound }: PolicyBinding,
     { namespace }: AdmissionAttributes,
-  ): readonly (KubeObject | undefined)[] {
+  ): readonly (CachedObject | undefined)[] {
     const { paramKind } = spec ?? {};
     const ref = bound?.paramRef;
     if (paramKind === undefined) return [undefined];
@@ -146,11 +169,8 @@ export function createPolicyAdmission({
     const where = definition.namespaced ? (ref.namespace ?? namespace) : "";
     const found =
       ref.name === undefined
-        ? view
-            .list(keys.inNamespace(where))
-            .map((object) => object.decode())
-            .filter((object) => selects(ref.selector, object))
-        : [view.get(keys.of(where, ref.name))?.decode()].filter((object) => object !== undefined);
+        ? view.list(keys.inNamespace(where)).filter(selects(ref.selector))
+        : [view.get(keys.of(where, ref.name))].filter((object) => object !== undefined);
     if (found.length > 0) return found;
     if (ref.parameterNotFoundAction === "Allow") return [];
     throw new CelEvaluationError(
@@ -159,29 +179,38 @@ export function createPolicyAdmission({
   }
 }
 
-const selects = (selector: object | undefined, { metadata }: KubeObject): boolean =>
-  selectorFromLabelSelector(selector as never).matches(metadata.labels);
+function selects(selector: object | undefined): (object: CachedObject) => boolean {
+  const parsed = selectorFromLabelSelector(selector as never);
+  return ({ labels }) => parsed.matches(labels);
+}
 
-function judge(
+async function judge(
   policy: Policy,
   code: CompiledPolicy,
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
   evaluation: Evaluation,
-): readonly Decision[] {
+): Promise<readonly Decision[]> {
   const names = scopeOf(code, attributes, space, params, evaluation);
-  const { meter } = evaluation;
-  const evaluate = (expression: CelExpression): CelValue => evaluateCel(expression, { names, meter });
-  if (!code.matchConditions.every(({ expression }) => evaluate(expression) === true)) return [];
+  const { meter, answers } = evaluation;
+  const { context } = attributes;
+  // Others get their turn between two expressions, once those before have taken long.
+  const evaluate = async (expression: CelExpression): Promise<CelValue> => {
+    if (meter.spent > COST_AT_ONCE) context.weigh(LONG_WORK_BYTES);
+    await context.pause();
+    return await answers.evaluate(() => evaluateCel(expression, { names, meter }));
+  };
+  for (const { expression } of code.matchConditions) if ((await evaluate(expression)) !== true) return [];
   const isStrict = policy.spec?.failurePolicy !== "Ignore";
   const decisions: Decision[] = [];
   for (const { expression, text, message, messageExpression, reason } of code.validations) {
     try {
-      if (evaluate(expression) === true) continue;
+      if ((await evaluate(expression)) === true) continue;
       decisions.push({
         message:
-          messageOf(messageExpression, evaluate) ?? (message === "" ? `failed expression: ${text}` : message.trim()),
+          (await messageOf(messageExpression, evaluate)) ??
+          (message === "" ? `failed expression: ${text}` : message.trim()),
         reason,
       });
     } catch (error) {
@@ -191,20 +220,20 @@ function judge(
     }
   }
   for (const { name, expression } of code.auditAnnotations) {
-    const value = evaluate(expression);
+    const value = await evaluate(expression);
     if (typeof value === "string" && value.trim() !== "")
-      attributes.context.audit.annotate(`${policy.metadata.name}/${name}`, value.trim());
+      context.audit.annotate(`${policy.metadata.name}/${name}`, value.trim());
   }
   return decisions;
 }
 
-function messageOf(
+async function messageOf(
   expression: CelExpression | undefined,
-  evaluate: (expression: CelExpression) => CelValue,
-): string | undefined {
+  evaluate: (expression: CelExpression) => Promise<CelValue>,
+): Promise<string | undefined> {
   if (expression === undefined) return undefined;
   try {
-    const value = evaluate(expression);
+    const value = await evaluate(expression);
     const text = typeof value === "string" ? value.trim() : "";
     return text === "" || text.includes("\n") ? undefined : text;
   } catch (error) {
@@ -218,7 +247,7 @@ function scopeOf(
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
-  { ask, meter }: Evaluation,
+  { answers: { ask }, meter }: Evaluation,
 ): CelScope {
   const names: { [name: string]: CelValue } = {
     ...scopeOfRequest(attributes, ask),

@@ -3,6 +3,7 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import {
   type FieldError,
   indexPath,
@@ -12,6 +13,7 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { ageColumn, defineBuiltin } from "../builtin/builtin-resource.ts";
 import { keepingStatus } from "../builtin/workloads/keeping-status.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { compilePolicy } from "./compiled-policy.ts";
 import {
@@ -27,7 +29,7 @@ const FAILURE_POLICIES = ["Fail", "Ignore"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
 
-function validatePolicy(policy: Policy): readonly FieldError[] {
+function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
   const { spec = {} } = policy;
   const { validations = [], auditAnnotations = [], failurePolicy = "Fail", matchConstraints } = spec;
   return [
@@ -47,7 +49,7 @@ function validatePolicy(policy: Policy): readonly FieldError[] {
         ? []
         : [notSupportedError(`${indexPath("spec.validations", index)}.reason`, reason, REASONS)],
     ),
-    ...compilePolicy(policy).faults,
+    ...(yield* compilePolicy(policy)).faults,
   ];
 }
 
@@ -132,7 +134,12 @@ export const validatingAdmissionPolicies: ResourceDefinition = defineBuiltin({
       },
     } as KubeObject;
   },
-  strategy: keepingStatus<Policy>(validatePolicy) as never,
+  strategy: {
+    ...keepingStatus<Policy>(() => []),
+    validate: async (policy: Policy, context: RequestContext) => await context.inParts(validatePolicy(policy)),
+    validateUpdate: async (policy: Policy, _old: Policy, context: RequestContext) =>
+      context.info.subresource === "status" ? [] : await context.inParts(validatePolicy(policy)),
+  } as never,
 });
 
 export const validatingAdmissionPolicyBindings: ResourceDefinition = defineBuiltin({

@@ -5,6 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ignoringConflicts, updateControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { followKeys } from "../controllers/follow-keys.ts";
+import { inTurns } from "../controllers/in-slices.ts";
 import { createQueueController } from "../controllers/queue-controller.ts";
 import { WorkQueue } from "../controllers/work-queue.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
@@ -25,7 +26,7 @@ export function createPolicyStatusController(
     if (policy === undefined) return;
     const { generation = 0 } = policy.metadata;
     if (policy.status?.observedGeneration === generation) return;
-    const expressionWarnings = typeWarningsOf(policy, registry.definitions);
+    const expressionWarnings = await inTurns(typeWarningsOf(policy, registry.definitions), port.runtime.clock);
     const typeChecking = expressionWarnings.length === 0 ? {} : { expressionWarnings };
     const transform = (current: KubeObject): KubeObject => ({
       ...current,

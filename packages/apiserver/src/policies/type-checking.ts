@@ -2,6 +2,7 @@
 // Source: k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go
 
 import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import { CelSyntaxError, textOfSyntaxError } from "../custom-resources/cel/cel-expression.ts";
 import type { CelField, CelType } from "../custom-resources/cel/cel-type.ts";
@@ -19,28 +20,35 @@ export type ExpressionWarning = { readonly fieldRef: string; readonly warning: s
 const MAX_TYPES = 10;
 const DYN: CelType = { kind: "dyn" };
 
-export function typeWarningsOf(
+/** A step for each expression and type. */
+export function* typeWarningsOf(
   { spec = {} }: Policy,
   definitions: readonly ResourceDefinition[],
-): readonly ExpressionWarning[] {
+): Steps<readonly ExpressionWarning[]> {
   const params = typeOf(paramDefinition(spec, definitions));
-  const scopes = definitionsToCheck(spec, definitions).map((definition) => {
+  const scopes: { readonly definition: ResourceDefinition; readonly names: CelVariables }[] = [];
+  for (const definition of definitionsToCheck(spec, definitions)) {
     const object = typeOf(definition);
     const names = { ...EXPRESSION_NAMES.policy, object, oldObject: object, params };
-    return { definition, names: { ...names, variables: typeOfVariables(spec, names) } };
-  });
-  const warn = (fieldRef: string, text = ""): readonly ExpressionWarning[] => {
-    if (text.trim() === "") return [];
-    const found = scopes.flatMap(({ definition, names }) => {
+    scopes.push({ definition, names: { ...names, variables: yield* typeOfVariables(spec, names) } });
+  }
+  const warnings: ExpressionWarning[] = [];
+  function* warn(fieldRef: string, text = ""): Steps<void> {
+    if (text.trim() === "") return;
+    const found: string[] = [];
+    for (const { definition, names } of scopes) {
+      yield;
       const { faults } = check(text, names);
-      return faults === "" ? [] : [`${nameOf(definition)}: ${faults}\n`];
-    });
-    return found.length === 0 ? [] : [{ fieldRef, warning: found.join("\n") }];
-  };
-  return (spec.validations ?? []).flatMap(({ expression, messageExpression }, index) => {
+      if (faults !== "") found.push(`${nameOf(definition)}: ${faults}\n`);
+    }
+    if (found.length > 0) warnings.push({ fieldRef, warning: found.join("\n") });
+  }
+  for (const [index, { expression, messageExpression }] of (spec.validations ?? []).entries()) {
     const path = indexPath("spec.validations", index);
-    return [...warn(`${path}.expression`, expression), ...warn(`${path}.messageExpression`, messageExpression)];
-  });
+    yield* warn(`${path}.expression`, expression);
+    yield* warn(`${path}.messageExpression`, messageExpression);
+  }
+  return warnings;
 }
 
 const nameOf = ({ group, version, kind }: ResourceDefinition): string => `${group}/${version}, Kind=${kind}`;
@@ -59,9 +67,10 @@ function check(text: string, names: CelVariables): { readonly type: CelType; rea
 }
 
 /** Each sees those before it. */
-function typeOfVariables({ variables = [] }: PolicySpec, names: CelVariables): CelType {
+function* typeOfVariables({ variables = [] }: PolicySpec, names: CelVariables): Steps<CelType> {
   const fields = new Map<string, CelField>();
   for (const { name, expression } of variables) {
+    yield;
     const { type } = check(expression, { ...names, variables: { kind: "object", fields: new Map(fields) } });
     fields.set(name, { property: name, type });
   }
