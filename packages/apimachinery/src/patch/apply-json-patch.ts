@@ -6,9 +6,12 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts
 import { nestsDeeper } from "../json/nests-deeper.ts";
 import { MAX_JSON_DEPTH } from "../json/parse-json.ts";
 import { stringifyJson } from "../json/stringify-json.ts";
+import { atOnce, type Steps } from "../steps/steps.ts";
 import type { JsonPatchOperation } from "./decode-json-patch.ts";
 import { JsonPatchError } from "./patch-errors.ts";
 import { createPatchTarget, type PatchTarget } from "./patch-target.ts";
+
+const OPERATIONS_OF_STEP = 100;
 
 /** What all `copy` operations of one patch may copy, as characters of JSON. Stops chains that double. */
 export const MAX_JSON_PATCH_COPY_SIZE = 3 * 1024 * 1024;
@@ -25,25 +28,37 @@ export function applyJsonPatch(
   operations: readonly JsonPatchOperation[],
   options: { readonly maxCopySize?: number } = {},
 ): JsonValue {
+  return atOnce(applyJsonPatchInSteps(document, operations, options));
+}
+
+/** A step for some hundreds of operations: each may look through a large object. */
+export function* applyJsonPatchInSteps(
+  document: JsonValue,
+  operations: readonly JsonPatchOperation[],
+  options: { readonly maxCopySize?: number } = {},
+): Steps<JsonValue> {
   if (operations.length === 0) return document;
   const target = createPatchTarget(document);
   try {
-    applyAll(target, operations, options.maxCopySize ?? MAX_JSON_PATCH_COPY_SIZE);
+    yield* applyAll(target, operations, options.maxCopySize ?? MAX_JSON_PATCH_COPY_SIZE);
   } catch (error) {
     // Moves and copies can nest a document deeper than the walks of later operations can follow.
     if (error instanceof RangeError) throw tooDeep();
     throw error;
   }
+  yield;
   const patched = target.document();
+  yield;
   if (nestsDeeper(patched, MAX_JSON_DEPTH)) throw tooDeep();
   return patched;
 }
 
 const tooDeep = (): JsonPatchError => new JsonPatchError("the patched document exceeded max depth");
 
-function applyAll(target: PatchTarget, operations: readonly JsonPatchOperation[], maxCopySize: number): void {
+function* applyAll(target: PatchTarget, operations: readonly JsonPatchOperation[], maxCopySize: number): Steps<void> {
   let copyBudget = maxCopySize;
-  for (const operation of operations) {
+  for (const [index, operation] of operations.entries()) {
+    if (index % OPERATIONS_OF_STEP === OPERATIONS_OF_STEP - 1) yield;
     switch (operation.op) {
       case "add":
         applyAdd(target, operation);

@@ -15,9 +15,9 @@ import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { DeleteOptions } from "../../registry/resource-storage.ts";
 import { deleteOptionsOf } from "../../request/query-options.ts";
-import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
+import { headerOf } from "../../transport/api-request.ts";
 import { notAnObject, notAString } from "../decode/decode-object.ts";
-import { parseBody } from "../decode/parse-body.ts";
+import { parseBodyInSteps, readYamlAside } from "../decode/parse-body.ts";
 import type { EndpointContext } from "../endpoint-context.ts";
 import { negotiateInput } from "../negotiation/negotiate-input.ts";
 
@@ -37,7 +37,7 @@ export async function readDeleteOptions(
   endpoint: EndpointContext,
 ): Promise<ReadDeleteOptions> {
   const bytes = await context.request.body(endpoint.limits.bodyBytes);
-  const submitted = bytes.length === 0 ? deleteOptionsOf(context.request.query) : decodeOptions(bytes, context.request);
+  const submitted = bytes.length === 0 ? deleteOptionsOf(context.request.query) : await decodeOptions(bytes, context);
   if (bytes.length > 0) context.audit.setRequestObject(() => auditedOptions(submitted));
   // Deleting what cannot be read is a feature that is off, as it is by default upstream: who asks for it is not heard.
   const { ignoreStoreReadErrorWithClusterBreakingPotential: _, ...heard } = submitted;
@@ -68,14 +68,17 @@ function policyOf({ propagationPolicy, orphanDependents }: SubmittedOptions): De
   return orphanDependents ? "Orphan" : "Background";
 }
 
-function decodeOptions(bytes: Uint8Array, request: ApiRequest): SubmittedOptions {
-  const format = negotiateInput(headerOf(request, "content-type"), { protobuf: true });
+async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promise<SubmittedOptions> {
+  const format = negotiateInput(headerOf(context.request, "content-type"), { protobuf: true });
+  context.weigh(bytes.length);
+  const isYaml = format === "yaml";
+  const yaml = isYaml ? await readYamlAside(context, bytes) : undefined;
   let value: JsonValue;
   try {
     value =
       format === "protobuf"
         ? decodeProtobufObject(bytes, { apiVersion: "v1", kind: "DeleteOptions" })
-        : parseBody(bytes, format === "yaml", false).value;
+        : (await context.inParts(parseBodyInSteps(bytes, isYaml, false, yaml))).value;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     // YAML is made JSON first, and a fault of that is shown as it is.

@@ -14,7 +14,7 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
-import { applyJsonPatch } from "@postern/apimachinery/patch/apply-json-patch";
+import { applyJsonPatchInSteps } from "@postern/apimachinery/patch/apply-json-patch";
 import {
   decodeJsonPatch,
   decodeJsonPatchLoosely,
@@ -31,7 +31,7 @@ import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-
 import { StrategicMergePatchError } from "@postern/apimachinery/patch/strategic-patch-directives";
 import { findMetadataFault } from "@postern/apimachinery/schema/metadata-fault";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import type { Steps } from "@postern/apimachinery/steps/steps";
+import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "../../context/request-context.ts";
@@ -72,7 +72,7 @@ function withoutOwners(patched: JsonValue): JsonValue {
 
 /** A patch read once, to be applied as often as it takes. */
 export type Patch = {
-  readonly apply: (document: JsonObject) => JsonValue;
+  readonly apply: (document: JsonObject) => Steps<JsonValue>;
   /** What a strict reader objects to in the patch itself. */
   readonly strictErrors: readonly string[];
 };
@@ -90,9 +90,9 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
     transform: (current) => context.inParts(steps(current)),
   };
   function* steps(current: KubeObject): Steps<KubeObject> {
-    patch ??= readPatch(input, definition.schema);
+    patch ??= yield* readPatch(input, definition.schema);
     yield;
-    const patched = patch.apply(current);
+    const patched = yield* patch.apply(current);
     yield;
     if (context.isLong) {
       checkValues(stringifyJson(withoutOwners(patched)));
@@ -111,21 +111,24 @@ export function patchRequest(input: PatchInput): Pick<UpdateRequest, "transform"
  * `schema` is that of the document, for strategic merge patches.
  * @throws ApiError 400 or 413; applying it throws 422 where it does not fit the document
  */
-export function readPatch(
+export function* readPatch(
   { patchType, bytes, fieldValidation }: Pick<PatchInput, "patchType" | "bytes" | "fieldValidation">,
   schema: StructuralSchema,
-): Patch {
+): Steps<Patch> {
   const text = utf8.decode(bytes);
   checkValues(text);
+  yield;
   // Who ignores strict faults leaves the reading to the libraries that apply the patch, whose words differ.
   const isLoose = fieldValidation === "Ignore";
   try {
     if (patchType === JSON_PATCH) return readJsonPatch(text, isLoose);
     if (patchType === MERGE_PATCH && isLoose) return looseMergePatch(decodeMergePatchLoosely(text));
     const patch = patchType === MERGE_PATCH ? decodeMergePatch(text) : decodeStrategicMergePatch(text);
+    yield;
     const strictErrors = findDuplicateFields(text).map((path) => `duplicate field ${quoteGo(path)}`);
-    if (patchType === MERGE_PATCH) return { apply: (document) => applyMergePatch(document, patch), strictErrors };
-    return { apply: (document) => strategicMerge(document, patch, schema), strictErrors };
+    if (patchType === MERGE_PATCH)
+      return { apply: (document) => oneStep(() => applyMergePatch(document, patch)), strictErrors };
+    return { apply: (document) => oneStep(() => strategicMerge(document, patch, schema)), strictErrors };
   } catch (error) {
     if (error instanceof PatchDecodeError) throw badRequestError(error.message, error);
     throw error;
@@ -142,7 +145,7 @@ function strategicMerge(document: JsonObject, patch: JsonObject, schema: Structu
 }
 
 const looseMergePatch = (patch: JsonValue): Patch => ({
-  apply: (document) => applyMergePatch(document, patch),
+  apply: (document) => oneStep(() => applyMergePatch(document, patch)),
   strictErrors: [],
 });
 
@@ -157,9 +160,9 @@ function readJsonPatch(text: string, isLoose: boolean): Patch {
   }
   return {
     strictErrors,
-    apply(document) {
+    *apply(document) {
       try {
-        return applyJsonPatch(document, operations);
+        return yield* applyJsonPatchInSteps(document, operations);
       } catch (error) {
         if (!(error instanceof JsonPatchError)) throw error;
         throw new ApiError({

@@ -14,7 +14,7 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject, Timestamp } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { atOnce } from "@postern/apimachinery/steps/steps";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
 import { validatePatchOptions, validateUpdateOptions } from "@postern/apimachinery/validation/request-options";
@@ -24,7 +24,8 @@ import { groupResourceOf, type ScaleSubresource } from "../../registry/resource-
 import type { InstalledResource } from "../../registry/resource-registry.ts";
 import { isDryRun, patchOptionsOf, updateOptionsOf } from "../../request/query-options.ts";
 import { headerOf } from "../../transport/api-request.ts";
-import { type BodyKind, decodeObject } from "../decode/decode-object.ts";
+import { type Body, type BodyKind, decodeObject } from "../decode/decode-object.ts";
+import { readYamlAside } from "../decode/parse-body.ts";
 import { checkNameOfPath, decodeBody, inNamespaceOfPath, readBody } from "../decode/read-object.ts";
 import type { EndpointContext, VerbHandler } from "../endpoint-context.ts";
 import { negotiateOutput } from "../negotiation/negotiate-output.ts";
@@ -62,7 +63,7 @@ const scaleColumns: ResourceColumns = {
 };
 
 /** What a request makes of the object whose scale it is. */
-type ScaleEdit = (current: KubeObject) => KubeObject;
+type ScaleEdit = (current: KubeObject) => Steps<KubeObject>;
 
 export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   const { storage } = resource;
@@ -78,12 +79,17 @@ export const handleScale: VerbHandler = async (context, resource, endpoint) => {
   if (verb !== "update" && verb !== "patch") throw unsupported(resource, verb);
   const options = updateOptionsOf(context.request.query);
   const edit = { context, resource, endpoint, scale, now: formatTimestamp(endpoint.runtime.clock.now()) };
-  const request = verb === "update" ? await readReplacement(edit) : { transform: await readPatchOfScale(edit) };
+  const { uid, change } =
+    verb === "update" ? await readReplacement(edit) : { uid: undefined, change: await readPatchOfScale(edit) };
   const outcome = await storage.update(
     context,
     namespace,
     name,
-    { subresource: "scale", ...request },
+    {
+      subresource: "scale",
+      ...(uid === undefined ? {} : { uid }),
+      transform: (current) => context.inParts(change(current)),
+    },
     { dryRun: isDryRun(options) },
   );
   return await objectResponse(context, 200, scaleOf(outcome.object.decode(), scale), scaleColumns, output);
@@ -100,7 +106,7 @@ type EditInput = {
   readonly now: Timestamp;
 };
 
-async function readReplacement(input: EditInput): Promise<{ readonly uid: string; readonly transform: ScaleEdit }> {
+async function readReplacement(input: EditInput): Promise<{ readonly uid: string; readonly change: ScaleEdit }> {
   const { context, endpoint, resource } = input;
   const options = updateOptionsOf(context.request.query);
   const errors = validateUpdateOptions(options);
@@ -109,7 +115,7 @@ async function readReplacement(input: EditInput): Promise<{ readonly uid: string
   const decoded = await decodeBody(context, body, scaleKind, options.fieldValidation);
   const wanted = inNamespaceOfPath(decoded, resource.definition, context);
   context.audit.setRequestObject(wanted);
-  return { uid: wanted.metadata.uid ?? "", transform: (current) => updated(current, wanted, input) };
+  return { uid: wanted.metadata.uid ?? "", change: (current) => updated(current, wanted, input) };
 }
 
 async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
@@ -120,34 +126,36 @@ async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "PatchOptions" }, "", errors);
   const bytes = await request.body(endpoint.limits.bodyBytes);
-  context.audit.setRequestObject(() => auditedPatch(patchType, bytes));
-  if (patchType === APPLY_PATCH) return applyOf(input, bytes, options.force ?? false);
+  context.weigh(bytes.length);
+  const yaml = patchType === APPLY_PATCH ? await readYamlAside(context, bytes) : undefined;
+  context.audit.setRequestObject(() => auditedPatch(patchType, bytes, yaml));
+  if (patchType === APPLY_PATCH) return applyOf(input, { bytes, format: "yaml", yaml }, options.force ?? false);
   const { fieldValidation } = options;
   // An object that is not there is missed before anybody looks at the patch.
   let patch: Patch | undefined;
-  return (current) => {
-    patch ??= readPatch({ patchType, bytes, fieldValidation }, scaleKind.schema);
+  return function* (current) {
+    patch ??= yield* readPatch({ patchType, bytes, fieldValidation }, scaleKind.schema);
+    yield;
     const scaled = patchedScale(current, scale);
-    const patched = atOnce(
-      asObject(patch.apply(scaled), scaleKind, { context, fieldValidation }, patch.strictErrors, scaled),
-    );
-    return updated(current, patched, input);
+    const applied = yield* patch.apply(scaled);
+    yield;
+    const patched = yield* asObject(applied, scaleKind, { context, fieldValidation }, patch.strictErrors, scaled);
+    return yield* updated(current, patched, input);
   };
 }
 
-function applyOf(input: EditInput, bytes: Uint8Array, force: boolean): ScaleEdit {
+function applyOf(input: EditInput, body: Body, force: boolean): ScaleEdit {
   let edit: ScaleEdit | undefined;
-  return (live) => {
-    edit ??= readConfiguration(input, bytes, force);
-    return edit(live);
+  return function* (live) {
+    edit ??= yield* readConfiguration(input, body, force);
+    return yield* edit(live);
   };
 }
 
-function readConfiguration(input: EditInput, bytes: Uint8Array, force: boolean): ScaleEdit {
+function* readConfiguration(input: EditInput, body: Body, force: boolean): Steps<ScaleEdit> {
   const { context, resource, scale, now } = input;
   const { definition, fieldManager } = resource;
-  const body = { bytes, format: "yaml" } as const;
-  const wanted = atOnce(decodeObject(context, body, scaleKind, "Warn"));
+  const wanted = yield* decodeObject(context, body, scaleKind, "Warn");
   checkNameOfPath(wanted, context);
   const manager = fieldManagerOf(patchOptionsOf(context.request.query).fieldManager, context.request);
   // Whoever applies a scale applies one field of the object.
@@ -156,18 +164,22 @@ function readConfiguration(input: EditInput, bytes: Uint8Array, force: boolean):
     wanted,
     scale,
   );
-  return (live) => {
+  return function* (live) {
     checkVersion(live, wanted, resource);
-    return fieldManager.apply({ live, applied, manager, force, subresource: "scale", now });
+    return yield* fieldManager.applyInSteps({ live, applied, manager, force, subresource: "scale", now });
   };
 }
 
-function updated(current: KubeObject, wanted: KubeObject, { context, resource, scale, now }: EditInput): KubeObject {
+function* updated(
+  current: KubeObject,
+  wanted: KubeObject,
+  { context, resource, scale, now }: EditInput,
+): Steps<KubeObject> {
   checkNameOfPath(wanted, context);
   checkVersion(current, wanted, resource);
   const next = withReplicas(current, wanted, scale);
   const manager = fieldManagerOf(updateOptionsOf(context.request.query).fieldManager, context.request);
-  return resource.fieldManager.update({ live: current, next, manager, subresource: "scale", now });
+  return yield* resource.fieldManager.updateInSteps({ live: current, next, manager, subresource: "scale", now });
 }
 
 function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
