@@ -17,7 +17,8 @@ export const fieldElement = (name: string): PathElement => `f:${name}`;
 /** `keys` are the key fields of a list item, in any order. */
 export const keyElement = (keys: JsonObject): PathElement => `k:${stringifyJson(sortMembers(keys))}`;
 
-export const valueElement = (value: JsonValue): PathElement => `v:${stringifyJson(sortDeep(value))}`;
+export const valueElement = (value: JsonValue): PathElement =>
+  typeof value === "string" ? `v:${JSON.stringify(value)}` : `v:${stringifyJson(sortDeep(value))}`;
 
 export const indexElement = (index: number): PathElement => `i:${index}`;
 
@@ -111,10 +112,29 @@ export function sortPathElements(elements: Iterable<PathElement>): PathElement[]
   const list = [...elements];
   if (list.length < 2) return list;
   if (list.every((element) => element.startsWith("f:"))) return list.sort();
+  const texts = sortedTexts(list);
+  if (texts !== undefined) return texts;
   return list
     .map((element) => ({ element, rank: "fkvi".indexOf(element[0] ?? ""), content: sortableContentOf(element) }))
     .sort((a, b) => a.rank - b.rank || compareValues(a.content, b.content))
     .map(({ element }) => element);
+}
+
+/** All but the value of the one key of an item, or of an item of a set, where that is a text without escapes. */
+const AROUND_TEXT = /^(v:"|k:\{"[^"\\]+":")[^"\\]*("\}?)$/;
+
+/** Items that differ in one text alone, as in most lists: sorted by that, without parsing any. Undefined for others. */
+function sortedTexts(list: readonly PathElement[]): PathElement[] | undefined {
+  const [, before = "", after = ""] = AROUND_TEXT.exec(list[0] ?? "") ?? [];
+  if (before === "" || after.length !== (before.startsWith("k") ? 2 : 1)) return undefined;
+  const texts: string[] = [];
+  for (const element of list) {
+    if (!element.startsWith(before) || !element.endsWith(after)) return undefined;
+    const text = element.slice(before.length, element.length - after.length);
+    if (text.includes('"') || text.includes("\\")) return undefined;
+    texts.push(text);
+  }
+  return texts.sort().map((text) => `${before}${text}${after}` as PathElement);
 }
 
 /** Keys as the list of their names and values, once for all comparisons. */

@@ -41,12 +41,18 @@ export function isReset(managedFields: JsonValue | undefined): boolean {
 export function keepTimesOfNoop(live: KubeObject, next: KubeObject): KubeObject {
   const before = rawManagedFields(live);
   const after = rawManagedFields(next);
-  if (equalJson(before, after) || !equalJson(withoutTimes(before), withoutTimes(after))) return next;
+  if (equalJson(timesOf(before), timesOf(after)) || !equalJson(withoutTimes(before), withoutTimes(after))) return next;
   const bareLive = withoutManagedFields(live);
   const bareNext = withoutManagedFields(next);
   if (!equalJson(jsonOf(bareLive), jsonOf(bareNext))) return next;
   return withManagedFields(bareNext, live.metadata.managedFields);
 }
+
+/** Who wrote when, in the order of the entries: two objects with the same have no time to keep. */
+const timesOf = (managedFields: JsonValue | undefined): JsonValue[] =>
+  isJsonArray(managedFields)
+    ? managedFields.map((entry) => [identityOf(entry), isJsonObject(entry) ? (entry["time"] ?? null) : null])
+    : [];
 
 /** The entries in an order that does not depend on their times. */
 function withoutTimes(managedFields: JsonValue | undefined): JsonValue[] {

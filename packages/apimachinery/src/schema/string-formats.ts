@@ -15,7 +15,7 @@ const matches =
 const FORMATS: ReadonlyMap<string, StringFormat> = new Map<string, StringFormat>([
   ["bsonobjectid", matches(/^[0-9a-f]{24}$/i)],
   // Go's []byte fields write nothing as "", which the library upstream uses for CRDs refuses.
-  ["byte", matches(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/)],
+  ["byte", (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)],
   ["cidr", isCidr],
   ["creditcard", isCreditCard],
   ["date", isDate],

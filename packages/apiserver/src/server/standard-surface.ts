@@ -22,6 +22,7 @@ import {
 } from "../builtin/rbac/bootstrap-policy.ts";
 import { createServiceAddresses, type ServiceAddresses } from "../builtin/services/service-addresses.ts";
 import { createNoNodesAdmission } from "../builtin/workloads/no-nodes.ts";
+import type { CachedObject } from "../cache/cached-object.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import { createSystemContext } from "../context/system-context.ts";
 import { createControlled } from "../controllers/controlled-objects.ts";
@@ -240,8 +241,16 @@ export function namespaceLookup(
   clock: ApiSurfaceOptions["runtime"]["clock"],
 ): NamespaceLookup {
   const namespaces = requiredResource(registry, "", "Namespace");
+  /** Every write in a namespace asks for it, and its annotations may be many. */
+  const decoded = new WeakMap<CachedObject, KubeObject>();
   return {
-    cached: (name) => namespaces.view.get(namespaces.keys.of("", name))?.decode(),
+    cached(name) {
+      const found = namespaces.view.get(namespaces.keys.of("", name));
+      if (found === undefined) return undefined;
+      const known = decoded.get(found) ?? found.decode();
+      decoded.set(found, known);
+      return known;
+    },
     async live(name, signal) {
       try {
         const context = createSystemContext({ verb: "get", resource: "namespaces", name }, { clock, signal });

@@ -35,8 +35,12 @@ export function createDestinationChanges(views: readonly ViewPrefix[], scheduler
   };
 }
 
+/** Far more than an instance or a kubeconfig has: comparing would take longer than deciding again. */
+const MOST_COMPARED_BYTES = 64 * 1024;
+
 /** A new status, or a label, changes nothing. */
 function leadsToTheSame(before: CachedObject, after: CachedObject): boolean {
+  if (before.byteLength + after.byteLength > 2 * MOST_COMPARED_BYTES) return false;
   const [old, now] = [before.decode(), after.decode()];
   const parts = ["spec", "data"] as const;
   return old.metadata.uid === now.metadata.uid && parts.every((part) => equalJson(old[part], now[part]));

@@ -7,6 +7,9 @@ import { FINALIZER_DELETE_DEPENDENTS, FINALIZER_ORPHAN_DEPENDENTS } from "@poste
 /** Keys are storage keys: unique over all resources. */
 type Dependent = { readonly uid: string; readonly owners: readonly OwnerReference[] };
 
+/** Of an object, what links it to others. */
+type Links = Pick<KubeObject, "metadata">;
+
 export class DependencyGraph {
   readonly #dependents = new Map<string, Dependent>();
   /** Owner uid → keys of the objects that name it. */
@@ -15,7 +18,7 @@ export class DependencyGraph {
   readonly #waiting = new Map<string, string>();
 
   /** Takes an object's present state. Returns the keys to look at because of it. */
-  set(key: string, object: KubeObject): readonly string[] {
+  set(key: string, object: Links): readonly string[] {
     const { metadata } = object;
     const uid = metadata.uid ?? "";
     const before = this.#dependents.get(key)?.owners ?? [];
@@ -97,10 +100,10 @@ export class DependencyGraph {
 }
 
 /** Foreground deletion: the object stays until its blocking dependents are gone. */
-export const isDeletingDependents = (object: KubeObject): boolean => isMarkedWith(object, FINALIZER_DELETE_DEPENDENTS);
+export const isDeletingDependents = (object: Links): boolean => isMarkedWith(object, FINALIZER_DELETE_DEPENDENTS);
 
 /** The object stays until its dependents have lost their reference to it. */
-export const isOrphaningDependents = (object: KubeObject): boolean => isMarkedWith(object, FINALIZER_ORPHAN_DEPENDENTS);
+export const isOrphaningDependents = (object: Links): boolean => isMarkedWith(object, FINALIZER_ORPHAN_DEPENDENTS);
 
-const isMarkedWith = (object: KubeObject, finalizer: string): boolean =>
+const isMarkedWith = (object: Links, finalizer: string): boolean =>
   isBeingDeleted(object) && object.metadata.finalizers?.includes(finalizer) === true;

@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/controller/garbagecollector/graph_builder.go
 
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
 import { createMemberReader } from "../../cache/read-members.ts";
@@ -69,7 +70,7 @@ export class GraphBuilder implements Disposable {
       put: (object, previous) => {
         if (this.#mayMatter(object) || (previous !== undefined && this.#mayMatter(previous))) this.#take(object);
       },
-      delete: (object) => this.#forget(object.key, object.decode().metadata.uid ?? ""),
+      delete: (object) => this.#forget(object.key, linksOf(object).metadata.uid ?? ""),
     });
     return {
       [Symbol.dispose]() {
@@ -95,13 +96,24 @@ export class GraphBuilder implements Disposable {
   }
 
   #take(object: CachedObject): void {
-    this.#observer.affected(this.#graph.set(object.key, object.decode()));
+    this.#observer.affected(this.#graph.set(object.key, linksOf(object)));
   }
 
   #forget(key: string, uid: string): void {
     this.#observer.gone(key);
     this.#observer.affected(this.#graph.remove(key, uid));
   }
+}
+
+const readLinks = createMemberReader({
+  metadata: { uid: true, ownerReferences: true, finalizers: true, deletionTimestamp: true },
+});
+
+/** What the graph is made of; all else of a large object would be parsed for nothing. */
+function linksOf(object: CachedObject): Pick<KubeObject, "metadata"> {
+  const { metadata = {} } = object.read(readLinks);
+  // The store holds KubeObjects.
+  return { metadata: metadata as KubeObject["metadata"] };
 }
 
 /** False for the many objects that have neither owners nor are being deleted, told without parsing them. */

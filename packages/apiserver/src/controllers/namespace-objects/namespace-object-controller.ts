@@ -6,6 +6,7 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "../../cache/cached-object.ts";
 import { followView } from "../../cache/follow-view.ts";
+import { createMemberReader } from "../../cache/read-members.ts";
 import { createControlled, updateControlled } from "../controlled-objects.ts";
 import type { ControlledResource, Controller, ControllerPort } from "../controller-port.ts";
 import { followKeys } from "../follow-keys.ts";
@@ -22,6 +23,9 @@ export type NamespaceObject = {
   readonly object: KubeObject & { readonly metadata: { readonly name: string } };
 };
 
+/** Enough to tell whether a namespace goes; all objects in `metadata` of what is stored. */
+const readDeletion = createMemberReader({ metadata: { name: true, deletionTimestamp: true } });
+
 export function createNamespaceObjectController(
   port: Omit<ControllerPort, "resources">,
   { queueName, namespaces, resource, object }: NamespaceObject,
@@ -31,8 +35,8 @@ export function createNamespaceObjectController(
   const queue = new WorkQueue(port, { name: queueName, process });
 
   async function process(namespace: string, signal: AbortSignal): Promise<void> {
-    const holder = namespaces.view.get(namespaces.keys.of("", namespace))?.decode();
-    if (holder === undefined || isBeingDeleted(holder)) return;
+    const holder = namespaces.view.get(namespaces.keys.of("", namespace));
+    if (holder === undefined || isBeingDeleted(holder.read(readDeletion) as KubeObject)) return;
     const current = resource.view.get(resource.keys.of(namespace, name))?.decode();
     try {
       if (current === undefined) await create(namespace, signal);

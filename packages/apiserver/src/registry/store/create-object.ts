@@ -101,11 +101,13 @@ async function prepare(
     withoutStatus(object, definition),
     metaForCreate(object.metadata, definition, { namespace, name }, runtime),
   );
+  await context.pause();
   const prepared = (await strategy.prepareForCreate?.(named, context)) ?? named;
   await context.pause();
   await validateNewObject(store, prepared, context);
   for (const warning of finalizerWarnings(definition, prepared.metadata, undefined)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnCreate?.(prepared, context) ?? []) context.warnings.add(warning);
+  await context.pause();
   await store.admission.validate(admissionAttributes(store, context, namespace, prepared, dryRun));
   // As upstream has it: a text that is no version at all is dropped.
   if (Number(object.metadata.resourceVersion || 0) > 0) {
@@ -126,6 +128,7 @@ async function insert(
     object: prepared,
     sealed: undefined,
   };
+  await context.pause();
   if (dryRun) {
     if (store.view.get(key) !== undefined) throw new KeyExistsError(key);
     await store.strategy.limit?.(prepared, undefined, context)?.check();
@@ -142,7 +145,11 @@ async function insert(
     await runHook(store, () => store.strategy.afterCreate?.(stored.decode(), context));
   }
   const reveal = store.definition.sealed?.reveal;
-  return reveal === undefined ? stored : CachedObject.fromObject(key, reveal(stored.decode(), prepared));
+  if (reveal === undefined) return stored;
+  await context.pause();
+  const revealed = reveal(stored.decode(), prepared);
+  await context.pause();
+  return CachedObject.fromObject(key, revealed);
 }
 
 async function write(

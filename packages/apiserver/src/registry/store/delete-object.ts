@@ -62,6 +62,7 @@ async function deleteCurrent(
   const asked = { ...attributes, object: undefined, oldObject: object, dryRun, deleteOptions };
   await admission.admit(asked);
   await admission.validate(asked);
+  await context.pause();
 
   const prepared = (await strategy.prepareForDelete?.(object, context)) ?? object;
   const held = holdForDeletion(store, prepared, options);
@@ -77,7 +78,9 @@ async function deleteCurrent(
   if (dryRun)
     return { removed: false, object: CachedObject.fromObject(current.key, withRevision(held, current.revision)) };
   await context.pause();
-  const value = store.codec.encode(held, current.decodeSealed());
+  const sealed = current.decodeSealed();
+  await context.pause();
+  const value = store.codec.encode(held, sealed);
   const revision = await storage.update(current.key, value, current.revision);
   return { removed: false, object: await committedObject(store, { key: current.key, value, revision }, held, signal) };
 }

@@ -143,6 +143,7 @@ async function replace(
   await context.pause();
 
   const previousSealed = current.decodeSealed();
+  if (previousSealed !== undefined) await context.pause();
   const { object, sealed } = store.definition.sealed?.seal(next, previousSealed, context, old) ?? {
     object: next,
     sealed: previousSealed,
@@ -222,7 +223,9 @@ async function prepare(
     operation: "update" as const,
     dryRun,
   };
+  await context.pause();
   const admitted = (await admission.admit({ ...attributes, object: submitted, oldObject: old })) ?? submitted;
+  await context.pause();
   const merged = mergeSubresource(definition, subresource, admitted, old);
   const restored = withMeta(merged, restoreImmutableMeta(merged.metadata, old.metadata));
   await context.pause();
@@ -235,6 +238,7 @@ async function prepare(
   await validateChangedObject(store, counted, old, context, subresource);
   for (const warning of finalizerWarnings(definition, counted.metadata, old.metadata)) context.warnings.add(warning);
   for (const warning of strategy.warningsOnUpdate?.(counted, old, context) ?? []) context.warnings.add(warning);
+  await context.pause();
   await admission.validate({ ...attributes, object: counted, oldObject: old });
   return counted;
 }

@@ -4,11 +4,14 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ClientWrite } from "@postern/apiserver/registry/client-write";
 import { LAST_APPLIED, specOf, withoutSecrets } from "../../access-keys/secret-fields.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import { deliverValue, type SecretDeliveryDependencies } from "./secret-delivery.ts";
+
+const readSecretRef = createMemberReader({ spec: { secretRef: true } });
 
 const NOT_PRINTED =
   "spec.secretRef: unset, so the value of the access key is only in the response to this request, and kubectl apply does not print it";
@@ -21,14 +24,13 @@ export const secretDelivery =
   async (write: ClientWrite, { warnings }: RequestContext): Promise<CachedObject> => {
     const { object, created, submitted } = write;
     if (write.dryRun) return created && write.verb === "update" ? withoutKey(object) : object;
-    const key = keyIn(object);
     const chosen = valueIn(submitted);
-    const hasSecret = key.spec?.secretRef !== undefined;
+    const hasSecret = specOf(object.read(readSecretRef) as KubeObject)["secretRef"] !== undefined;
     if (!created) {
-      if (hasSecret && chosen !== "") await deliverValue(key, chosen, dependencies);
+      if (hasSecret && chosen !== "") await deliverValue(keyIn(object), chosen, dependencies);
       return object;
     }
-    if (hasSecret) await deliverNew(write, valueIn(key) || chosen, dependencies);
+    if (hasSecret) await deliverNew(write, valueIn(keyIn(object)) || chosen, dependencies);
     if (write.verb === "update") {
       if (!hasSecret && chosen === "") warnings.add(NOT_SHOWN);
       return withoutKey(object);

@@ -3,6 +3,7 @@
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";
 import type { ObjectLookup } from "../../lookup/object-lookup.ts";
@@ -15,11 +16,14 @@ export type ScopeWarningDependencies = {
   readonly lookup: Pick<ObjectLookup, "project" | "cluster" | "virtualClusterInstance" | "spaceInstance">;
 };
 
+const readScope = createMemberReader({ spec: { scope: true } });
+
 /** For the `warnOfWrite` of a resource. Warnings are no refusal: keys may be made before what they are for. */
 export const warnOfScope =
   (dependencies: ScopeWarningDependencies) =>
   async (written: CachedObject, context: RequestContext): Promise<void> => {
-    const { spec } = written.decode() as OwnedAccessKey;
+    // The store holds no other kind under this resource.
+    const { spec } = written.read(readScope) as Pick<OwnedAccessKey, "spec">;
     const targets = namedInScope(spec?.scope ?? {}, dependencies);
     for (const text of await unknownNames(targets, context, dependencies)) context.warnings.add(text);
   };
