@@ -126,7 +126,7 @@ export const SECURITY_BOOK: readonly BookChapter[] = [
     entry(45, "JSON patches are bounded in operations and in what they grow to",
       "Patches with more operations than allowed, and copies that double"),
     broken(46, "linear-work", "JSON is bounded in members and nesting; crafted names cost no more than others",
-      "Bodies of a million items, deep nesting, very many members and long texts in every field, and names that fall together in a hash table"),
+      "Bodies of a million items, deep nesting, very many members and long texts in every field, and names that fall together in a hash table; one body of each kind that is as dear as it can be, whose longest turn of the event loop is measured"),
     entry(47, "Names such as __proto__ are names like any other",
       "__proto__, constructor and their like as names of headers and queries"),
     broken(48, "denial-of-service", "Frames of HTTP/2 that cost little to send cost little to take",
