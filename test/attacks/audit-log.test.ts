@@ -11,6 +11,7 @@ import {
   succeed,
   temporaryDirectory,
 } from "../e2e/testing/postern-process.ts";
+import { connectRawHttp2, FLAG, FRAME } from "./testing/raw-http2.ts";
 import { type Attack, prepareAttack } from "./testing/thief.ts";
 
 const INSIDE = "/kubernetes/project/default/virtualcluster/demo";
@@ -40,6 +41,69 @@ const lines = async (): Promise<readonly string[]> => (await readFile(log, "utf8
 const events = async (): Promise<readonly any[]> => (await lines()).map((line) => JSON.parse(line));
 const search = async (...args: readonly string[]): Promise<any> =>
   JSON.parse(await succeed(postern("audit", "search", log, "-o", "json", ...args)));
+
+describe("security book 48: who takes a request back", () => {
+  /** So often the server answers a PING before the stream is reset: from at once to after the answer. */
+  const TURNS = [0, 1, 2, 3, 5, 8, 13];
+  const AT_ONCE = 6;
+  const CONFIG_MAPS = `${INSIDE}/api/v1/namespaces/default/configmaps`;
+
+  it("leaves a record of whatever was done for it", async () => {
+    const key = await attack.newKey("fleeting");
+    const target = { url: server.url, ca: await readFile(server.caFile) };
+    let unanswered = 0;
+    for (const turns of TURNS) {
+      using session = await connectRawHttp2(target);
+      const streams = Array.from({ length: AT_ONCE }, (_, index) => {
+        const body = Buffer.from(JSON.stringify({ metadata: { name: `taken-back-${turns}-${index}` } }));
+        const stream = session.request(
+          {
+            ":method": "POST",
+            ":scheme": "https",
+            ":authority": "localhost",
+            ":path": CONFIG_MAPS,
+            authorization: `Bearer ${key}`,
+            "content-type": "application/json",
+          },
+          false,
+        );
+        session.send(FRAME.data, FLAG.endStream, stream, body);
+        return stream;
+      });
+      for (let turn = 0; turn < turns; turn++) {
+        const payload = Buffer.from([turn, 0, 0, 0, 0, 0, 0, 0]);
+        session.send(FRAME.ping, 0, 0, payload);
+        await session.frame(
+          ({ type, flags, payload: got }) => type === FRAME.ping && flags === FLAG.ack && got[0] === turn,
+        );
+      }
+      for (const stream of streams) {
+        if (!session.received.some(({ type, stream: of }) => type === FRAME.headers && of === stream)) unanswered++;
+        session.send(FRAME.reset, 0, stream, Buffer.from([0, 0, 0, 8]));
+      }
+      const last = Buffer.from("the last");
+      session.send(FRAME.ping, 0, 0, last);
+      await session.frame(({ type, payload }) => type === FRAME.ping && payload.equals(last));
+    }
+    expect(unanswered).toBeGreaterThan(0);
+    const made = async (): Promise<readonly string[]> => {
+      const { body } = await attack.http(CONFIG_MAPS, { key: attack.admin });
+      const names = body.items.map(({ metadata }: any) => metadata.name);
+      return names.filter((name: string) => name.startsWith("taken-back-"));
+    };
+    const unrecorded = async (): Promise<readonly string[]> => {
+      const names = await made();
+      const recorded = (await events()).filter(
+        ({ verb, annotations }) => verb === "create" && annotations["access-key/name"] === "fleeting",
+      );
+      const known = new Set(recorded.map(({ objectRef }) => objectRef.name));
+      return names.filter((name) => !known.has(name));
+    };
+    await expect.poll(unrecorded, { timeout: 20_000 }).toEqual([]);
+    // Some had been begun.
+    expect((await made()).length).toBeGreaterThan(0);
+  });
+});
 
 describe("requests through the proxy", () => {
   it("are recorded with what they ask for inside, and with the name of the key", async () => {
