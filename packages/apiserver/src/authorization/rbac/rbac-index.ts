@@ -123,9 +123,12 @@ export class RbacIndex implements RbacSource {
     if (binding === undefined) return;
     const grants = this.#grants.get(binding.namespace);
     if (grants === undefined) return;
+    // One that stands there a thousand times is looked for once.
+    const seen = { user: new Set<string>(), group: new Set<string>() };
     for (const subject of binding.subjects) {
       const principal = principalOf(subject, binding.namespace);
-      if (principal === undefined) continue;
+      if (principal === undefined || seen[principal.type].has(principal.name)) continue;
+      seen[principal.type].add(principal.name);
       const byName = principal.type === "user" ? grants.users : grants.groups;
       const left = (byName.get(principal.name) ?? NONE).filter((grant) => grant.binding !== binding);
       if (left.length === 0) byName.delete(principal.name);
