@@ -307,7 +307,7 @@ describe("what others run", () => {
     const waiting = {
       reason: "ConnectionRefused",
       message: expect.stringMatching(
-        /as soon as its namespace leaving is, but nothing listens there; .*the cluster host/,
+        /as soon as its namespace leaving is, but connection refused; .*the cluster host/,
       ),
     };
     await expect

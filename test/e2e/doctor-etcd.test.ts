@@ -35,7 +35,7 @@ describe.skipIf(whyNoEtcd() !== undefined)("etcd", () => {
     expect(sound.of("key ring")[0]).toMatchObject({ status: "ok" });
     expect(sound.of("etcd neighbours")[0]).toMatchObject({
       status: "ok",
-      message: "nobody else has keys in this etcd",
+      message: "no other program has keys in this etcd",
     });
     if (whyNoFakeTime() === undefined) {
       const behind = await doctor(dataDir, flags, await ahead(file("time"), -90));

@@ -150,7 +150,7 @@ export function withoutDelivered({ kind, place, content }: Frame): Buffer {
   return Buffer.from(JSON.stringify(object));
 }
 
-/** kubectl prints what stands in the kube configs that it is given when it is asked to. */
+/** kubectl prints what stands in the kubeconfigs that it is given when it is asked to. */
 const SHOWING_COMMAND = new RegExp(`${KUBECTL}.*config view .*--raw`);
 
 export const showsItsInput = (frame: Frame): boolean => isPrinted(frame) && SHOWING_COMMAND.test(frame.place);

@@ -99,7 +99,7 @@ async function ledgerOf(flags: SubjectFlags, client: ApiClient, group: string): 
   if (typeof me === "string") return below("users", me);
   const ours = objectAt(status, "team")["name"];
   if (typeof ours === "string") return below("teams", ours);
-  throw new UsageError("your credential stands for no user and no team: say whose credentials with --key or --user");
+  throw new UsageError("your credential belongs to no user or team: choose credentials with --key or --user");
 }
 
 const HEADINGS = ["id", "kind", "name", "owner", "virtual cluster", "made with", "expires", "last used"];

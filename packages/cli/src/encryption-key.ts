@@ -74,7 +74,7 @@ async function waitUntilUnder(primary: string, client: ApiClient, progress: Prog
     if (ring.keys[0]?.id !== primary) return ring;
     if (under === primary) {
       const isFinished = finishedAt !== undefined && left === 0;
-      progress.report({ phase: "encrypting anew", unit: "values", done: Number(seen), total: Number(total) });
+      progress.report({ phase: "re-encrypting", unit: "values", done: Number(seen), total: Number(total) });
       if (isFinished) return ring;
     }
     await delay(POLL_MS);
@@ -99,7 +99,7 @@ function printRing(ring: Ring, flags: OutputFlags, context: CommandContext): voi
         : `${id} stays until ${waiting(accessKeys)} been used, rotated or deleted: ${named(examples)}${accessKeys > examples.length ? ", …" : ""}\n`,
     );
   }
-  stderr.write(`the ring opens with ${openers(serverKeys)}\n`);
+  stderr.write(`the ring is encrypted with ${openers(serverKeys)}\n`);
   const unreadable = Number(reencryption["unreadable"] ?? 0);
   if (unreadable > 0) stderr.write(`${unreadable} values cannot be opened by any key: see the log of the server\n`);
 }

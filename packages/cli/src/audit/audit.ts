@@ -31,7 +31,7 @@ export function createAuditCommand(context: CommandContext): Command {
     )
     .option(
       "--key-file <file>",
-      "the file of --audit-log-key-file: every line must be sealed with it, so that a log which was written anew is noticed",
+      "the file of --audit-log-key-file: every line must be authenticated with it, so that a replaced log is detected",
     )
     .action(async (files: readonly string[], { from, through, keyFile }: VerifyFlags) => {
       const hmac = keyFile === undefined ? undefined : await readHmac(keyFile);
@@ -52,7 +52,7 @@ export function createAuditCommand(context: CommandContext): Command {
         faulty += faults.length;
       }
       if (!isThere)
-        throw new UsageError(`the line ${through} is missing: the end of the log was cut off or written anew`);
+        throw new UsageError(`the line ${through} is missing: the end of the log was cut off or replaced`);
       if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
     });
   return new Command("audit")

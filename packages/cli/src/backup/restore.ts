@@ -64,7 +64,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     if (choice.type === "disable") context.stdout.write("the next start makes a key for the administrator\n");
     if (needsPreviousServerKey) {
       context.stdout.write(
-        "it opens with the previous server key: serve it with --previous-server-key-file until `postern encryption-key rotate`\n",
+        "it is encrypted with the previous server key: serve it with --previous-server-key-file until `postern encryption-key rotate`\n",
       );
     }
   });

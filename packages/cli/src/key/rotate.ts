@@ -16,7 +16,7 @@ export const createKeyRotateCommand = (context: CommandContext): Command =>
     .argument("<name>", "name of the key")
     .option(
       "--grace <duration>",
-      "how long the old value is still accepted while nobody uses the new one, such as 1h; absent: it ends at once",
+      "how long the old value stays valid unless the new one is used, such as 1h (default: it becomes invalid immediately)",
       parseDurationSeconds,
     )
     .action((name: string, flags: RotateFlags) =>

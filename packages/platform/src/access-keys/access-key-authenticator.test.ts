@@ -166,9 +166,9 @@ describe("security book 13, 15: a key stops being good", () => {
       "replaced by a rotation",
     ],
     ["its user locked", () => patch("users/jane", { spec: { disabled: true } }), "its user is locked"],
-    ["its user deleted", () => remove("users/jane"), "its user is gone"],
+    ["its user deleted", () => remove("users/jane"), "its user does not exist"],
     ["deleted, but held by a finalizer", () => held("ownedaccesskeys/k"), "being deleted"],
-    ["its user deleted, but held", () => held("users/jane"), "its user is gone"],
+    ["its user deleted, but held", () => held("users/jane"), "its user does not exist"],
     ["its parent deleted", () => remove("ownedaccesskeys/parent"), "the key it was created with does not exist"],
     [
       "its parent disabled",

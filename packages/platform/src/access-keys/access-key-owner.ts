@@ -54,8 +54,8 @@ export function refusalOfOwner(
     return directory.userBySubject(owner.name)?.locked === true ? LOCKED_USER : undefined;
   }
   const found = owner.kind === "user" ? directory.user(owner.name) : directory.team(owner.name);
-  if (found === undefined) return `its ${owner.kind} is gone`;
-  if (uid !== undefined && found.uid !== uid) return `its ${owner.kind} is gone, there is another of its name`;
+  if (found === undefined) return `its ${owner.kind} does not exist`;
+  if (uid !== undefined && found.uid !== uid) return `its ${owner.kind} was deleted, and another one has its name`;
   return "locked" in found && found.locked ? LOCKED_USER : undefined;
 }
 

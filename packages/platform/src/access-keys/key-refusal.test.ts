@@ -18,8 +18,8 @@ describe("a key by itself", () => {
     ["that is disabled", { disabled: true }, "disabled"],
     ["that has ended this moment", { ttl: 1_000 }, "expired"],
     ["that is locked", { isLocked: true }, "locked: an old value was used after its rotation"],
-    ["of nobody", { owner: { kind: "user", name: "" } }, "belongs to nobody"],
-    ["of nobody, as a subject", { owner: { kind: "subject", name: "" } }, "belongs to nobody"],
+    ["of nobody", { owner: { kind: "user", name: "" } }, "has no owner"],
+    ["of nobody, as a subject", { owner: { kind: "subject", name: "" } }, "has no owner"],
   ])("%s", (_what, parts, cause) => expect(refusal(parts)).toBe(cause));
 
   it("is refused when it is not there", () => {
@@ -77,18 +77,18 @@ describe("security book 13: the owner of a key", () => {
   test.each<readonly [what: string, parts: Partial<KeyRecord>, world: Partial<KeyWorld>, cause: string | undefined]>([
     ["a user", { ownerUid: "alice-uid" }, {}, undefined],
     ["a user who is locked", {}, { users: [user({ locked: true })] }, "its user is locked"],
-    ["a user who is gone", {}, { users: [] }, "its user is gone"],
-    ["a user of another name", {}, { users: [user({ name: "bob" })] }, "its user is gone"],
-    ["a new user of its name", { ownerUid: "x" }, {}, "its user is gone, there is another of its name"],
+    ["a user who is gone", {}, { users: [] }, "its user does not exist"],
+    ["a user of another name", {}, { users: [user({ name: "bob" })] }, "its user does not exist"],
+    ["a new user of its name", { ownerUid: "x" }, {}, "its user was deleted, and another one has its name"],
     ["a team", { owner: { kind: "team", name: "devs" }, ownerUid: "devs-uid" }, { teams }, undefined],
-    ["a team that is gone", { owner: { kind: "team", name: "devs" } }, {}, "its team is gone"],
-    ["a team, though there is such a user", { owner: { kind: "team", name: "alice" } }, {}, "its team is gone"],
-    ["a user, though there is such a team", { owner: { kind: "user", name: "devs" } }, { teams }, "its user is gone"],
+    ["a team that is gone", { owner: { kind: "team", name: "devs" } }, {}, "its team does not exist"],
+    ["a team, though there is such a user", { owner: { kind: "team", name: "alice" } }, {}, "its team does not exist"],
+    ["a user, though there is such a team", { owner: { kind: "user", name: "devs" } }, { teams }, "its user does not exist"],
     [
       "a new team of its name",
       { owner: { kind: "team", name: "devs" }, ownerUid: "x" },
       { teams },
-      "its team is gone, there is another of its name",
+      "its team was deleted, and another one has its name",
     ],
     ["a subject whom nobody knows", { owner: { kind: "subject", name: "ci" } }, {}, undefined],
     [
@@ -130,7 +130,7 @@ describe("security book 2: a key that was made with another", () => {
     [{ disabled: true }, "disabled"],
     [{ ttl: 1_000 }, "expired"],
     [{ isLocked: true }, "locked: an old value was used after its rotation"],
-    [{ owner: { kind: "user", name: "gone" } }, "its user is gone"],
+    [{ owner: { kind: "user", name: "gone" } }, "its user does not exist"],
   ])("is refused with it, when that is %j", (parts, cause) => {
     const refused = `the key it was created with is refused: ${cause}`;
     expect(child([parent(parts)])).toBe(refused);

@@ -78,7 +78,7 @@ export function createKeyRefusal(
     if (record.isLocked || rotationMarks.isLocked(record.uid, currentIdOf(record)))
       return { reason: "RetiredValueUsed", message: LOCKED };
     if (isOver(record)) return { reason: "Replaced", message: "replaced by a rotation" };
-    if (record.owner.name === "") return { reason: "OwnerGone", message: "belongs to nobody" };
+    if (record.owner.name === "") return { reason: "OwnerGone", message: "has no owner" };
     const byOwner = refusalOfOwner(record.owner, record.ownerUid, directory);
     if (byOwner !== undefined)
       return { reason: byOwner === LOCKED_USER ? "OwnerLocked" : "OwnerGone", message: byOwner };

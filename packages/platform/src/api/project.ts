@@ -75,7 +75,7 @@ export const projectFields = s
         allowedRunners: keptNames("Runners of the project."),
         allowedNodeTypes: keptNames("Kinds of machines that virtual clusters may have."),
         allowedNodeProfiles: keptNames("Profiles of machines that virtual clusters may have."),
-        defaultNodeProfile: keptString("The profile of machines that counts where none is named."),
+        defaultNodeProfile: keptString("Default profile of machines."),
         argoCD: keptObject("An Argo CD for the project."),
         vault: keptObject("A Vault whose secrets the project gets."),
         rancher: keptObject("A project of Rancher."),

@@ -67,7 +67,7 @@ export const templateFields = s.object({
     .object({ enabled: s.boolean().describe("Whether the virtual cluster uses the features of the platform.") })
     .describe("Stored, but has no effect: every virtual cluster has them."),
   instanceTemplate: keptMetadata("For the instance."),
-  spaceTemplate: keptObject("For the namespace that the virtual cluster lives in."),
+  spaceTemplate: keptObject("For the namespace of the virtual cluster."),
   workloadVirtualClusterTemplateSpec: keptObject("For a virtual cluster beside it that runs the workloads."),
   workloads: s
     .string({ enum: ["", "stored"] })

@@ -26,7 +26,7 @@ export function createCertificateRefusal(
     if (issuedTo === undefined) return undefined;
     for (const uid of parentUidsOf(certificate)) {
       const parent = keys.byUid(uid);
-      if (parent === undefined) return "the key it was issued to is gone";
+      if (parent === undefined) return "the key it was issued to does not exist";
       const why = keys.refusalOf(parent);
       if (why !== undefined) return `the key it was issued to is refused: ${why}`;
       if (!certificateIsWithin(issuedTo, parent.restrictions, names)) return "reaches beyond the key it was issued to";
@@ -42,7 +42,7 @@ export function createCertificateRefusal(
   return (certificate) => {
     const { revokedAt, issuedTo } = certificate;
     if (revokedAt !== undefined) return "the certificate is revoked";
-    if (hasEnded(certificate)) return "the certificate is over";
+    if (hasEnded(certificate)) return "the certificate is expired";
     if (issuedTo === undefined) return undefined;
     if (goesBackToLostValue(issuedTo))
       return "the certificate is revoked: the access key that requested it was compromised";

@@ -303,7 +303,7 @@ function faultOfWriter(
   if (isVoid(origins, (name) => keys.byName(name))) return "the access key that created the rule was compromised";
   for (const uid of parents) {
     const key = keys.byUid(uid);
-    if (key === undefined) return "the access key that the rule was written with is gone";
+    if (key === undefined) return "the access key that the rule was written with does not exist";
     const why = keys.refusalOf(key);
     if (why !== undefined) return `the access key that the rule was written with is refused: ${why}`;
   }

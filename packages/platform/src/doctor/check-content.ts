@@ -28,7 +28,7 @@ export async function checkContent(configuration: Configuration): Promise<readon
   await using stopped = server;
   const clusters = connectedClusters(stopped);
   return [
-    ok("key ring", "the server key opens the key ring in the store"),
+    ok("key ring", "the server key decrypts the key ring in the store"),
     ...(clusters.length === 0 ? [skipped("clusters", "no cluster is connected")] : []),
     ...(await Promise.all(clusters.map((cluster) => checkCluster(cluster, stopped)))).flat(),
   ];

@@ -50,7 +50,7 @@ export function checkOptions(configuration: Configuration, nodeVersion: string):
   }
   warn(
     store.kind === "memory",
-    "the store is in memory: everything is gone when the server ends",
+    "the store is in memory: all data is lost when the server stops",
     "use --store sqlite or etcd for what has to last",
   );
   warn(

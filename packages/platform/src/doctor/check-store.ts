@@ -26,7 +26,7 @@ export async function checkStore(configuration: Configuration): Promise<StoreFin
   const { store } = configuration;
   switch (store.kind) {
     case "memory":
-      return { findings: [skipped("store", "a store in memory is gone with its server")], isReadable: false };
+      return { findings: [skipped("store", "a store in memory exists only in its server")], isReadable: false };
     case "sqlite":
       return await checkSqlite(store.path);
     case "etcd":
@@ -187,7 +187,7 @@ function alarmFinding(alarm: string): Finding {
 }
 
 function neighbourFinding(neighbour: EtcdExamination["neighbour"], { etcd }: Configuration): Finding {
-  if (neighbour === undefined) return ok("etcd neighbours", "nobody else has keys in this etcd");
+  if (neighbour === undefined) return ok("etcd neighbours", "no other program has keys in this etcd");
   const who =
     neighbour.example === undefined
       ? "this user of etcd sees its own keys alone"

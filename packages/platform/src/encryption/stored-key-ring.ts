@@ -171,7 +171,7 @@ class LiveKeyRing implements StoredKeyRing {
   async refresh(): Promise<void> {
     const askedAt = this.#options.clock.elapsed();
     const entry = await this.#options.storage.get(KEY_RING_KEY);
-    if (entry === undefined) throw new KeyRingError("the key ring is gone from the store: restore a backup");
+    if (entry === undefined) throw new KeyRingError("the key ring is missing in the store: restore a backup");
     this.load(entry);
     if (this.#fault !== undefined) throw this.#fault;
     this.#confirmedAt = askedAt;

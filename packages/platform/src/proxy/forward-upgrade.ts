@@ -54,7 +54,7 @@ export async function forwardUpgrade(
   const { response, socket, head } = answer;
   if (!goesOverTo(upgrade.protocol, response, request)) {
     socket.destroy();
-    throw badGatewayError({ reason: "UpgradeFailed", message: "it goes over to another protocol than was asked for" });
+    throw badGatewayError({ reason: "UpgradeFailed", message: "it upgraded to another protocol than was requested" });
   }
   const client = upgrade.accept();
   client.socket.write(switchingProtocols(response.headers), "latin1");

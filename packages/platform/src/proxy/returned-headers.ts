@@ -70,7 +70,7 @@ export function returnedLocation(headers: IncomingHttpHeaders, options: Redirect
   const url = parseUrl(location, new URL(root + options.path, base));
   const isBelow = url?.origin === base.origin && (url.pathname === root || url.pathname.startsWith(`${root}/`));
   if (url === undefined || !isBelow) {
-    throw badGatewayError({ reason: "RedirectRefused", message: "it redirects to another place" });
+    throw badGatewayError({ reason: "RedirectRefused", message: "it redirects to another address" });
   }
   // A path that begins with two slashes would name another host.
   const rest = `/${url.pathname.slice(root.length).replace(/^\/+/, "")}`;

@@ -44,10 +44,10 @@ export const busyError = (): ApiError => {
 };
 
 export const credentialRefusedError = (): ApiError =>
-  badGatewayError({ reason: "CredentialRefused", message: "it refuses the credential that the platform has for it" });
+  badGatewayError({ reason: "CredentialRefused", message: "it refuses the platform's credential" });
 
 export const unaskedUpgradeError = (): ApiError =>
-  badGatewayError({ reason: "UpgradeFailed", message: "it leaves HTTP without having been asked to" });
+  badGatewayError({ reason: "UpgradeFailed", message: "it upgraded the connection without a request for it" });
 
 /** The refusal for a request that failed before its response. `sent`: the target may have got to see it. */
 export function upstreamError(error: unknown, sent: boolean): ApiError {
@@ -84,9 +84,9 @@ const isTlsFault = (code: string): boolean =>
   code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_") || code === "EPROTO";
 
 const CONNECT_FAULTS: { readonly [code: string]: UpstreamFault } = {
-  ECONNREFUSED: { reason: "ConnectionRefused", message: "nothing listens there" },
-  EHOSTUNREACH: { reason: "HostUnreachable", message: "there is no way to its host" },
-  ENETUNREACH: { reason: "HostUnreachable", message: "there is no way to its network" },
+  ECONNREFUSED: { reason: "ConnectionRefused", message: "connection refused" },
+  EHOSTUNREACH: { reason: "HostUnreachable", message: "no route to host" },
+  ENETUNREACH: { reason: "HostUnreachable", message: "network is unreachable" },
   ETIMEDOUT: { reason: "ConnectTimeout", message: "it does not answer" },
   ENOTFOUND: { reason: "NameNotResolved", message: "its host name does not resolve" },
   EAI_AGAIN: { reason: "NameNotResolved", message: "its host name cannot be resolved now" },

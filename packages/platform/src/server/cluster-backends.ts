@@ -34,7 +34,7 @@ export type ClusterBackends = Disposable & {
   readonly backends: BackendRegistry;
   readonly spaces: SpaceRegistry;
   readonly embeddedClusters: EmbeddedClusters;
-  /** Clusters that are reached by a kube config. */
+  /** Clusters that are reached by a kubeconfig. */
   readonly reached: KubernetesBackends;
   readonly controlPlaneKeys: ControlPlaneKeys;
 };

@@ -108,7 +108,7 @@ async function readSecret(
       throw unreachableError({ reason: "VirtualClusterNotFound", message: `it has no Secret ${name}` }, error);
     }
     if (isApiError(error, "Forbidden")) {
-      const message = "the cluster it lives in does not let the platform read its Secret";
+      const message = "its host cluster does not let the platform read its Secret";
       throw badGatewayError({ reason: "CredentialNotAllowed", message }, error);
     }
     throw error;

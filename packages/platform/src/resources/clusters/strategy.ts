@@ -24,7 +24,7 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
     ...validateCluster(cluster),
     ...(isLocalCluster(cluster) === isLocalCluster(old)
       ? []
-      : [forbiddenError("spec.local", "cannot be changed: what lives in the cluster would be lost")]),
+      : [forbiddenError("spec.local", "cannot be changed: the objects in the cluster would be lost")]),
   ],
 });
 

@@ -60,7 +60,7 @@ async function faultOfWriter(
   ] as const;
   for (const [group, resource] of places)
     if (!(await mayDo("impersonate", group, resource)))
-      return "a provider says who somebody is: writing one takes the verb impersonate on all users and groups";
+      return "a provider defines the identity of users: writing one requires the verb impersonate on all users and groups";
   const { clientSecretRef: reference } = spec;
   // The secret goes wherever the issuer is said to be.
   if (reference !== undefined && !(await mayDo("get", "", "secrets", reference.secretNamespace, reference.secretName)))

@@ -21,7 +21,7 @@ export function keyOfRequest(
 ): AccessKeyState | undefined {
   if (credential === undefined) return undefined;
   const key = keys.byId(credential.id);
-  if (key === undefined) throw keyNotFoundError("the key of the request is gone", credential.id);
+  if (key === undefined) throw keyNotFoundError("the key of the request does not exist", credential.id);
   return key;
 }
 

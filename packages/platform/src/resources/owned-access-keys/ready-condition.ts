@@ -8,7 +8,7 @@ export const READY = "Accepted";
 
 export const readyCondition = (refusal: KeyRefusal | undefined): ConditionState =>
   refusal === undefined
-    ? { type: "Ready", holds: true, reason: READY, message: "The access key is good" }
+    ? { type: "Ready", holds: true, reason: READY, message: "The access key is valid" }
     : { type: "Ready", holds: false, reason: refusal.reason, message: sentence(refusal.message) };
 
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

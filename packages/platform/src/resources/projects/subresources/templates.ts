@@ -14,9 +14,9 @@ const PLAIN_SPACE = "default";
 
 const projectTemplatesFields = s
   .object({
-    defaultVirtualClusterTemplate: s.string().describe("The template that counts where none is named."),
+    defaultVirtualClusterTemplate: s.string().describe("Default template for virtual clusters."),
     virtualClusterTemplates: s.list(s.anyObject()).describe("Templates of virtual clusters."),
-    defaultSpaceTemplate: s.string().describe("The template of spaces that counts where none is named."),
+    defaultSpaceTemplate: s.string().describe("Default template for spaces."),
     spaceTemplates: s.list(s.anyObject()).describe("Templates of spaces."),
   })
   .describe("The templates that a project may use.");
@@ -31,7 +31,7 @@ export const projectTemplates = ({
   name: "templates",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
   schema: kindSchema(projectTemplatesFields.schema),
-  description: "The templates that instances of the project may be made from.",
+  description: "Templates for instances of the project.",
   async get({ info: { name } }) {
     if (lookup.project(name) === undefined) {
       throw notFoundError({ group: names.managementGroup, resource: "projects" }, name);

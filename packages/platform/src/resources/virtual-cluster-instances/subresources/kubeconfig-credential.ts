@@ -141,7 +141,7 @@ function warnOfEarlierEnd(
 }
 
 const BEYOND_THE_KEY =
-  "a certificate opens all of the virtual cluster, and the access key that asks does not: leave out spec.clientCert";
+  "a certificate has access to the whole virtual cluster, and your access key has not: leave out spec.clientCert";
 
 const refusal = ({ apiGroup, resource, name }: RequestContext["info"], why: string) =>
   forbiddenRequestError({ group: apiGroup, resource }, name, why);

@@ -70,7 +70,7 @@ function noIngressEndpoint(
   { names, needsOwnEndpoint = false }: ServerAddressDeps,
 ) {
   const otherWay = needsOwnEndpoint
-    ? "name its address in spec.server, or ask for a token: a client certificate opens its own endpoint alone"
+    ? "name its address in spec.server, or ask for a token: a client certificate is valid at its own endpoint only"
     : "let the server answer with its own address by the setting kubeConfig.proxyFallback";
   const project = names.projectOf(metadata.namespace ?? "") ?? "";
   return badRequestError(
