@@ -51,8 +51,7 @@ export function createAuditCommand(context: CommandContext): Command {
         total += lines;
         faulty += faults.length;
       }
-      if (!isThere)
-        throw new UsageError(`the line ${through} is missing: the end of the log was cut off or replaced`);
+      if (!isThere) throw new UsageError(`the line ${through} is missing: the end of the log was cut off or replaced`);
       if (faulty > 0) throw new UsageError(`${faulty} of ${total} lines do not fit into the chain`);
     });
   return new Command("audit")

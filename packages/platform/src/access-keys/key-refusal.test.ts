@@ -83,7 +83,12 @@ describe("security book 13: the owner of a key", () => {
     ["a team", { owner: { kind: "team", name: "devs" }, ownerUid: "devs-uid" }, { teams }, undefined],
     ["a team that is gone", { owner: { kind: "team", name: "devs" } }, {}, "its team does not exist"],
     ["a team, though there is such a user", { owner: { kind: "team", name: "alice" } }, {}, "its team does not exist"],
-    ["a user, though there is such a team", { owner: { kind: "user", name: "devs" } }, { teams }, "its user does not exist"],
+    [
+      "a user, though there is such a team",
+      { owner: { kind: "user", name: "devs" } },
+      { teams },
+      "its user does not exist",
+    ],
     [
       "a new team of its name",
       { owner: { kind: "team", name: "devs" }, ownerUid: "x" },

@@ -46,7 +46,11 @@ async function checkMembers(
   if ([...after].some((member) => !before.has(member))) {
     const group = dependencies.names.teamGroup(team.metadata.name ?? "");
     if ((await firstForeignGroup([group], context, dependencies)) !== undefined) {
-      throw refuse(team, "to add members you must be a member of the team, or have the verb impersonate on it", dependencies);
+      throw refuse(
+        team,
+        "to add members you must be a member of the team, or have the verb impersonate on it",
+        dependencies,
+      );
     }
   }
   if (old !== undefined && [...before].some((member) => !after.has(member))) {
