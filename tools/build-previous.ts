@@ -23,9 +23,19 @@ console.error(`building ${previous}`);
 run(REPOSITORY, "git", "clone", "--quiet", "--shared", REPOSITORY, target);
 run(target, "git", "checkout", "--quiet", previous);
 const lockfile = (of: string): string => readFileSync(join(of, "package-lock.json"), "utf8");
+const options = ["--silent", "--no-audit", "--no-fund"];
+/** Before the first release there are commits whose lockfile lacks packages. */
+const install = (): void => {
+  try {
+    run(target, "npm", "ci", ...options);
+  } catch {
+    console.error("npm ci does not take its lockfile: npm install");
+    run(target, "npm", "install", "--no-save", ...options);
+  }
+};
 // Its own dependencies; a copy, whose links lead to its own packages, where they are those of this commit.
 if (lockfile(target) === lockfile(REPOSITORY))
   run(REPOSITORY, "cp", "-a", "node_modules", join(target, "node_modules"));
-else run(target, "npm", "ci", "--silent", "--no-audit", "--no-fund");
+else install();
 run(target, "npx", "--no-install", "tsx", "tools/bundle.ts");
 console.log(join(target, "packages/cli/bin/postern.js"));

@@ -24,7 +24,7 @@ type Command = {
 const seed = Number(process.env["TEST_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Longer than any of them takes. */
-const TEST_TIMEOUT_MS = 12 * 3_600_000;
+const TIMEOUTS = ["--testTimeout", "--hookTimeout"].flatMap((option) => [option, String(12 * 3_600_000)]);
 
 /** The whole of a suite with its servers on one store. */
 const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string): Run => ({
@@ -254,7 +254,7 @@ if (wanted.length === 0) console.log(`no run has ${words.join(" or ")} in its na
 process.exitCode = failed.length === 0 && wanted.length > 0 ? 0 : 1;
 
 function commandOf({ name, project, paths, environment }: Run): Command {
-  const args = ["vitest", "run", "--project", project, ...paths, "--testTimeout", String(TEST_TIMEOUT_MS)];
+  const args = ["vitest", "run", "--project", project, ...paths, ...TIMEOUTS];
   return {
     name,
     command: ["npx", "--no-install", ...args],
