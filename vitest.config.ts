@@ -36,7 +36,7 @@ const LONG = [
   "test/crash/{audit-full-disk,clock-jumps,exchange-burst,full-disk,interrupted-copy,interrupted-restore,key-rotation}.test.ts",
   "test/crash/{leader-standstill,linearizable-servers,lost-store,power-loss}.test.ts",
   "test/crash/{revocation,revocation-many,revocation-time}.test.ts",
-  "test/attacks/expired-key.test.ts",
+  "test/attacks/{expired-key,silent-connections,slow-requests,slow-watchers}.test.ts",
   "test/conformance/resource-suite.test.ts",
   "test/e2e/{flat-churn,informers,moving-stores,soak}.test.ts",
   "test/simulation/**/*.test.ts",

@@ -133,6 +133,12 @@ const RUNS: readonly Run[] = [
     environment: { CONTAINER_BUILD: 1 },
   },
   {
+    name: "people sign in",
+    project: "system",
+    paths: ["test/e2e/sign-in.test.ts"],
+    environment: { SIGN_INS: "all" },
+  },
+  {
     name: "losing every right with everything open",
     project: "system",
     paths: ["test/attacks/open-streams.test.ts"],
@@ -157,8 +163,14 @@ const RUNS: readonly Run[] = [
     environment: { SOAK_SECONDS: 900 },
   },
   {
+    name: "slow requests and silent connections",
+    project: "long",
+    paths: ["test/attacks/slow-requests.test.ts", "test/attacks/silent-connections.test.ts"],
+    environment: {},
+  },
+  {
     name: "slow watchers",
-    project: "system",
+    project: "long",
     paths: ["test/attacks/slow-watchers.test.ts"],
     environment: { SOAK_SECONDS: 900 },
   },

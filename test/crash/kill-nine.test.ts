@@ -16,7 +16,7 @@ import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Acknowledged, isWhole } from "./acknowledged.ts";
 
-const ROUNDS = Number(process.env["CRASH_ROUNDS"] ?? 6);
+const ROUNDS = Number(process.env["CRASH_ROUNDS"] ?? 3);
 const seed = Number(process.env["TEST_SEED"]);
 const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
 

@@ -14,7 +14,7 @@ import { test } from "vitest";
 import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { recordHistory } from "./testing/record-history.ts";
 
-const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 4_000);
+const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 1_500);
 const seed = Number(process.env["TEST_SEED"]);
 const named = `(TEST_SEED=${seed}, CRASH_OPERATIONS=${OPERATIONS})`;
 const CLIENTS = 10;

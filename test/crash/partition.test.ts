@@ -11,7 +11,7 @@ import { expectLinearizable } from "./testing/expect-linearizable.ts";
 import { createNetwork } from "./testing/network-namespaces.ts";
 import { recordHistory } from "./testing/record-history.ts";
 
-const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 4_000);
+const OPERATIONS = Number(process.env["CRASH_OPERATIONS"] ?? 1_500);
 const seed = Number(process.env["TEST_SEED"]);
 
 test.skipIf(whyNoEtcd() !== undefined)(

@@ -13,7 +13,7 @@ import { expectKept, type PromisedKeys, startKeyTraffic } from "./testing/key-tr
 import { statusFor } from "./testing/keys.ts";
 import { type ServerProcess, startServerProcess } from "./testing/server-process.ts";
 
-const KILLS = Number(process.env["CRASH_SERVER_KILLS"] ?? 4);
+const KILLS = Number(process.env["CRASH_SERVER_KILLS"] ?? 2);
 const seed = Number(process.env["TEST_SEED"]);
 /** Of what older lives were promised, so many are looked at after each start, and all at the end. */
 const SAMPLE = 60;

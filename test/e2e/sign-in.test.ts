@@ -10,6 +10,9 @@ import { newPerson, signInAtProvider, startBrowser } from "./testing/browser.ts"
 import { type ServedProvider, serveProvider } from "./testing/identity-provider.ts";
 import { ENTRY, succeed, tool } from "./testing/postern-process.ts";
 
+/** A page of a browser takes as much of the processor as a server: what tests of single parts show as well, SIGN_INS=all tries in one, too. */
+const byNight = test.skipIf(process.env["SIGN_INS"] !== "all");
+
 let platform: RunningPlatform;
 let idp: ServedProvider;
 let browser: Browser;
@@ -165,7 +168,7 @@ test("a command line signs in with the browser of its machine", async () => {
   expect(await loginsOf(sub)).toEqual([]);
 });
 
-test("a command line that is refused gets nothing", async () => {
+byNight("a command line that is refused gets nothing", async () => {
   const sub = newcomer();
   const home = join(platform.directory, "home-refused");
   const cli = startCli(home, "login", platform.server.url, "--ca", platform.server.caPath, "--browser");
@@ -199,7 +202,7 @@ test("a command line signs in with a code on another device", async () => {
   expect(await whoAmI(home)).toMatchObject({ user: { name: sub }, accessKeyType: "Login" });
 });
 
-test("the original command line gets the key on its port", async () => {
+byNight("the original command line gets the key on its port", async () => {
   const sub = newcomer();
   const page = await openLogin("/login?cli=true");
   const got: string[] = [];
@@ -252,7 +255,7 @@ test("groups follow the provider, and a session ends when it refuses, with what 
   expect(session.spec.identity.groups).toEqual(["idp:b", "idp:c"]);
 });
 
-test("a provider that is down for a while ends nothing, and lets nobody in", async () => {
+byNight("a provider that is down for a while ends nothing, and lets nobody in", async () => {
   const sub = newcomer();
   await signIn(sub);
   const before = idp.requests.length;
@@ -266,14 +269,14 @@ test("a provider that is down for a while ends nothing, and lets nobody in", asy
   await page.close();
 });
 
-test("a new signing key of the provider is taken", async () => {
+byNight("a new signing key of the provider is taken", async () => {
   await idp.rollOver();
   const sub = newcomer();
   await signIn(sub);
   expect((await loginsOf(sub)).length).toBe(1);
 });
 
-test("who signs out at the provider is signed out here", async () => {
+byNight("who signs out at the provider is signed out here", async () => {
   const sub = newcomer();
   const page = await signIn(sub);
   const [login] = await loginsOf(sub);

@@ -1,4 +1,5 @@
-// The npm package, installed from its tarball alone into an empty directory, on each version of Node that we name.
+// The npm package, installed from its tarball alone into an empty directory, on the Node of this run and on the newest. By night all tests
+// run on the others, this one among them.
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -16,7 +17,6 @@ import { takeTour } from "./testing/tour.ts";
 const MODULES = join(REPOSITORY, "node_modules");
 const NODES = [
   ["the Node of this run", process.execPath],
-  ["Node 24", nodeBinary("node-24")],
   ["Node 26", nodeBinary("node-26")],
 ] as const;
 
