@@ -1,9 +1,10 @@
 import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
+import { CHAIN_START, createChainReader, PREVIOUS_LINE_ANNOTATION } from "@postern/apimachinery/audit/audit-chain";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { sha256 } from "./audit-chain.ts";
+import { createAuditChain, sha256 } from "./audit-chain.ts";
 import type { AuditEvent } from "./audit-event.ts";
 import { createFileAuditSink } from "./file-audit-sink.ts";
 
@@ -42,6 +43,35 @@ function check(lines: readonly string[], startsAfter?: string) {
   for (const line of lines) reader.read(line);
   return reader.report();
 }
+
+/** A line as it is defined: the hash behind all annotations, and these behind all other members. */
+function definedLine({ annotations, ...others }: AuditEvent, head: string): string {
+  const chained = stringifyJson({ ...annotations, [PREVIOUS_LINE_ANNOTATION]: head });
+  return `${stringifyJson(others).slice(0, -1)},"annotations":${chained}}`;
+}
+
+describe("a line of an audit log", () => {
+  const { annotations: _, ...bare } = event("1");
+
+  it.each<[string, AuditEvent]>([
+    ["with annotations", event("1")],
+    ["with many", { ...event("1"), annotations: { "a/b": "{}}", "c/d": '"}}', "e/f": "" } }],
+    ["without", bare],
+    ["with none at the end", { ...bare, annotations: undefined }],
+    ["with no annotation among them", { ...bare, annotations: {} }],
+    ["with annotations before other members", { annotations: { a: "b" }, ...bare }],
+    ["with the name of the hash", { ...bare, annotations: { [PREVIOUS_LINE_ANNOTATION]: "mine", z: "" } }],
+    ["with a body that ends as an empty one does", { ...bare, responseObject: { data: {} } }],
+    [
+      "with an integer that a number cannot hold",
+      { ...bare, requestObject: { big: 2n ** 63n }, annotations: { a: "b" } },
+    ],
+  ])("is the same text however it is written: %s", (_, given) => {
+    const lines = createAuditChain().linesOf([given, given]).text.split("\n");
+    const first = definedLine(given, CHAIN_START);
+    expect(lines).toEqual([first, definedLine(given, sha256(first)), ""]);
+  });
+});
 
 describe("the chain of an audit log", () => {
   it("holds over writes at once and restarts", async () => {

@@ -20,9 +20,7 @@ export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditCha
       let head = last;
       let lines = "";
       for (const event of events) {
-        const annotations = stringifyJson({ ...event.annotations, [PREVIOUS_LINE_ANNOTATION]: head });
-        // Behind all other members, wherever they stand in the event.
-        const text = `${stringifyJson({ ...event, annotations: undefined }).slice(0, -1)},"annotations":${annotations}}`;
+        const text = textOf(event, head);
         const line = key === undefined ? text : sealedLine(text, hmacWith(key));
         head = sha256(line);
         lines += `${line}\n`;
@@ -33,6 +31,23 @@ export function createAuditChain(head = CHAIN_START, key?: Uint8Array): AuditCha
       last = newHead;
     },
   };
+}
+
+/** The annotations stand behind all other members, and the hash behind all other annotations. */
+function textOf(event: AuditEvent, head: string): string {
+  const { annotations } = event;
+  const isAtItsPlace =
+    annotations === undefined ||
+    (Object.keys(event).at(-1) === "annotations" && !Object.hasOwn(annotations, PREVIOUS_LINE_ANNOTATION));
+  if (!isAtItsPlace) {
+    const chained = stringifyJson({ ...annotations, [PREVIOUS_LINE_ANNOTATION]: head });
+    return `${stringifyJson({ ...event, annotations: undefined }).slice(0, -1)},"annotations":${chained}}`;
+  }
+  // The usual one is written once.
+  const text = stringifyJson(event);
+  const link = `"${PREVIOUS_LINE_ANNOTATION}":"${head}"}}`;
+  if (annotations === undefined) return `${text.slice(0, -1)},"annotations":{${link}`;
+  return text.endsWith("{}}") ? text.slice(0, -2) + link : `${text.slice(0, -2)},${link}`;
 }
 
 /** Lower-case hexadecimal. */
