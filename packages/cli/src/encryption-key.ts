@@ -70,7 +70,7 @@ async function waitUntilUnder(primary: string, client: ApiClient, progress: Prog
   for (;;) {
     const ring = await readRing(client);
     const { primary: under, finishedAt, left, seen, total } = ring.reencryption;
-    // Somebody else has rotated meanwhile: what is awaited here has been overtaken.
+    // Another rotation began meanwhile, and replaces this one.
     if (ring.keys[0]?.id !== primary) return ring;
     if (under === primary) {
       const isFinished = finishedAt !== undefined && left === 0;

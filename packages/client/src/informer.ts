@@ -16,9 +16,9 @@ export type InformerOptions<T extends KubeObject> = {
   readonly resource: ResourceClient<T>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Told of every change, in order, after the copy has it. Must not throw. */
+  /** Called for every change, in order, after the copy has it. Must not throw. */
   readonly onEvent?: (event: InformerEvent<T>) => void;
-  /** Told of faults that are being recovered from. */
+  /** Called for errors that the informer recovers from. */
   readonly onError?: (error: unknown) => void;
   readonly delay?: Delay;
 };
@@ -41,7 +41,7 @@ export class Informer<T extends KubeObject> {
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSync = { resolve, reject };
     });
-    // Whoever does not wait for it must not be hurt by its failure.
+    // Its failure must not become an unhandled rejection where nobody waits for it.
     this.#synced.catch(() => undefined);
   }
 

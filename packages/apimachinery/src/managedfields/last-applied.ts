@@ -23,7 +23,7 @@ const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 const lastAppliedOf = (object: KubeObject): string => object.metadata.annotations?.[LAST_APPLIED_ANNOTATION] ?? "";
 
 /**
- * The fields that client-side apply set and that still are as it set them: whoever else is recorded as their owner,
+ * The fields that client-side apply set and that still are as it set them: even if another manager is recorded as their owner,
  * kubectl may change them. Empty when the annotation is missing or unusable.
  */
 export function fieldsLastApplied(live: KubeObject, schema: TypedSchema, apiVersion: string): FieldSet {

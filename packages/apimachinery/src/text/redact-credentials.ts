@@ -1,4 +1,4 @@
-// Takes credentials out of texts that quote what a client sent: whoever mistakes one field for another is not to find a key in a log.
+// Takes credentials out of texts that quote what a client sent: a key in the wrong field must not appear in a log.
 
 const REDACTED = "<redacted>";
 

@@ -30,7 +30,7 @@ const fieldError = (type: FieldErrorType, field: string, message: string): Field
 
 const withDetail = (text: string, detail: string): string => (detail === "" ? text : `${text}: ${detail}`);
 
-/** So much of a value is shown: nobody reads more, and whoever sends megabytes is not sent them back several times. */
+/** Longer values are cut in messages: a request with megabytes must not be returned several times. */
 const MAX_SHOWN = 1024;
 
 /** The text in quotes as Go writes it, or its beginning. */

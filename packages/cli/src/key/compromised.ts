@@ -1,4 +1,4 @@
-// `postern key compromised`: the one command for the day on which somebody else has the value of an access key.
+// `postern key compromised`: rotates an access key whose value has leaked, and revokes what was created with it.
 
 import { randomUUID } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";

@@ -41,7 +41,7 @@ const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"
   );
 
 /**
- * A key that is refused keeps no other from being ended: each refusal is told, and the last one is thrown at the end.
+ * A key that is refused keeps no other from being ended: each refusal is printed, and the last one is thrown at the end.
  * What concerns all keys alike, such as a refused credential or a server that is away, is thrown at once.
  */
 async function forEachKey(

@@ -1,4 +1,4 @@
-// The platforms that somebody is signed in to: a kubeconfig file of their own for their owner alone, one context a platform. kubectl reads it too.
+// The platforms that the user is signed in to: a kubeconfig file with mode 0600 and one context per platform, which kubectl reads, too.
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
