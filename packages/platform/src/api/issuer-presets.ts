@@ -11,7 +11,7 @@ type IssuerFields = { readonly preset?: IssuerPreset | undefined; readonly url?:
 type Preset = {
   /** Of the public service. Undefined: each installation has its own. */
   readonly url: string | undefined;
-  /** Names can be given to somebody else, these cannot: a rule pins one of them at least. */
+  /** Names can be reassigned, these claims cannot: a rule requires at least one of them. */
   readonly immutable: readonly string[];
   /** What their values look like: a name in their place matches nothing, or the wrong one. */
   readonly form: RegExp;

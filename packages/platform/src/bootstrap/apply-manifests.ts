@@ -27,7 +27,7 @@ const OWNERS = ["user", "team", "subject"];
 export type ApplyManifestsOptions = {
   readonly directory: string;
   readonly manifests: readonly Manifest[];
-  /** Takes fields from whoever has changed them. */
+  /** Takes fields over from the managers that changed them. */
   readonly overwrites: boolean;
   readonly api: InternalApi;
   readonly names: Pick<PlatformNames, "managementGroup" | "key">;
@@ -165,7 +165,7 @@ async function applyOne(planned: Planned, options: ApplyManifestsOptions): Promi
 
 type FieldConflict = { readonly field: string; readonly message: string };
 
-/** Everything of a manifest but the fields that somebody else has changed: those are theirs, unless the options say otherwise. */
+/** The manifest without the fields that other managers have changed, unless the options say otherwise. */
 async function applyShared(
   { path, resource }: Planned,
   object: KubeObject,

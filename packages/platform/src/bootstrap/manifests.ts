@@ -17,7 +17,7 @@ export type Manifest = {
 };
 
 const MANIFEST_FILE = /^[^.].*\.(?:ya?ml|json)$/;
-/** Past so many, the first ones are what somebody mends first. */
+/** Further errors are left out: the first ones are corrected first. */
 const NAMED_FAULTS = 10;
 
 /**

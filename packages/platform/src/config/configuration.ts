@@ -48,7 +48,7 @@ export async function loadConfiguration(sources: ConfigurationSources): Promise<
   return complete(values, workingDirectory);
 }
 
-/** The configuration of a server that is told nothing. */
+/** The configuration without any options. */
 export function defaultConfiguration(workingDirectory: string): Configuration {
   return complete(
     valuesOf(CATALOGUE_ENTRIES, ({ option }) => option.default),

@@ -1,5 +1,5 @@
 // Writes into the status of access keys whether they are good, and why not. Requests are judged without it: this is for people, for
-// `kubectl wait` and for whoever watches.
+// `kubectl wait` and for watches.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -58,7 +58,7 @@ export function createAccessKeyConditions(options: AccessKeyConditionsOptions): 
     try {
       await storage.update(current.key, encodeStoredValue(next, current.decodeSealed()), current.revision);
     } catch (error) {
-      // Somebody else wrote meanwhile: what they wrote is looked at in turn.
+      // The object was written meanwhile: that write is processed in turn.
       if (!(error instanceof RevisionConflictError)) throw error;
     }
   }

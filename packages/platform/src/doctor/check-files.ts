@@ -11,7 +11,7 @@ import { readServerSecret, serverKeyPath } from "../store/server-keys.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const SECRETS = /^(?:.*\.key|.*\.kubeconfig(?:\.\d+)?|postern\.db(?:-wal|-shm)?|audit\.log.*)$/;
-/** Whoever else may read or write it. */
+/** Group and others who may read or write it. */
 const OTHERS = 0o077;
 const MEBIBYTE = 1 << 20;
 /** With less, the next write of a busy server may fail. */

@@ -1,4 +1,4 @@
-// Options that work, but not together, or not as whoever set them may think; and the Node that runs them.
+// Options that contradict each other or have no effect, and the release of Node.
 
 import type { Configuration } from "../config/configuration.ts";
 import { parseHostAndPort } from "../config/rules.ts";

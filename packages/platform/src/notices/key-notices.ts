@@ -116,7 +116,7 @@ export function createKeyNotices(options: KeyNoticesOptions): Controller {
     queue.add(record.uid);
   }
 
-  /** False where somebody else has written meanwhile. */
+  /** False if another server has written meanwhile. */
   async function write(uid: string, entry: StoredEntry | undefined, next: NoticeRecord): Promise<boolean> {
     try {
       const value = encodeNotices(uid, next);

@@ -1,4 +1,4 @@
-// How far long work on a store is, for whoever shows it.
+// Progress of long operations on a store.
 
 import type { CountEntries } from "./read-store.ts";
 

@@ -28,7 +28,7 @@ export type PassProgress = {
   /** Values that were looked at. */
   readonly seen: number;
   readonly rewritten: number;
-  /** Not under the primary key afterwards, since somebody else wrote them at the same moment. */
+  /** Not encrypted with the primary key afterwards, because of concurrent writes. */
   readonly left: number;
   /** Cannot be opened by any key of the ring, and stay as they are. */
   readonly unreadable: number;

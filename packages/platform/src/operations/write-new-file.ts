@@ -9,7 +9,7 @@ import { BackupError } from "../store/backup-error.ts";
 /** Readable by its owner alone. Resolves with its length in bytes; rejects with BackupError where it is there already. */
 export async function writeNewFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
   if (await exists(path)) throw existing(path);
-  // Whoever else writes to the same name at the same time has another one, and the first to be through wins.
+  // Concurrent writers of the same name have other partial files, and the first one to finish wins.
   const partial = `${path}.${randomUUID()}.partial`;
   try {
     let bytes = 0;

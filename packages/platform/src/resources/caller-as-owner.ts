@@ -1,4 +1,4 @@
-// Whom an object belongs to that says nothing about its owner: whoever creates it.
+// The owner of an object that names none: its creator.
 
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { ownerOfCaller } from "../access-keys/access-key-owner.ts";

@@ -80,7 +80,7 @@ export function credentialsSubresource(
     const found = wanted.map((id, at) => {
       const key = live.keys.find((candidate) => candidate.id === id);
       const certificate = live.certificates.find(({ serial }) => idOfCertificate(serial) === id);
-      // All or nothing: a slip in one of them is told before anything is revoked.
+      // All or nothing: an error in one of them is reported before anything is revoked.
       if (key === undefined && certificate === undefined) {
         throw invalidObjectError(kind, context.info.name, [notFoundFieldError(`spec.revoke[${at}]`, id)]);
       }

@@ -26,7 +26,7 @@ export function withoutShownReady<T extends KubeObject>(object: T, reason: strin
   return (Object.keys(next).length === 0 ? rest : { ...rest, status: next }) as T;
 }
 
-/** For the `present` of a resource. A condition of that type that somebody wrote stays. */
+/** For the `present` of a resource. A stored condition of that type is kept. */
 export const presentReady =
   (reason: string) =>
   (object: CachedObject): CachedObject => {

@@ -1,4 +1,4 @@
-// Tells whoever writes an object which names in it nothing has: mostly slips. No refusal, since GitOps applies in any order.
+// Warns about names in an object that match nothing: mostly typing errors. No refusal, since GitOps applies in any order.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { indexPath } from "@postern/apimachinery/validation/field-error";

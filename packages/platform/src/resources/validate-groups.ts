@@ -1,4 +1,4 @@
-// The groups that a key or a user may be given at all, whoever gives them.
+// The groups that a key or a user may have, regardless of the writer.
 
 import { type FieldError, indexPath, invalidError, requiredError } from "@postern/apimachinery/validation/field-error";
 
@@ -7,7 +7,7 @@ export const validateGroups = (groups: readonly string[], path: string): readonl
   groups.flatMap((group, index) => {
     const at = indexPath(path, index);
     if (group === "") return [requiredError(at)];
-    // Looked at without the space and the case that somebody might hope to slip through with.
+    // Compared without spaces and case, which could be used to evade the check.
     if (group.trim().toLowerCase().startsWith("system:")) {
       return [invalidError(at, group, "groups that begin with system: are reserved")];
     }

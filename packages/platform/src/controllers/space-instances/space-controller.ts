@@ -72,7 +72,7 @@ export const createSpaceController = (
 function faultOf(error: unknown): UpstreamFault {
   if (!(error instanceof ApiError)) throw error;
   if (OUT_OF_REACH.includes(error.code)) return reasonOf(error);
-  // The namespace is somebody else's.
+  // The namespace belongs to another object.
   if (isApiError(error, "Conflict")) return { reason: "NamespaceTaken", message: error.message };
   throw error;
 }

@@ -1,4 +1,4 @@
-// What happens to an identity provider on its way into the store: it says who somebody is, so that only who may act as anybody writes one.
+// What happens to an identity provider on its way into the store: it defines the identity of users, so that writing one requires permission to impersonate everyone.
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";

@@ -1,4 +1,4 @@
-// What whoever makes or changes a key must be allowed to: nobody hands out more than they have.
+// What the creator or writer of a key must be allowed to: no key has more permissions than its creator.
 
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -55,7 +55,7 @@ export const keyRefusedError = (
   forbiddenRequestError({ group: names.managementGroup, resource: "ownedaccesskeys" }, metadata.name ?? "", why);
 
 /**
- * Why the caller may not give somebody this key; undefined where it may. Trust rules are asked the same, for the keys that they give.
+ * Why the caller may not create this key for its owner; undefined if it may. Trust rules are checked the same way, for the keys that they issue.
  * `mayBe` tells of further owners that the caller may hand out keys of.
  */
 export async function faultOfGiver(
@@ -75,7 +75,7 @@ export async function faultOfGiver(
   return await faultOfLife(context, object, old, narrowed, dependencies);
 }
 
-/** True when the write gives somebody a value that they know. */
+/** True if the write sets a value that its sender knows. */
 const setsKey = ({ spec }: OwnedAccessKey, old: OwnedAccessKey | undefined): boolean =>
   old === undefined || (spec?.key ?? "") !== "";
 
@@ -155,7 +155,7 @@ function faultOfNarrowed(
   return undefined;
 }
 
-/** A TTL may be shortened by whoever may change the key. More than that, and more than a key gets by itself, takes the verb `extend`. */
+/** Callers that may change the key may shorten its TTL. A longer TTL than before, or than the default, requires the verb `extend`. */
 async function faultOfLife(
   context: RequestContext,
   object: OwnedAccessKey,

@@ -71,7 +71,7 @@ function sealAccessKey(
   const defaultTTL = isNew || losesTTL ? defaultTTLOf(ownerOf(spec), configuration.accessKeys) : 0;
   const key = sealKey(spec, previous, secrets, keys);
   const origins = (): readonly KeyOrigin[] => [...originsOf(context, keys), ...(issued?.origins ?? [])];
-  // A value that somebody sets ends what rotations left behind, the lock among it.
+  // A chosen value resets what rotations left behind, including the lock.
   const isSet = key !== undefined && key !== previous.key;
   const values = !isSet
     ? previous

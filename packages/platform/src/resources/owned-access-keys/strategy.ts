@@ -152,7 +152,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
     validate: (object, context) => validateAccessKey(object, undefined, validationIn(context)),
     validateUpdate: (object, old, context) => validateAccessKey(object, old, validationIn(context)),
 
-    // Who may not make the key, or brings what is none, neither waits for others nor is told how many there are.
+    // A caller that may not create the key, or sends an invalid one, neither waits for others nor learns how many there are.
     limit: (object, old) => keyQuota.limitOf(object, old, (why) => keyRefusedError(object, options, why)),
 
     async reserve(object, context) {
@@ -160,7 +160,7 @@ export function accessKeyStrategy(options: StrategyOptions): Strategy<OwnedAcces
       if (value === undefined) return undefined;
       const taken = await valueClaims.take(value, claimantOf(object, directory));
       if (taken !== undefined) return taken;
-      // Somebody else was faster: the same answer as a moment later.
+      // A concurrent write was faster: the same answer as a moment later.
       throw invalidObjectError(options.kind, object.metadata.name ?? "", [unfitKeyError()]);
     },
 
@@ -339,7 +339,7 @@ function endOf(
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** Whoever asked for no end is told of the one that the key got all the same. */
+/** A warning for keys without a TTL that get one by default. */
 function warnOfDefaultLife({ metadata, status }: OwnedAccessKey, context: RequestContext): void {
   const end = status?.expirationTimestamp;
   if (typeof end !== "string" || !createsKeyDirectly(context)) return;

@@ -49,7 +49,7 @@ export type ValidationDependencies = {
   readonly isOwnValue: ((text: string) => boolean) | undefined;
   /** Whether another key has the value that is set, or had it. */
   readonly isTaken: boolean;
-  /** Whether somebody set it, and not the server itself. */
+  /** Whether a client chose it, and not the server. */
   readonly isChosen: boolean;
 };
 
@@ -154,7 +154,7 @@ function validateOwner(
   return [];
 }
 
-/** Whoever the directory knows is named as a user or a team, so that the key ends with them. */
+/** A user or team of the directory must not be named as a subject, so that the key becomes invalid with it. */
 function validateSubject(subject: string, names: PlatformNames, directory: Directory): readonly FieldError[] {
   const path = "spec.subject";
   if (subject.startsWith("system:")) return [invalidError(path, subject, "names that begin with system: are reserved")];
@@ -187,7 +187,7 @@ function validateKey(
   }
   // So a value that the server once made comes back for nobody, although those of keys that are gone are not remembered.
   if (isOfServer && isChosen) return [invalidError("spec.key", HIDDEN, MADE_BY_SERVER)];
-  // One text for both: it does not tell a value that somebody has from one that anybody could have.
+  // One text for both: it must not reveal whether a value is in use or only weak.
   return isTaken || estimateEntropy(key) < MIN_ENTROPY_BITS ? [unfitKeyError()] : [];
 }
 

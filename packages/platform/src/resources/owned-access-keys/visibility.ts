@@ -15,7 +15,7 @@ export function ownKeysOnly(dependencies: KeyOwnershipDependencies): ObjectVisib
     async follow(context, end) {
       const teamsBefore = ownership.teamsOf(context);
       const visible = await ownership.visibleTo(context);
-      // What comes into sight with a team is told by a new list, not by events.
+      // Objects that become visible with a team appear in a new list, not as events.
       const change = directory.onChange(() => {
         if (ownership.teamsOf(context) !== teamsBefore) {
           end(expiredError("the teams of the user have changed, list again"));

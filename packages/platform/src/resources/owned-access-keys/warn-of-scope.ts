@@ -1,4 +1,4 @@
-// Tells whoever writes a key which names in its scope stand for nothing: mostly slips, which would only be found when the key is used.
+// Warns about names in the scope of a key that match nothing: mostly typing errors, which would otherwise be noticed when the key is used.
 
 import { indexPath } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";

@@ -29,7 +29,7 @@ export type ProjectStrategyDeps = NameSources &
   UnknownNamesDeps & {
     readonly names: PlatformNames;
     readonly directory: Directory;
-    /** Refuses members and owners that get more than whoever writes the project has. */
+    /** Refuses members and owners with more permissions than the writer of the project. */
     readonly checkMembership: MembershipCheck;
     /** Makes the namespace of a new project. Returns why the project cannot have it; undefined when it is there. */
     readonly createNamespace: (project: Project, signal: AbortSignal) => Promise<string | undefined>;
@@ -37,7 +37,7 @@ export type ProjectStrategyDeps = NameSources &
 
 /** The verb on a project that changes what the platform allows it. */
 const RESTRICT_VERB = "restrict";
-/** What whoever may update a project decides. All else in its spec limits the project: also what a later release adds. */
+/** Fields that every writer of a project may change. All other fields of its spec limit the project, also those of later releases. */
 const OPEN_FIELDS: readonly string[] = ["displayName", "description", "owner", "members", "access"];
 
 /** Names of namespaces are DNS labels, and no longer than this. */

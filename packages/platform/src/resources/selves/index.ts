@@ -73,7 +73,7 @@ async function statusOfKey(
   return statusOf(identityOf(key), key.owner, key, context, dependencies);
 }
 
-/** Whether a value is that of the request's own key. Compared with that one alone: whoever may not ask about others learns nothing of them. */
+/** Whether a value is that of the request's own key. Compared with that one only: callers that may not ask about other keys learn nothing about them. */
 function isPresented(value: string, { credential }: RequestContext, { keys, secrets }: SelvesDependencies): boolean {
   const own = credential === undefined ? undefined : keys.byId(credential.id)?.kept;
   return own !== undefined && secrets.isAmong(own, secrets.digestsOf(value));

@@ -80,7 +80,7 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
   validateUpdate: ({ spec }, old) => validateSamePlacement(spec?.clusterRef ?? {}, old.spec?.clusterRef ?? {}),
 });
 
-/** What a caller may do is told to that caller alone. */
+/** The permissions of a caller are shown to that caller only. */
 function withoutCallersView(instance: SpaceInstance): SpaceInstance {
   if (instance.status === undefined) return instance;
   const { canUse: _use, canUpdate: _update, ...status } = instance.status;

@@ -29,7 +29,7 @@ export function teamStrategy(dependencies: GivenRightsDependencies): Strategy<Te
   };
 }
 
-/** Named members, and groups whose users are members: whoever comes in by either gets the group of the team. */
+/** Named members, and groups whose users are members: both get the group of the team. */
 const membersOf = (team: Team | undefined): ReadonlySet<string> =>
   new Set([
     ...(team?.spec?.users ?? []).map((name) => `user ${name}`),

@@ -42,9 +42,9 @@ export function userStrategy(dependencies: UserStrategyDependencies): Strategy<U
 
 const subjectOf = ({ metadata, spec }: User): string => spec?.subject || (metadata.name ?? "");
 
-/** Whom somebody is taken for follows from these: who changes them takes the user over, locks it out or lets it in. */
+/** The identity of a user follows from these: changing them takes the user over, locks or unlocks it. */
 const IDENTITY_FIELDS = ["disabled", "email", "kind", "subject", "username"] as const;
-/** Whoever signs in as one of these is the user: who writes them must be able to act as the user. */
+/** A sign-in as one of these is the user: their writer must have permission to impersonate the user. */
 const identitiesOf = ({ spec }: User): readonly string[] =>
   (spec?.identities ?? []).map(({ provider, subject }) => JSON.stringify([provider, subject])).toSorted();
 /** What people sign in by, which a bot has none of. */

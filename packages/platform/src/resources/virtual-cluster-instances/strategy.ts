@@ -137,7 +137,7 @@ async function validateStaying(
 
 const clusterOf = ({ spec }: VirtualClusterInstance): string => spec?.clusterRef?.cluster ?? "";
 
-/** What a caller may do is told to that caller alone. */
+/** The permissions of a caller are shown to that caller only. */
 function withoutCallersView(instance: VirtualClusterInstance): VirtualClusterInstance {
   if (instance.status === undefined) return instance;
   const { canUse: _use, canUpdate: _update, online: _online, ...status } = instance.status;

@@ -33,7 +33,7 @@ export type ClusterAccessKeyDeps = {
   readonly endpoint: PlatformEndpoint;
 };
 
-/** Whoever may `get` the subresource is shown the key: administrators, unless roles say otherwise. */
+/** The key is returned to callers that may `get` the subresource: administrators, unless roles say otherwise. */
 export const clusterAccessKey = ({ names, lookup, keys, endpoint }: ClusterAccessKeyDeps): Subresource => ({
   name: "accesskey",
   kind: { group: names.managementGroup, version: "v1", kind: KIND },
