@@ -1,22 +1,29 @@
-// How long the requests of others take while a server is attacked, beside the same without the attack: each attack of test/attacks/testing/denial
-// in turn, against the command as it is built, from a process of its own.
-// Usage: tsx --conditions=@postern/source benchmarks/under-attack.ts [--seconds 6] [--objects 3000] [--ahead 5] [word…]
+// How long the requests of others take while a server is attacked, beside the same without the attack and beside GETs of a server that does
+// nothing: each attack of test/attacks/testing/denial in turn, against the command as it is built, from a process of its own. All of them take
+// some eight minutes.
+// Usage: tsx --conditions=@postern/source benchmarks/under-attack.ts [--seconds 4] [--objects 3000] [--ahead 5] [word…]
 // With words, only the attacks that have one in their name. With --ahead, which takes root, server and bystander run before all else on the
 // machine, and the attacker behind it, as if it were another machine.
 
+import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
+import { Agent, get } from "node:https";
 import { setPriority } from "node:os";
-import { parseArgs } from "node:util";
-import { refusedIn, totalOf } from "../test/attacks/testing/denial/attack.ts";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
+import { refusedIn, shownIn, totalOf } from "../test/attacks/testing/denial/attack.ts";
 import { ATTACKS } from "../test/attacks/testing/denial/attacks.ts";
 import { type Experience, experience, percentile } from "../test/attacks/testing/denial/bystander.ts";
 import { startAttacker } from "../test/attacks/testing/denial/start-attacker.ts";
 import { startTenants, type Tenants } from "../test/attacks/testing/denial/tenants.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
+import { startProcess } from "./servers/start-process.ts";
 
 const { values, positionals } = parseArgs({
   options: {
-    seconds: { type: "string", default: "6" },
+    seconds: { type: "string", default: "4" },
     objects: { type: "string", default: "3000" },
     ahead: { type: "string" },
     profile: { type: "string" },
@@ -27,6 +34,8 @@ const seconds = Number(values.seconds);
 const chosen = ATTACKS.filter(
   ({ name }) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
 );
+
+const BARE_PAUSE_MS = 20;
 
 const milliseconds = (value: number): string => (Number.isNaN(value) ? "none" : value.toFixed(value < 10 ? 1 : 0));
 const at = (waits: readonly number[], part: number): string => milliseconds(percentile(waits, part));
@@ -41,12 +50,52 @@ async function residentMiB({ process }: Tenants): Promise<number> {
   return Math.round((Number((await readFile(`/proc/${process.pid}/statm`, "utf8")).split(" ")[1]) * 4096) / (1 << 20));
 }
 
+/** Milliseconds: the longest that the event loop was late since this was asked before. */
+async function longestStall({ send, admin }: Tenants): Promise<number> {
+  const { text } = await send("/metrics", { key: admin });
+  return Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1] ?? Number.NaN) * 1_000;
+}
+
+/** Milliseconds that GETs of a server take which does nothing, one after the other on one connection, until `until` resolves. */
+async function bareReads(url: string, until: Promise<unknown>): Promise<readonly number[]> {
+  let isOver = false;
+  void until.finally(() => {
+    isOver = true;
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+  const times: number[] = [];
+  while (!isOver) {
+    const sentAt = performance.now();
+    await new Promise<void>((resolve, reject) => {
+      get(`${url}/bytes/600`, { agent }, (response) => response.resume().once("end", resolve)).once("error", reject);
+    });
+    times.push(performance.now() - sentAt);
+    await pause(BARE_PAUSE_MS);
+  }
+  agent.destroy();
+  return times;
+}
+
 /** Seconds of processor time that the server has used. */
 async function processorSeconds({ process }: Tenants): Promise<number> {
   const fields = (await readFile(`/proc/${process.pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
+await using directory = await temporaryDirectory();
+const [certificate, privateKey] = [join(directory.path, "tls.crt"), join(directory.path, "tls.key")];
+const subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes", "-keyout", privateKey, "-out", certificate];
+await promisify(execFile)("openssl", [
+  "req",
+  "-x509",
+  "-newkey",
+  "ec",
+  "-pkeyopt",
+  "ec_paramgen_curve:P-256",
+  ...subject,
+]);
+const bareServer = fileURLToPath(new URL("./servers/bare-server.ts", import.meta.url));
+await using bare = await startProcess(["--import", "tsx", bareServer, certificate, privateKey]);
 await using tenants = await startTenants({
   objects: Number(values.objects),
   env: values.profile === undefined ? {} : { NODE_OPTIONS: `--require=${values.profile}` },
@@ -61,13 +110,17 @@ if (values.ahead !== undefined) {
 await experience(tenants, pause(3_000));
 
 const rows: Row[] = [];
-for (const { name } of chosen) {
+for (const attack of chosen) {
+  const { name } = attack;
   if (values.profile !== undefined) process.kill(tenants.process.pid, "SIGUSR2");
-  const alone = await experience(tenants, pause((seconds * 1_000) / 2));
+  const alone = await experience(tenants, pause((seconds * 1_000) / 4));
   await attacker.attack(name, tenants.target);
-  await pause(1_500);
+  await pause(1_000);
   const [before, startedAt] = [await processorSeconds(tenants), performance.now()];
-  const during = await experience(tenants, pause(seconds * 1_000));
+  await longestStall(tenants);
+  const time = pause(seconds * 1_000);
+  const [during, bareTimes] = await Promise.all([experience(tenants, time), bareReads(bare.url, time)]);
+  const stall = await longestStall(tenants);
   const used = (await processorSeconds(tenants)) - before;
   const share = used / ((performance.now() - startedAt) / 1_000);
   const counts = await attacker.counts();
@@ -75,8 +128,12 @@ for (const { name } of chosen) {
   const row = {
     attack: name,
     tried: String(totalOf(counts)),
+    "took place": shownIn(attack, counts) > 0 ? "yes" : "NO",
     refused: String(refusedIn(counts)),
     "GET p50 / p99": p50and99(during.reads.times),
+    longest: at(during.reads.times, 1),
+    "longest stall": milliseconds(stall),
+    "bare GET p50 / p99": p50and99(bareTimes),
     "of it work": p50and99(during.reads.work),
     alone: p50and99(alone.reads.times),
     "new connection": p50and99(during.logins.times),
@@ -93,7 +150,7 @@ for (const { name } of chosen) {
   };
   rows.push(row);
   console.log(`${JSON.stringify(row)} ${JSON.stringify(counts)}`);
-  await pause(1_000);
+  await pause(500);
 }
 console.log(`\nmilliseconds; ${seconds} s each; attacker, server and all others on one machine\n`);
 console.log(renderTable(rows));

@@ -22,12 +22,20 @@ export type AttackedServer = AsyncDisposable & {
   newKey(name: string, spec: object): Promise<string>;
 };
 
-/** Objects are kept in memory, so that no disk of a busy machine shows in the figures. */
-export async function startAttackedServer(flags: readonly string[] = []): Promise<AttackedServer> {
+export type AttackedServerOptions = {
+  /** Where nothing else is said objects are kept in memory, so that no disk of a busy machine shows in the figures. */
+  readonly store?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+export async function startAttackedServer(
+  flags: readonly string[] = [],
+  { store = ["--store", "memory"], env = {} }: AttackedServerOptions = {},
+): Promise<AttackedServer> {
   const directory = await temporaryDirectory();
-  const server = await startPostern(join(directory.path, "data"), ["--store", "memory", ...flags], {
+  const server = await startPostern(join(directory.path, "data"), [...store, ...flags], {
     // Each line of the log would be kept by this process, which measures.
-    env: { POSTERN_LOG_LEVEL: "warn" },
+    env: { POSTERN_LOG_LEVEL: "error", ...env },
   });
   const send = await httpClient(server);
   const admin = await adminKey(server);

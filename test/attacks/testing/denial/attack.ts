@@ -19,6 +19,10 @@ export type Target = {
 
 export type Attack = {
   readonly name: string;
+  /** The outcomes that are counted where it takes place. An attack without one of them was none: it tested nothing. */
+  readonly shows: RegExp;
+  /** Makes what it needs, before it begins. */
+  prepare?(target: Target): Promise<void>;
   /** Goes on until the signal is aborted. Counts every request, connection or answer by its outcome. */
   run(target: Target, count: (outcome: string, many?: number) => void, signal: AbortSignal): Promise<void> | void;
 };
@@ -34,6 +38,10 @@ export const refusedIn = (counts: Counts): number =>
 
 /** All that the attacker did or got. */
 export const totalOf = (counts: Counts): number => Object.values(counts).reduce((sum, many) => sum + many, 0);
+
+/** How much of it shows that the attack took place. */
+export const shownIn = ({ shows }: Pick<Attack, "shows">, counts: Counts): number =>
+  Object.entries(counts).reduce((sum, [outcome, many]) => sum + (shows.test(outcome) ? many : 0), 0);
 
 export const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

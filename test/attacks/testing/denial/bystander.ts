@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { API, type Tenants } from "./tenants.ts";
+import { API } from "../attacked-server.ts";
+import type { Tenants } from "./tenants.ts";
 
 /** Milliseconds of each answer, in their order, and by what was answered instead of a success. */
 type Waits = {
@@ -64,7 +65,7 @@ export async function experience(tenants: Tenants, until: Promise<unknown>): Pro
     repeatedly(REVOCATION_PAUSE_MS, async (record) => {
       const name = `victim-${++revocations}`;
       // Made by the owner: that it is made at all is no figure of ours.
-      const key = await tenants.newKey(name).catch(() => undefined);
+      const key = await tenants.newKey(name, { user: "good" }).catch(() => undefined);
       if (key === undefined) return;
       const status = await record.time(() =>
         send(tenants, `${API}/ownedaccesskeys/${name}`, { key: good, method: "DELETE" }),

@@ -74,24 +74,29 @@ function trickle(socket: TLSSocket, head: string | Uint8Array, more: string): Di
 export const CONNECTION_ATTACKS: readonly Attack[] = [
   {
     name: "silent TCP connections, from 250 addresses",
+    shows: /^opened$/,
     run: (target, count, signal) => keepOpen(2_000, (number) => silent(target, number), count, signal),
   },
   {
     name: "silent TCP connections, from one address",
+    shows: /^opened$/,
     run: (target, count, signal) => keepOpen(1_000, () => silent(target, 0), count, signal),
   },
   {
     name: "half TLS handshakes",
+    shows: /^opened$/,
     run: (target, count, signal) =>
       keepOpen(1_500, (number) => silent(target, number, CLIENT_HELLO_HEAD), count, signal),
   },
   {
     name: "TLS handshakes a byte at a time",
+    shows: /^opened$/,
     run: (target, count, signal) =>
       keepOpen(1_500, (number) => silent(target, number, CLIENT_HELLO_HEAD, Buffer.from([7])), count, signal),
   },
   {
     name: "whole TLS handshakes, one after the other",
+    shows: /^handshake$/,
     async run(target, count, signal) {
       const one = async (number: number): Promise<void> => {
         for (let each = number; !signal.aborted; each += 24) {
@@ -105,11 +110,13 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
   },
   {
     name: "idle connections behind their handshake",
+    shows: /^opened$/,
     run: (target, count, signal) =>
       keepOpen(800, (number) => secured(target, number, "h2", () => undefined), count, signal),
   },
   {
     name: "bodies that trickle in with the weakest key, HTTP/1.1",
+    shows: /^opened$/,
     run: (target, count, signal) =>
       keepOpen(
         400,
@@ -128,6 +135,7 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
   },
   {
     name: "bodies that trickle in with the weakest key, HTTP/2",
+    shows: /^bodies$/,
     run: (target, count, signal) =>
       onSessions(target, 12, count, signal, async (session) => {
         const headers = { "content-type": "application/json", "content-length": "100000" };
@@ -143,6 +151,7 @@ export const CONNECTION_ATTACKS: readonly Attack[] = [
   },
   {
     name: "heads that trickle in, HTTP/1.1",
+    shows: /^opened$/,
     run: (target, count, signal) =>
       keepOpen(
         500,

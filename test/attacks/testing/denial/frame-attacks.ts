@@ -27,6 +27,7 @@ type FrameFlood = {
 
 const frameFlood = ({ name, first = () => [], batch, sessions = 4, neverReads = false }: FrameFlood): Attack => ({
   name: `HTTP/2: ${name}`,
+  shows: /^frames$/,
   run: (target, count, signal) =>
     onSessions(target, sessions, count, signal, async (session) => {
       let next = 1;
@@ -170,6 +171,7 @@ export const FRAME_ATTACKS: readonly Attack[] = [
   }),
   {
     name: "HTTP/2: 2,400 large lists taken a byte at a time",
+    shows: /^data$/,
     run: (target, count, signal) =>
       onSessions(
         target,

@@ -9,7 +9,7 @@ const counts: Record<string, number> = {};
 
 const report = (): Report => ({ ...counts });
 
-process.on("message", (order: Order) => {
+process.on("message", async (order: Order) => {
   if (order.type === "counts") {
     process.send?.(report());
     return;
@@ -23,6 +23,7 @@ process.on("message", (order: Order) => {
   for (const outcome of Object.keys(counts)) delete counts[outcome];
   const attack = ATTACKS.find(({ name }) => name === order.name);
   if (attack === undefined) throw new Error(`no attack has the name ${order.name}`);
+  await attack.prepare?.(order.target);
   const stopping = new AbortController();
   setMaxListeners(0, stopping.signal);
   running.set(order.name, stopping);

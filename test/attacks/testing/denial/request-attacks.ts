@@ -4,7 +4,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
 import { FRAME, frame } from "../raw-http2.ts";
 import { type Attack, pause, type Target } from "./attack.ts";
-import { type Flood, flood1, http2Headers, onSessions, type RequestText } from "./wire.ts";
+import { type Flood, flood1, http2Headers, onSessions, type RequestText, sendOnce } from "./wire.ts";
 
 const API = "/apis/management.postern/v1";
 const REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
@@ -12,13 +12,17 @@ const REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
 const text = (request: object): string => JSON.stringify(request);
 const object = (apiVersion: string, kind: string, rest: object): string => text({ apiVersion, kind, ...rest });
 
+type FloodOptions = Partial<Pick<Flood, "connections" | "depth"> & Pick<Attack, "shows" | "prepare">>;
+
 /** A flood whose requests depend on nothing but the target and their number. */
 const flood = (
   name: string,
   next: (target: Target, number: number) => RequestText,
-  { connections = 40, depth = 4 }: Partial<Flood> = {},
+  { connections = 40, depth = 4, shows = /^20[01]$/, prepare }: FloodOptions = {},
 ): Attack => ({
   name,
+  shows,
+  ...(prepare === undefined ? {} : { prepare }),
   run: (target, count, signal) =>
     flood1(target, { connections, depth, next: (number) => next(target, number) }, count, signal),
 });
@@ -38,6 +42,14 @@ const yaml = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yaml}\ndata:\n${
 const values = Array.from({ length: 6_000 }, (_, index) => `v${index}`).join(",");
 const selector = encodeURIComponent(`a in (${values}),b notin (${values})`);
 const manyClauses = encodeURIComponent(Array.from({ length: 8_000 }, (_, index) => `a${index}!=b`).join(","));
+/** Resolves when there is one, from this attack or another. */
+async function makeManyMembers(target: Target): Promise<void> {
+  const { cluster, key } = target;
+  const request = { path: `${cluster}/api/v1/namespaces/default/configmaps`, key, body: manyMembers };
+  const status = await sendOnce(target, request);
+  if (status !== 201 && status !== 409) throw new Error(`no object of many members: ${status}`);
+}
+
 const { publicKey } = generateKeyPairSync("ed25519");
 const certificateText = publicKey.export({ type: "spki", format: "pem" });
 
@@ -65,7 +77,7 @@ const costly = object("attack.example/v1", "Cost", {
 });
 
 export const REQUEST_ATTACKS: readonly Attack[] = [
-  flood("many requests from the weakest key", ({ weak }) => ({ path: `${API}/users`, key: weak })),
+  flood("many requests from the weakest key", ({ weak }) => ({ path: `${API}/users`, key: weak }), { shows: /^403$/ }),
   flood("many reads from one key", ({ key, keyName }) => ({ path: `${API}/ownedaccesskeys/${keyName}`, key }), {
     connections: 60,
     depth: 16,
@@ -90,11 +102,12 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     key: keys[number % keys.length] ?? "",
     body: object("management.postern/v1", "OwnedAccessKey", {
       metadata: { generateName: "m-" },
-      spec: { user: "mallory", ttl: 60 },
+      spec: { user: "attacker", ttl: 60 },
     }),
   })),
   {
     name: "many reads over HTTP/2, 250 streams on each connection",
+    shows: /^requests$/,
     run: (target, count, signal) =>
       onSessions(target, 8, count, signal, async (session, number) => {
         const path = `${API}/ownedaccesskeys/${target.keyName}`;
@@ -115,26 +128,35 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   flood("different unknown tokens", (_, number) => ({ path: `${API}/users`, key: unknownToken(number) }), {
     connections: 100,
     depth: 8,
+    shows: /^401$/,
   }),
-  flood("token reviews of different unknown tokens", ({ key }, number) => ({
-    path: REVIEWS,
+  flood("token reviews of different unknown tokens", ({ key, cluster }, number) => ({
+    path: `${cluster}${REVIEWS}`,
     key,
     body: object("authentication.k8s.io/v1", "TokenReview", { spec: { token: unknownToken(number) } }),
   })),
-  flood("tokens of nobody that are to be exchanged", (_, number) => ({
-    path: "/oauth/token",
-    body: new URLSearchParams({
-      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
-      subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
-      subject_token: `${unknownToken(number)}.${unknownToken(number)}.${unknownToken(number)}`,
-    }).toString(),
-    headers: { "content-type": "application/x-www-form-urlencoded" },
-  })),
-  flood("leak reports without a credential", (_, number) => ({
-    path: "/leaks",
-    body: Array.from({ length: 200 }, (__, each) => unknownToken(number + each)).join(" "),
-    headers: { "content-type": "text/plain" },
-  })),
+  flood(
+    "tokens of nobody that are to be exchanged",
+    (_, number) => ({
+      path: "/oauth/token",
+      body: new URLSearchParams({
+        grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+        subject_token_type: "urn:ietf:params:oauth:token-type:jwt",
+        subject_token: `${unknownToken(number)}.${unknownToken(number)}.${unknownToken(number)}`,
+      }).toString(),
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    }),
+    { shows: /^40[013]$/ },
+  ),
+  flood(
+    "leak reports without a credential",
+    (_, number) => ({
+      path: "/leaks",
+      body: Array.from({ length: 200 }, (__, each) => unknownToken(number + each)).join(" "),
+      headers: { "content-type": "text/plain" },
+    }),
+    { shows: /^(200|202|429)$/ },
+  ),
   flood("large lists", ({ key, cluster }) => ({ path: `${cluster}/api/v1/configmaps`, key }), {
     connections: 32,
     depth: 2,
@@ -176,30 +198,29 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   flood(
     "bodies of 3 MB with the weakest key",
     ({ weak }) => ({ path: `${API}/ownedaccesskeys`, key: weak, body: longText }),
-    { connections: 16, depth: 1 },
+    { connections: 16, depth: 1, shows: /^(403|422)$/ },
   ),
   flood(
     "bodies of 30,000 members",
     ({ key, cluster }) => ({ path: `${cluster}/api/v1/namespaces/default/configmaps`, key, body: manyMembers }),
-    { connections: 16, depth: 1 },
+    { connections: 16, depth: 1, shows: /^(201|409)$/ },
   ),
   flood(
     "objects of 30,000 members that are changed and read in other forms",
     ({ key, cluster }, number) => {
       const path = `${cluster}/api/v1/namespaces/default/configmaps/many`;
       const body = text({ data: { number: String(number) } });
-      if (number === 0) return { path: path.slice(0, -"/many".length), key, body: manyMembers };
       if (number % 2 === 0)
         return { path, method: "PATCH", key, body, headers: { "content-type": "application/merge-patch+json" } };
       const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
       return { path, key, headers: { accept: number % 4 === 1 ? "application/yaml" : table } };
     },
-    { connections: 16, depth: 1 },
+    { connections: 16, depth: 1, shows: /^200$/, prepare: makeManyMembers },
   ),
   flood(
     "bodies that nest",
     ({ key, cluster }) => ({ path: `${cluster}/api/v1/namespaces/default/configmaps`, key, body: deep }),
-    { connections: 16, depth: 1 },
+    { connections: 16, depth: 1, shows: /^400$/ },
   ),
   flood(
     "bodies of 500 kB of YAML",
@@ -211,11 +232,15 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     }),
     { connections: 16, depth: 1 },
   ),
-  flood("expensive rules in custom resources", ({ key, cluster }) => ({
-    path: `${cluster}/apis/attack.example/v1/costs?dryRun=All`,
-    key,
-    body: costly,
-  })),
+  flood(
+    "expensive rules in custom resources",
+    ({ key, cluster }) => ({
+      path: `${cluster}/apis/attack.example/v1/costs?dryRun=All`,
+      key,
+      body: costly,
+    }),
+    { shows: /^(201|422)$/ },
+  ),
   flood("kubeconfigs with certificates", ({ key, instance }) => ({
     path: `${instance}/kubeconfig`,
     key,
@@ -226,18 +251,22 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
     key,
     body: object("management.postern/v1", "VirtualClusterInstanceKubeConfig", { spec: {} }),
   })),
-  flood("certificate requests", ({ key, cluster }) => ({
-    path: `${cluster}/apis/certificates.k8s.io/v1/certificatesigningrequests?dryRun=All`,
-    key,
-    body: object("certificates.k8s.io/v1", "CertificateSigningRequest", {
-      metadata: { generateName: "c-" },
-      spec: {
-        request: Buffer.from(certificateText).toString("base64"),
-        signerName: "kubernetes.io/kube-apiserver-client",
-        usages: ["client auth"],
-      },
+  flood(
+    "certificate requests",
+    ({ key, cluster }) => ({
+      path: `${cluster}/apis/certificates.k8s.io/v1/certificatesigningrequests?dryRun=All`,
+      key,
+      body: object("certificates.k8s.io/v1", "CertificateSigningRequest", {
+        metadata: { generateName: "c-" },
+        spec: {
+          request: Buffer.from(certificateText).toString("base64"),
+          signerName: "kubernetes.io/kube-apiserver-client",
+          usages: ["client auth"],
+        },
+      }),
     }),
-  })),
+    { shows: /^(201|422)$/ },
+  ),
   flood("all of discovery and OpenAPI", ({ weak, cluster, key }, number) => ({
     path: ["/openapi/v2", "/openapi/v3", "/apis", `${cluster}/openapi/v2`][number % 4] ?? "",
     key: number % 4 === 3 ? key : weak,
@@ -251,7 +280,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   flood(
     "heads of 900 kB",
     ({ weak }) => ({ path: `${API}/users`, key: weak, headers: { "x-filler": "x".repeat(900_000) } }),
-    { connections: 16, depth: 1 },
+    { connections: 16, depth: 1, shows: /^431$/ },
   ),
   flood(
     "watches opened over and over",
@@ -263,6 +292,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   ),
   {
     name: "slow watchers of a busy resource",
+    shows: /^200$/,
     async run(target, count, signal) {
       const objects = `${target.cluster}/api/v1/namespaces/default/configmaps`;
       const watching = onSessions(target, 12, count, signal, async (session) => {

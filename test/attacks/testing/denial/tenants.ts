@@ -1,28 +1,14 @@
 // A real server with two tenants: one who attacks, with all that a tenant may have, and one who does nothing wrong.
 
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { adminKey, type HttpClient, httpClient } from "../../../e2e/testing/http-client.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "../../../e2e/testing/postern-process.ts";
+import { API, type AttackedServer, startAttackedServer } from "../attacked-server.ts";
 import { repeat, type Target } from "./attack.ts";
 import { EXPENSIVE_DEFINITION } from "./request-attacks.ts";
 
-export const API = "/apis/management.postern/v1";
 const INSTANCES = `${API}/namespaces/p-tenant/virtualclusterinstances`;
 const CLUSTER = "/kubernetes/project/tenant/virtualcluster/theirs";
 const AT_ONCE = 20;
 
-export type Tenants = AsyncDisposable & {
-  readonly process: PosternProcess;
-  readonly ca: string;
-  readonly send: HttpClient;
-  readonly admin: string;
-  /** Keys of the one who does nothing wrong. */
-  readonly good: string;
-  readonly target: Target;
-  /** Another key of the good user; resolves with its value. */
-  newKey(name: string, spec?: object): Promise<string>;
-};
+export type Tenants = AttackedServer & { readonly target: Target };
 
 export type TenantsOptions = {
   /** Objects of a kilobyte in the attacker's cluster. */
@@ -32,24 +18,14 @@ export type TenantsOptions = {
 };
 
 export async function startTenants({ objects, flags = [], env = {} }: TenantsOptions): Promise<Tenants> {
-  const directory = await temporaryDirectory();
-  const server = await startPostern(join(directory.path, "data"), ["--kube-config-proxy-fallback", ...flags], {
-    // Each line of the log would be kept by this process, which measures.
-    env: { POSTERN_LOG_LEVEL: "error", ...env },
-  });
-  const send = await httpClient(server);
-  const admin = await adminKey(server);
+  const server = await startAttackedServer(["--kube-config-proxy-fallback", ...flags], { store: [], env });
+  const { send, admin, newKey } = server;
   const make = async (path: string, body: object, key = admin): Promise<any> => {
     const made = await send(path, { key, body });
     if (made.status >= 300) throw new Error(`${path}: ${made.status} ${made.text}`);
     return made.body;
   };
-  const newKey = async (name: string, spec: object): Promise<string> =>
-    (await make(`${API}/ownedaccesskeys`, { metadata: { name }, spec: { type: "User", ...spec } })).spec.key;
-  for (const name of ["good", "mallory"]) {
-    await make(`${API}/users`, { metadata: { name }, spec: { username: name } });
-  }
-  const owner = { user: "mallory" };
+  const owner = { user: "attacker" };
   await make(`${API}/projects`, { metadata: { name: "tenant" }, spec: { owner, allowedClusters: [{ name: "*" }] } });
   await make(INSTANCES, { metadata: { name: "theirs" }, spec: { owner } });
   while ((await send(`${INSTANCES}/theirs`, { key: admin })).body?.status?.phase !== "Ready") await turn();
@@ -65,29 +41,20 @@ export async function startTenants({ objects, flags = [], env = {} }: TenantsOpt
     }
   };
   await Promise.all(repeat(AT_ONCE, fill));
-  const { hostname, port } = new URL(server.url);
+  const ca = server.ca.toString();
   return {
-    process: server,
-    ca: await readFile(server.caFile, "utf8"),
-    send,
-    admin,
-    good: await newKey("good", { user: "good" }),
+    ...server,
     target: {
       url: server.url,
-      host: hostname,
-      port: Number(port),
-      ca: await readFile(server.caFile, "utf8"),
+      host: new URL(server.url).hostname,
+      port: server.port,
+      ca,
       weak: await newKey("weak", { ...owner, scope: {} }),
       key,
       keys,
       keyName: "mallory",
       cluster: CLUSTER,
       instance: `${INSTANCES}/theirs`,
-    },
-    newKey: (name, spec = { user: "good" }) => newKey(name, spec),
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await directory[Symbol.asyncDispose]();
     },
   };
 }

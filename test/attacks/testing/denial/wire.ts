@@ -56,6 +56,16 @@ export function http1Text({ path, method, key, body, headers = {} }: RequestText
   );
 }
 
+/** The status of the one answer. */
+export async function sendOnce(target: Target, request: RequestText): Promise<number> {
+  const socket = await openTls(target, 0, ["http/1.1"]);
+  if (socket === undefined) throw new Error("no connection");
+  socket.write(http1Text({ ...request, headers: { ...request.headers, connection: "close" } }));
+  const chunks: Buffer[] = [];
+  for await (const chunk of socket) chunks.push(chunk);
+  return Number(/^HTTP\/1\.1 (\d{3})/.exec(Buffer.concat(chunks).toString("latin1"))?.[1]);
+}
+
 const STATUS = /HTTP\/1\.1 (\d{3})/g;
 
 export type Flood = {
