@@ -13,6 +13,8 @@ const searchTexts = (search: Record<string, unknown>): { readonly [name: string]
   Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
 
 const keyViews = () => import("./pages/keys/key-views.tsx");
+const directoryViews = () => import("./pages/directory-views.tsx");
+const trustViews = () => import("./pages/trust/trust-views.tsx");
 const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
 
 const routes = [
@@ -48,6 +50,68 @@ const routes = [
     getParentRoute: () => root,
     path: "/profile",
     component: lazyRouteComponent(() => import("./pages/profile-page.tsx"), "ProfilePage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/projects",
+    component: lazyRouteComponent(directoryViews, "ProjectsPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/projects/$name",
+    component: lazyRouteComponent(directoryViews, "ProjectPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/users",
+    component: lazyRouteComponent(directoryViews, "UsersPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/users/$name",
+    component: lazyRouteComponent(directoryViews, "UserPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/teams",
+    component: lazyRouteComponent(directoryViews, "TeamsPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/teams/$name",
+    component: lazyRouteComponent(directoryViews, "TeamPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/roles",
+    component: lazyRouteComponent(directoryViews, "RolesPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/roles/$name",
+    component: lazyRouteComponent(directoryViews, "RolePage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/access",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(directoryViews, "AccessPage"),
+  }),
+  createRoute({ getParentRoute: () => root, path: "/trust", component: lazyRouteComponent(trustViews, "TrustPage") }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/trust/$project/$name",
+    component: lazyRouteComponent(trustViews, "TrustRulePage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/identity-providers",
+    component: lazyRouteComponent(trustViews, "ProvidersPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: "/leak-reports",
+    component: lazyRouteComponent(trustViews, "LeakReportsPage"),
   }),
 ];
 

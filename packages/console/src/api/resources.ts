@@ -5,7 +5,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
 import { settings } from "../settings.ts";
 
-type Condition = {
+export type Condition = {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;
@@ -54,6 +54,8 @@ export type AccessKey = KubeObject & {
 
 type Owner = { readonly user?: string; readonly team?: string };
 
+export const ownerName = (owner: Owner | undefined): string => owner?.user ?? owner?.team ?? "";
+
 export type VirtualCluster = KubeObject & {
   readonly spec?: {
     readonly displayName?: string;
@@ -87,7 +89,103 @@ export type Project = KubeObject & {
     readonly displayName?: string;
     readonly description?: string;
     readonly owner?: Owner;
-    readonly members?: readonly { readonly kind?: string; readonly name?: string; readonly clusterRole?: string }[];
+    readonly members?: readonly Member[];
+    readonly allowedClusters?: readonly { readonly name: string }[];
+    readonly quotas?: { readonly project?: { readonly [resource: string]: string } };
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly message?: string;
+    readonly quotas?: JsonObject;
+  };
+};
+
+export type Member = {
+  readonly kind?: string;
+  readonly group?: string;
+  readonly name?: string;
+  readonly clusterRole?: string;
+};
+
+export type User = KubeObject & {
+  readonly spec?: {
+    readonly kind?: string;
+    readonly displayName?: string;
+    readonly description?: string;
+    readonly username?: string;
+    readonly email?: string;
+    readonly subject?: string;
+    readonly groups?: readonly string[];
+    readonly identities?: readonly { readonly provider: string; readonly subject: string }[];
+    readonly disabled?: boolean;
+  };
+  readonly status?: { readonly teams?: readonly string[] };
+};
+
+export type Team = KubeObject & {
+  readonly spec?: {
+    readonly displayName?: string;
+    readonly description?: string;
+    readonly owner?: Owner;
+    readonly users?: readonly string[];
+    readonly groups?: readonly string[];
+  };
+};
+
+export type PolicyRule = {
+  readonly verbs?: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+};
+
+export type ClusterRole = KubeObject & { readonly rules?: readonly PolicyRule[] | null };
+
+export type ClusterRoleBinding = KubeObject & {
+  readonly roleRef?: { readonly name?: string };
+  readonly subjects?: readonly { readonly kind?: string; readonly name?: string; readonly namespace?: string }[];
+};
+
+export type TrustRule = KubeObject & {
+  readonly spec?: {
+    readonly displayName?: string;
+    readonly description?: string;
+    readonly disabled?: boolean;
+    readonly issuer?: { readonly preset?: string; readonly url?: string };
+    readonly audiences?: readonly string[];
+    readonly claims?: readonly { readonly claim: string; readonly values: readonly string[] }[];
+    readonly conditions?: readonly { readonly expression: string; readonly message?: string }[];
+    readonly singleUse?: boolean;
+    readonly user?: string;
+    readonly scope?: KeyScope;
+    readonly rules?: readonly JsonObject[];
+    readonly ttl?: number;
+  };
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly keysFetchedTime?: string;
+    readonly keyIDs?: readonly string[];
+  };
+};
+
+export type IdentityProvider = KubeObject & {
+  readonly spec?: {
+    readonly displayName?: string;
+    readonly description?: string;
+    readonly disabled?: boolean;
+    readonly issuer?: { readonly url?: string };
+    readonly clientId?: string;
+    readonly allowedGroups?: readonly string[];
+    readonly teams?: readonly string[];
+    readonly createUsers?: boolean;
+    readonly sessionTTL?: number;
+    readonly inactivityTTL?: number;
+  };
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly redirectURI?: string;
+    readonly backChannelLogoutURI?: string;
   };
 };
 
@@ -135,6 +233,14 @@ export const PROJECTS = management("projects");
 export const CLUSTERS = management("clusters");
 export const USERS = management("users");
 export const TEAMS = management("teams");
+export const TRUST_RULES = management("trustrules");
+export const CLUSTER_TRUST_RULES = management("clustertrustrules");
+export const IDENTITY_PROVIDERS = management("identityproviders");
+
+const rbac = (resource: string): ResourceAddress => ({ group: "rbac.authorization.k8s.io", version: "v1", resource });
+
+export const CLUSTER_ROLES = rbac("clusterroles");
+export const CLUSTER_ROLE_BINDINGS = rbac("clusterrolebindings");
 export const EVENTS: ResourceAddress = { group: "", version: "v1", resource: "events" };
 
 /** The same resource in one namespace. */

@@ -1,7 +1,24 @@
 // What is around every view: where one can go, who is signed in, and whether the server answers.
 
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { Box, CircleUser, Contrast, House, KeyRound, LogOut, Menu as MenuIcon, WifiOff } from "lucide-react";
+import {
+  Box,
+  CircleHelp,
+  CircleUser,
+  Contrast,
+  Fingerprint,
+  FolderKanban,
+  Handshake,
+  House,
+  KeyRound,
+  LogOut,
+  Menu as MenuIcon,
+  ScrollText,
+  Siren,
+  User,
+  Users,
+  WifiOff,
+} from "lucide-react";
 import { type ComponentType, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useApi } from "../api/api-context.tsx";
 import { ACCESS_KEYS } from "../api/resources.ts";
@@ -24,6 +41,24 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
       { to: "/", label: "nav.overview", icon: House },
       { to: "/keys", label: "nav.keys", icon: KeyRound },
       { to: "/clusters", label: "nav.clusters", icon: Box },
+    ],
+  },
+  {
+    heading: "nav.heading.people",
+    places: [
+      { to: "/projects", label: "nav.projects", icon: FolderKanban },
+      { to: "/users", label: "nav.users", icon: User },
+      { to: "/teams", label: "nav.teams", icon: Users },
+      { to: "/roles", label: "nav.roles", icon: ScrollText },
+    ],
+  },
+  {
+    heading: "nav.heading.security",
+    places: [
+      { to: "/access", label: "nav.access", icon: CircleHelp },
+      { to: "/trust", label: "nav.trust", icon: Handshake },
+      { to: "/identity-providers", label: "nav.providers", icon: Fingerprint },
+      { to: "/leak-reports", label: "nav.leaks", icon: Siren },
     ],
   },
 ];

@@ -1,0 +1,74 @@
+// Keys whose values were reported as leaked, what became of them, and how leaks are reported.
+
+import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { ACCESS_KEYS, type AccessKey, nameOf } from "../api/resources.ts";
+import { useLive } from "../api/use-live.ts";
+import { Code } from "../components/copy-text.tsx";
+import { type Column, DataTable } from "../components/data-table.tsx";
+import { EmptyState, ErrorNotice, Loading, PageHead, Section, Time } from "../components/ui.tsx";
+import { settings } from "../settings.ts";
+import { t } from "../texts/text.tsx";
+import { ownerOf } from "./keys/key-state.ts";
+import { KeyStateBadge } from "./keys/keys-page.tsx";
+
+const REPORTED_AT = `${settings.domain}/leak-reported-at`;
+
+const reportedAt = ({ metadata }: AccessKey): string => metadata.annotations?.[REPORTED_AT] ?? "";
+
+const COLUMNS: readonly Column<AccessKey>[] = [
+  {
+    id: "name",
+    header: t("keys.column.name"),
+    sortBy: nameOf,
+    cell: (key) => (
+      <Link to="/keys/$name" params={{ name: nameOf(key) }} className="row-link">
+        {key.spec?.displayName || nameOf(key)}
+      </Link>
+    ),
+  },
+  { id: "state", header: t("keys.column.state"), width: "130px", cell: (key) => <KeyStateBadge accessKey={key} /> },
+  {
+    id: "owner",
+    header: t("keys.column.owner"),
+    width: "150px",
+    from: "medium",
+    sortBy: (key) => ownerOf(key).name,
+    cell: (key) => ownerOf(key).name,
+  },
+  {
+    id: "reported",
+    header: t("leaks.column.reported"),
+    width: "150px",
+    sortBy: (key) => Date.parse(reportedAt(key)),
+    cell: (key) => <Time at={reportedAt(key)} otherwise="" />,
+  },
+];
+
+export function LeakReportsPage() {
+  const { items, isLoading, error } = useLive<AccessKey>(ACCESS_KEYS);
+  const reported = useMemo(() => items.filter((key) => reportedAt(key) !== ""), [items]);
+  return (
+    <>
+      <PageHead title={t("leaks.title")} lead={t("leaks.lead")} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("leaks.title")}
+          columns={COLUMNS}
+          rows={reported}
+          rowKey={(key) => key.metadata.uid ?? nameOf(key)}
+          sort={{ column: "reported", isDescending: true }}
+          empty={<EmptyState title={t("leaks.empty.title")}>{t("leaks.empty.text")}</EmptyState>}
+        />
+      )}
+      <Section title={t("leaks.report.title")} lead={t("leaks.report.lead")}>
+        <Code
+          label={t("leaks.report.command")}
+          text={`curl ${location.origin}/leaks --header 'Content-Type: application/json' --data-binary @found.json`}
+        />
+      </Section>
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+// All teams that the person sees.
+
+import { Link } from "@tanstack/react-router";
+import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+
+const titleOf = (team: Team): string => team.spec?.displayName || nameOf(team);
+
+const COLUMNS: readonly Column<Team>[] = [
+  {
+    id: "name",
+    header: t("teams.column.name"),
+    sortBy: (team) => titleOf(team).toLowerCase(),
+    cell: (team) => (
+      <Link to="/teams/$name" params={{ name: nameOf(team) }} className="row-link">
+        {titleOf(team)}
+      </Link>
+    ),
+  },
+  {
+    id: "users",
+    header: t("teams.column.users"),
+    width: "110px",
+    sortBy: ({ spec }) => spec?.users?.length ?? 0,
+    cell: ({ spec }) => spec?.users?.length ?? 0,
+  },
+  {
+    id: "groups",
+    header: t("teams.column.groups"),
+    width: "25%",
+    from: "medium",
+    cell: ({ spec }) => spec?.groups?.join(", ") ?? "",
+  },
+  {
+    id: "owner",
+    header: t("teams.column.owner"),
+    width: "160px",
+    from: "wide",
+    sortBy: ({ spec }) => ownerName(spec?.owner),
+    cell: ({ spec }) => ownerName(spec?.owner) || "–",
+  },
+  {
+    id: "created",
+    header: t("teams.column.created"),
+    width: "130px",
+    from: "wide",
+    sortBy: ({ metadata }) => Date.parse(metadata.creationTimestamp ?? ""),
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+  },
+];
+
+export function TeamsPage() {
+  const { items, isLoading, error } = useLive<Team>(TEAMS);
+  return (
+    <>
+      <PageHead title={t("teams.title")} lead={t("teams.lead")} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("teams.title")}
+          columns={COLUMNS}
+          rows={items}
+          rowKey={(team) => team.metadata.uid ?? nameOf(team)}
+          sort={{ column: "name", isDescending: false }}
+          empty={<EmptyState title={t("teams.empty.title")}>{t("teams.empty.text")}</EmptyState>}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,122 @@
+// One user: how they sign in, which teams and projects they are in, their keys, and the lock.
+
+import { createResourceClient } from "@postern/client/resource-client";
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { ACCESS_KEYS, type AccessKey, nameOf, USERS, type User } from "../../api/resources.ts";
+import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Confirm } from "../../components/confirm.tsx";
+import { Button, EmptyState, ErrorNotice, Facts, Loading, PageHead, Section, Time } from "../../components/ui.tsx";
+import { counted, t } from "../../texts/text.tsx";
+import { ownerOf } from "../keys/key-state.ts";
+import { KeyStateBadge } from "../keys/keys-page.tsx";
+import { Memberships } from "./memberships.tsx";
+import { UserBadge } from "./users-page.tsx";
+
+export function UserPage() {
+  const { name = "" } = useParams({ strict: false });
+  const { object: user, isLoading, error } = useLiveObject<User>(USERS, name);
+  const keys = useLive<AccessKey>(ACCESS_KEYS);
+  if (isLoading) return <Loading />;
+  if (error !== null) return <ErrorNotice error={error} />;
+  if (user === undefined)
+    return (
+      <EmptyState title={t("user.gone.title")} actions={<Link to="/users">{t("user.gone.back")}</Link>}>
+        {t("user.gone.text", { name })}
+      </EmptyState>
+    );
+  const { spec = {}, status = {}, metadata } = user;
+  const own = keys.items.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === name);
+  return (
+    <>
+      <PageHead
+        above={<Link to="/users">{t("users.title")}</Link>}
+        title={spec.displayName || name}
+        lead={spec.description}
+        actions={<Lock user={user} keys={own.length} />}
+      />
+      <div className="card">
+        <Facts
+          items={[
+            [t("user.fact.state"), <UserBadge key="state" user={user} />],
+            [t("user.fact.name"), <code key="name">{name}</code>],
+            [t("user.fact.subject"), <code key="subject">{spec.subject || name}</code>],
+            ...(spec.email === undefined ? [] : [[t("user.fact.email"), spec.email] as const]),
+            [
+              t("user.fact.signsIn"),
+              spec.identities?.map(({ provider }) => provider).join(", ") || t("user.noIdentity"),
+            ],
+            ...(spec.groups === undefined || spec.groups.length === 0
+              ? []
+              : [[t("user.fact.groups"), spec.groups.join(", ")] as const]),
+            [t("user.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+          ]}
+        />
+      </div>
+      <Memberships kind="User" name={name} teams={status.teams ?? []} />
+      <Section
+        title={t("user.keys.title")}
+        actions={
+          <Link to="/access" search={{ user: name }} className="button plain">
+            {t("access.ask")}
+          </Link>
+        }
+      >
+        {own.length === 0 && !keys.isLoading && <p className="muted">{t("user.keys.none")}</p>}
+        {own.length > 0 && (
+          <ul className="lines card">
+            {own.map((key) => (
+              <li key={key.metadata.uid}>
+                <Link to="/keys/$name" params={{ name: nameOf(key) }}>
+                  {key.spec?.displayName || nameOf(key)}
+                </Link>
+                <KeyStateBadge accessKey={key} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Section>
+    </>
+  );
+}
+
+function Lock({ user, keys }: { readonly user: User; readonly keys: number }) {
+  const name = nameOf(user);
+  const { client, session } = useApi();
+  const right = useMay({ verb: "update", resource: "users", name });
+  const [isAsked, setAsked] = useState(false);
+  const isLocked = user.spec?.disabled === true;
+  const save = () =>
+    createResourceClient<User>(client, USERS).patch(name, {
+      type: "merge",
+      patch: { spec: { disabled: isLocked ? null : true } },
+    });
+  return (
+    <>
+      <Button kind={isLocked ? "plain" : "danger"} isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
+        {isLocked ? t("user.unlock") : t("user.lock")}
+      </Button>
+      {right.isKnown && !right.isAllowed && <span className="hint">{right.reason || t("may.not")}</span>}
+      <Confirm
+        isOpen={isAsked}
+        onClose={() => setAsked(false)}
+        title={isLocked ? t("user.unlock.title", { name }) : t("user.lock.title", { name })}
+        action={isLocked ? t("user.unlock") : t("user.lock")}
+        isDangerous={!isLocked}
+        consequences={
+          isLocked
+            ? [t("user.unlock.keys")]
+            : [
+                counted("user.lock.keys", keys),
+                t("user.lock.open"),
+                t("user.lock.back"),
+                ...(name === session.user ? [t("user.lock.own")] : []),
+              ]
+        }
+        onConfirm={save}
+      />
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+// All users that the person sees: people and bots.
+
+import { Link } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { nameOf, USERS, type User } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { SearchField } from "../../components/fields.tsx";
+import { Badge, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { counted, t } from "../../texts/text.tsx";
+
+const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);
+
+export function UserBadge({ user }: { readonly user: User }) {
+  if (user.spec?.disabled === true) return <Badge tone="bad">{t("user.locked")}</Badge>;
+  if (user.spec?.kind === "Bot") return <Badge tone="info">{t("user.bot")}</Badge>;
+  return <Badge tone="good">{t("user.active")}</Badge>;
+}
+
+const COLUMNS: readonly Column<User>[] = [
+  {
+    id: "name",
+    header: t("users.column.name"),
+    sortBy: (user) => titleOf(user).toLowerCase(),
+    cell: (user) => (
+      <span className="two-lines">
+        <Link to="/users/$name" params={{ name: nameOf(user) }} className="row-link">
+          {titleOf(user)}
+        </Link>
+        {titleOf(user) !== nameOf(user) && <span className="muted mono">{nameOf(user)}</span>}
+      </span>
+    ),
+  },
+  {
+    id: "state",
+    header: t("users.column.state"),
+    width: "110px",
+    sortBy: ({ spec }) => `${spec?.disabled === true} ${spec?.kind ?? "Person"}`,
+    cell: (user) => <UserBadge user={user} />,
+  },
+  {
+    id: "email",
+    header: t("users.column.email"),
+    width: "220px",
+    from: "medium",
+    sortBy: ({ spec }) => spec?.email ?? "",
+    cell: ({ spec }) => spec?.email ?? "",
+  },
+  {
+    id: "teams",
+    header: t("users.column.teams"),
+    width: "20%",
+    from: "wide",
+    cell: ({ status }) => status?.teams?.join(", ") ?? "",
+  },
+  {
+    id: "created",
+    header: t("users.column.created"),
+    width: "130px",
+    from: "wide",
+    sortBy: ({ metadata }) => Date.parse(metadata.creationTimestamp ?? ""),
+    cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
+  },
+];
+
+export function UsersPage() {
+  const { items, isLoading, error } = useLive<User>(USERS);
+  const [text, setText] = useState("");
+  const shown = useMemo(() => {
+    const wanted = text.trim().toLowerCase();
+    return items.filter((user) =>
+      `${titleOf(user)} ${nameOf(user)} ${user.spec?.email ?? ""}`.toLowerCase().includes(wanted),
+    );
+  }, [items, text]);
+  return (
+    <>
+      <PageHead title={t("users.title")} lead={t("users.lead")} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {items.length > 0 && (
+        <search className="toolbar">
+          <SearchField label={t("users.search")} value={text} onChange={setText} />
+          <span className="count" aria-live="polite">
+            {counted("users.count", shown.length)}
+          </span>
+        </search>
+      )}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("users.title")}
+          columns={COLUMNS}
+          rows={shown}
+          rowKey={(user) => user.metadata.uid ?? nameOf(user)}
+          sort={{ column: "name", isDescending: false }}
+          empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
+        />
+      )}
+    </>
+  );
+}

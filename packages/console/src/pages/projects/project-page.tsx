@@ -1,0 +1,211 @@
+// One project: its members and what they may do, what it may have, and what is in it.
+
+import { createResourceClient } from "@postern/client/resource-client";
+import { Link, useParams } from "@tanstack/react-router";
+import { UserPlus } from "lucide-react";
+import { useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import {
+  inNamespace,
+  type Member,
+  nameOf,
+  ownerName,
+  PROJECTS,
+  type Project,
+  TRUST_RULES,
+  type TrustRule,
+  VIRTUAL_CLUSTERS,
+  type VirtualCluster,
+} from "../../api/resources.ts";
+import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Confirm } from "../../components/confirm.tsx";
+import {
+  Button,
+  EmptyState,
+  ErrorNotice,
+  Facts,
+  Loading,
+  Notice,
+  PageHead,
+  Section,
+  Time,
+} from "../../components/ui.tsx";
+import { namespaceOf } from "../../settings.ts";
+import { named, t } from "../../texts/text.tsx";
+import { ClusterBadge } from "../clusters/cluster-badge.tsx";
+import { roleName } from "../rights/role-name.ts";
+import { AddMember } from "./add-member.tsx";
+import { PhaseBadge } from "./projects-page.tsx";
+
+export function ProjectPage() {
+  const { name = "" } = useParams({ strict: false });
+  const { object: project, isLoading, error } = useLiveObject<Project>(PROJECTS, name);
+  if (isLoading) return <Loading />;
+  if (error !== null) return <ErrorNotice error={error} />;
+  if (project === undefined)
+    return (
+      <EmptyState title={t("project.gone.title")} actions={<Link to="/projects">{t("project.gone.back")}</Link>}>
+        {t("project.gone.text", { name })}
+      </EmptyState>
+    );
+  const { spec = {}, status = {}, metadata } = project;
+  return (
+    <>
+      <PageHead
+        above={<Link to="/projects">{t("projects.title")}</Link>}
+        title={spec.displayName || name}
+        lead={spec.description}
+      />
+      {status.message !== undefined && status.message !== "" && <Notice tone="warn">{status.message}</Notice>}
+      <div className="card">
+        <Facts
+          items={[
+            [t("project.fact.state"), <PhaseBadge key="state" phase={status.phase} />],
+            [t("project.fact.name"), <code key="name">{name}</code>],
+            [t("project.fact.namespace"), <code key="namespace">{namespaceOf(name)}</code>],
+            [t("project.fact.owner"), ownerName(spec.owner) || "–"],
+            [
+              t("project.fact.clusters"),
+              spec.allowedClusters?.map((cluster) => cluster.name).join(", ") || t("project.builtInOnly"),
+            ],
+            [t("project.fact.created"), <Time key="at" at={metadata.creationTimestamp ?? undefined} otherwise="" />],
+            ...Object.entries(spec.quotas?.project ?? {}).map(
+              ([resource, amount]) => [named("project.quota", resource), amount] as const,
+            ),
+          ]}
+        />
+      </div>
+      <Members project={project} />
+      <Clusters name={name} />
+      <Rules name={name} />
+    </>
+  );
+}
+
+function Members({ project }: { readonly project: Project }) {
+  const name = nameOf(project);
+  const { client } = useApi();
+  const right = useMay({ verb: "update", resource: "projects", name });
+  const [asked, setAsked] = useState<Member | "add">();
+  const members = project.spec?.members ?? [];
+  const projects = createResourceClient<Project>(client, PROJECTS);
+  /** Refused with a conflict if the list has changed since it was shown. */
+  const save = (changed: readonly Member[]) =>
+    projects.patch(name, {
+      type: "merge",
+      patch: {
+        metadata: { resourceVersion: project.metadata.resourceVersion ?? null },
+        spec: { members: changed.map((member) => ({ ...member })) },
+      },
+    });
+  const close = (): void => setAsked(undefined);
+  return (
+    <Section
+      title={t("project.members.title")}
+      lead={t("project.members.lead")}
+      actions={
+        right.isAllowed ? (
+          <Button onPress={() => setAsked("add")}>
+            <UserPlus aria-hidden="true" />
+            {t("project.members.add")}
+          </Button>
+        ) : undefined
+      }
+    >
+      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      {members.length === 0 && <p className="muted">{t("project.members.none")}</p>}
+      {members.length > 0 && (
+        <ul className="lines card">
+          {members.map((member) => (
+            <li key={`${member.kind} ${member.name} ${member.clusterRole}`}>
+              <span className="two-lines">
+                <Link
+                  to={member.kind === "Team" ? "/teams/$name" : "/users/$name"}
+                  params={{ name: member.name ?? "" }}
+                >
+                  {member.name}
+                </Link>
+                <span className="muted">
+                  {member.kind === "Team" ? t("owner.team") : t("owner.user")}
+                  {" · "}
+                  {roleName(member.clusterRole ?? "")}
+                </span>
+              </span>
+              {right.isAllowed && (
+                <Button
+                  onPress={() => setAsked(member)}
+                  aria-label={t("project.members.remove.of", { name: member.name ?? "" })}
+                >
+                  {t("action.remove")}
+                </Button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {asked === "add" && (
+        <AddMember members={members} onClose={close} onAdd={(member) => save([...members, member])} />
+      )}
+      <Confirm
+        isOpen={asked !== undefined && asked !== "add"}
+        onClose={close}
+        title={t("project.members.remove.title", {
+          name: asked !== undefined && asked !== "add" ? (asked.name ?? "") : "",
+        })}
+        action={t("action.remove")}
+        isDangerous
+        consequences={[
+          t("project.members.remove.rights"),
+          t("project.members.remove.open"),
+          t("project.members.remove.keys"),
+        ]}
+        onConfirm={() => save(members.filter((member) => member !== asked))}
+      />
+    </Section>
+  );
+}
+
+function Clusters({ name }: { readonly name: string }) {
+  const { items, isLoading, error } = useLive<VirtualCluster>(inNamespace(VIRTUAL_CLUSTERS, namespaceOf(name)));
+  return (
+    <Section title={t("clusters.title")}>
+      {error !== null && <p className="muted">{error.message}</p>}
+      {isLoading && <Loading />}
+      {!isLoading && error === null && items.length === 0 && <p className="muted">{t("project.noClusters")}</p>}
+      {items.length > 0 && (
+        <ul className="lines card">
+          {items.map((cluster) => (
+            <li key={cluster.metadata.uid}>
+              <Link to="/clusters/$project/$name" params={{ project: name, name: nameOf(cluster) }}>
+                {cluster.spec?.displayName || nameOf(cluster)}
+              </Link>
+              <ClusterBadge cluster={cluster} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function Rules({ name }: { readonly name: string }) {
+  const namespace = namespaceOf(name);
+  const right = useMay({ verb: "list", resource: "trustrules", namespace });
+  const { items } = useLive<TrustRule>(inNamespace(TRUST_RULES, namespace), { isWanted: right.isAllowed });
+  if (!right.isAllowed || items.length === 0) return null;
+  return (
+    <Section title={t("trust.title")} lead={t("project.trust.lead")}>
+      <ul className="lines card">
+        {items.map((rule) => (
+          <li key={rule.metadata.uid}>
+            <Link to="/trust/$project/$name" params={{ project: name, name: nameOf(rule) }}>
+              {rule.spec?.displayName || nameOf(rule)}
+            </Link>
+            <span className="muted">{rule.spec?.issuer?.preset ?? rule.spec?.issuer?.url}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}

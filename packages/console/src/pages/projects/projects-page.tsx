@@ -1,0 +1,120 @@
+// All projects that the person sees.
+
+import { Link } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import {
+  nameOf,
+  ownerName,
+  PROJECTS,
+  type Project,
+  VIRTUAL_CLUSTERS,
+  type VirtualCluster,
+} from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { SearchField } from "../../components/fields.tsx";
+import { Badge, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { projectOf } from "../../settings.ts";
+import { counted, t } from "../../texts/text.tsx";
+
+type Row = { readonly project: Project; readonly clusters: number };
+
+const titleOf = ({ project }: Row): string => project.spec?.displayName || nameOf(project);
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: "name",
+    header: t("projects.column.name"),
+    sortBy: (row) => titleOf(row).toLowerCase(),
+    cell: (row) => (
+      <Link to="/projects/$name" params={{ name: nameOf(row.project) }} className="row-link">
+        {titleOf(row)}
+      </Link>
+    ),
+  },
+  {
+    id: "phase",
+    header: t("projects.column.state"),
+    width: "120px",
+    sortBy: ({ project }) => project.status?.phase ?? "",
+    cell: ({ project }) => <PhaseBadge phase={project.status?.phase} />,
+  },
+  {
+    id: "owner",
+    header: t("projects.column.owner"),
+    width: "160px",
+    from: "medium",
+    sortBy: ({ project }) => ownerName(project.spec?.owner),
+    cell: ({ project }) => ownerName(project.spec?.owner) || "–",
+  },
+  {
+    id: "members",
+    header: t("projects.column.members"),
+    width: "110px",
+    from: "medium",
+    sortBy: ({ project }) => project.spec?.members?.length ?? 0,
+    cell: ({ project }) => project.spec?.members?.length ?? 0,
+  },
+  {
+    id: "clusters",
+    header: t("projects.column.clusters"),
+    width: "140px",
+    sortBy: ({ clusters }) => clusters,
+    cell: ({ clusters }) => clusters,
+  },
+  {
+    id: "created",
+    header: t("projects.column.created"),
+    width: "130px",
+    from: "wide",
+    sortBy: ({ project }) => Date.parse(project.metadata.creationTimestamp ?? ""),
+    cell: ({ project }) => <Time at={project.metadata.creationTimestamp ?? undefined} otherwise="" />,
+  },
+];
+
+export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | undefined }) {
+  const tone = phase === "Ready" ? "good" : phase === "Failed" ? "bad" : "info";
+  return <Badge tone={tone}>{phase}</Badge>;
+}
+
+export function ProjectsPage() {
+  const { items, isLoading, error } = useLive<Project>(PROJECTS);
+  const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const [text, setText] = useState("");
+  const rows = useMemo(() => {
+    const counts = new Map<string, number>();
+    for (const { metadata } of clusters.items) {
+      const project = projectOf(metadata.namespace ?? "");
+      counts.set(project, (counts.get(project) ?? 0) + 1);
+    }
+    const wanted = text.trim().toLowerCase();
+    return items
+      .map((project): Row => ({ project, clusters: counts.get(nameOf(project)) ?? 0 }))
+      .filter((row) => `${titleOf(row)} ${nameOf(row.project)}`.toLowerCase().includes(wanted));
+  }, [items, clusters.items, text]);
+  return (
+    <>
+      <PageHead title={t("projects.title")} lead={t("projects.lead")} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {items.length > 0 && (
+        <search className="toolbar">
+          <SearchField label={t("projects.search")} value={text} onChange={setText} />
+          <span className="count" aria-live="polite">
+            {counted("projects.count", rows.length)}
+          </span>
+        </search>
+      )}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("projects.title")}
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ project }) => project.metadata.uid ?? nameOf(project)}
+          sort={{ column: "name", isDescending: false }}
+          empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,235 @@
+// Why somebody can or cannot do something: for an access key step by step, for a user as the server's own review says.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { createResourceClient } from "@postern/client/resource-client";
+import { useMutation } from "@tanstack/react-query";
+import { useSearch } from "@tanstack/react-router";
+import { Check, X } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { type Api, useApi } from "../../api/api-context.tsx";
+import { ACCESS_KEYS, type Explanation, managementVersion, USERS, type User } from "../../api/resources.ts";
+import { RadioField, SelectField, TextField } from "../../components/fields.tsx";
+import { Badge, Button, ErrorNotice, PageHead, Section } from "../../components/ui.tsx";
+import { namespaceOf, settings } from "../../settings.ts";
+import { named, t } from "../../texts/text.tsx";
+
+const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "use"] as const;
+/** Of the management API; other resources are typed in. */
+const RESOURCES = [
+  "virtualclusterinstances",
+  "spaceinstances",
+  "ownedaccesskeys",
+  "projects",
+  "users",
+  "teams",
+  "clusters",
+  "trustrules",
+] as const;
+
+type Subject = "self" | "user" | "key";
+type Question = {
+  readonly subject: Subject;
+  readonly who: string;
+  readonly verb: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly project: string;
+  readonly name: string;
+};
+type Answer = { readonly allowed: boolean; readonly reason: string } & Pick<
+  Explanation,
+  "request" | "steps" | "remedies" | "refusal"
+>;
+
+export function AccessPage() {
+  const api = useApi();
+  const { user = "", key = "" } = useSearch({ strict: false }) as { readonly user?: string; readonly key?: string };
+  const [question, setQuestion] = useState<Question>({
+    subject: key !== "" ? "key" : user !== "" ? "user" : "self",
+    who: key || user,
+    verb: "get",
+    resource: "virtualclusterinstances",
+    subresource: "",
+    project: "",
+    name: "",
+  });
+  const ask = useMutation({ mutationFn: () => answerOf(api, question) });
+  const change = (part: Partial<Question>): void => {
+    ask.reset();
+    setQuestion({ ...question, ...part });
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    ask.mutate();
+  };
+  const needsName = question.subject !== "self";
+  return (
+    <>
+      <PageHead title={t("access.title")} lead={t("access.lead")} />
+      <form className="form card" onSubmit={submit}>
+        <RadioField
+          label={t("access.subject")}
+          value={question.subject}
+          choices={[
+            { id: "self", label: t("access.subject.self") },
+            { id: "user", label: t("access.subject.user") },
+            { id: "key", label: t("access.subject.key") },
+          ]}
+          onChange={(subject) => change({ subject })}
+        />
+        {needsName && (
+          <TextField
+            label={question.subject === "key" ? t("access.keyName") : t("access.userName")}
+            value={question.who}
+            onChange={(who) => change({ who })}
+            isRequired
+            autoComplete="off"
+          />
+        )}
+        <SelectField
+          label={t("access.verb")}
+          value={question.verb}
+          choices={VERBS.map((id) => ({ id, label: id }))}
+          onChange={(verb) => change({ verb })}
+        />
+        <SelectField
+          label={t("access.resource")}
+          value={question.resource}
+          choices={RESOURCES.map((id) => ({ id, label: named("resource", id) }))}
+          onChange={(resource) => change({ resource })}
+        />
+        <TextField
+          label={t("access.project")}
+          value={question.project}
+          onChange={(project) => change({ project })}
+          description={t("access.project.hint")}
+          autoComplete="off"
+        />
+        <TextField
+          label={t("access.name")}
+          value={question.name}
+          onChange={(name) => change({ name })}
+          description={t("access.name.hint")}
+          autoComplete="off"
+        />
+        <TextField
+          label={t("access.subresource")}
+          value={question.subresource}
+          onChange={(subresource) => change({ subresource })}
+          description={t("access.subresource.hint")}
+          autoComplete="off"
+        />
+        <footer className="form-actions">
+          <Button
+            kind="primary"
+            type="submit"
+            isPending={ask.isPending}
+            isDisabled={needsName && question.who.trim() === ""}
+          >
+            {t("access.submit")}
+          </Button>
+        </footer>
+      </form>
+      <div aria-live="polite">
+        {ask.isError && <ErrorNotice error={ask.error} />}
+        {ask.data !== undefined && <AnswerView answer={ask.data} />}
+      </div>
+    </>
+  );
+}
+
+function AnswerView({ answer }: { readonly answer: Answer }) {
+  const { allowed, reason, request, steps = [], remedies = [] } = answer;
+  return (
+    <Section title={t("access.answer")}>
+      <div className="card stack">
+        <p>
+          <Badge tone={allowed ? "good" : "bad"}>{allowed ? t("access.allowed") : t("access.refused")}</Badge> {request}
+        </p>
+        {reason !== "" && <p>{reason}</p>}
+        {steps.length > 0 && (
+          <ul className="lines">
+            {steps.map(({ step, passed, reason: why }) => (
+              <li key={step}>
+                <span>
+                  {passed ? (
+                    <Check aria-hidden="true" className="lucide yes" />
+                  ) : (
+                    <X aria-hidden="true" className="lucide no" />
+                  )}{" "}
+                  {named("access.step", step)}
+                </span>
+                <span className="muted">{why}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+        {remedies.length > 0 && (
+          <div>
+            <h3>{t("access.remedies")}</h3>
+            <ul className="consequences">
+              {remedies.map((remedy) => (
+                <li key={remedy}>{remedy}</li>
+              ))}
+            </ul>
+          </div>
+        )}
+      </div>
+    </Section>
+  );
+}
+
+async function answerOf(api: Pick<Api, "client">, question: Question): Promise<Answer> {
+  const { subject, who, verb, resource, subresource, project, name } = question;
+  const given = { subresource, name, namespace: project === "" ? "" : namespaceOf(project.trim()) };
+  const resourceAttributes: JsonObject = {
+    group: settings.managementGroup,
+    verb,
+    resource,
+    ...Object.fromEntries(
+      Object.entries(given)
+        .map(([field, text]) => [field, text.trim()] as const)
+        .filter(([, text]) => text !== ""),
+    ),
+  };
+  if (subject === "key") return answerForKey(api, who.trim(), resourceAttributes);
+  const kind = subject === "self" ? "SelfSubjectAccessReview" : "SubjectAccessReview";
+  const user = subject === "self" ? undefined : await createResourceClient<User>(api.client, USERS).get(who.trim());
+  if (user?.spec?.disabled === true) return { allowed: false, reason: t("access.locked") };
+  const identity = user === undefined ? {} : identityOf(user);
+  const { status } = (await api.client.request({
+    method: "POST",
+    path: `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`,
+    body: { apiVersion: "authorization.k8s.io/v1", kind, spec: { ...identity, resourceAttributes } },
+  })) as { readonly status: { readonly allowed: boolean; readonly reason?: string } };
+  return { allowed: status.allowed, reason: status.reason ?? "" };
+}
+
+async function answerForKey({ client }: Pick<Api, "client">, name: string, resourceAttributes: JsonObject) {
+  const body = {
+    apiVersion: managementVersion,
+    kind: "OwnedAccessKeyExplanation",
+    metadata: {},
+    spec: { resourceAttributes },
+  };
+  const keys = createResourceClient(client, ACCESS_KEYS);
+  // The kind has this shape: see its schema in the API.
+  const { status = {} } = (await keys.createSubresource(name, "explain", body)) as { readonly status?: Explanation };
+  return { ...status, allowed: status.allowed === true, reason: status.refusal ?? "" };
+}
+
+/** As requests of the user come: with the groups of the user and of their teams. */
+function identityOf({ metadata, spec = {}, status = {} }: User): JsonObject {
+  const { name = "" } = metadata;
+  const prefix = settings.name;
+  return {
+    user: spec.subject || name,
+    groups: [
+      ...(spec.groups ?? []),
+      ...(status.teams ?? []).map((team) => `${prefix}:team:${team}`),
+      `${prefix}:user:${name}`,
+      `${prefix}:authenticated`,
+      "system:authenticated",
+    ],
+  };
+}

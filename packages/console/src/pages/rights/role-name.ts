@@ -1,0 +1,11 @@
+// How the roles of the platform are called in the page; others go by their own names.
+
+import { settings } from "../../settings.ts";
+import { named } from "../../texts/text.tsx";
+
+const prefix = `${settings.name}:`;
+
+export const builtInRole = (role: string): string => prefix + role;
+
+export const roleName = (role: string): string =>
+  role.startsWith(prefix) ? named("role", role.slice(prefix.length)) : role;

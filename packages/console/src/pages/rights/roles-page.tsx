@@ -1,0 +1,170 @@
+// ClusterRoles: what each allows, and who is bound to it.
+
+import { Link, useParams } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  type ClusterRole,
+  type ClusterRoleBinding,
+  nameOf,
+  type PolicyRule,
+  PROJECTS,
+  type Project,
+} from "../../api/resources.ts";
+import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Checkbox, SearchField } from "../../components/fields.tsx";
+import { EmptyState, ErrorNotice, Loading, PageHead, Section } from "../../components/ui.tsx";
+import { counted, t } from "../../texts/text.tsx";
+import { roleName } from "./role-name.ts";
+
+const isOfSystem = (role: ClusterRole): boolean => nameOf(role).startsWith("system:");
+
+const COLUMNS: readonly Column<ClusterRole>[] = [
+  {
+    id: "name",
+    header: t("roles.column.name"),
+    sortBy: nameOf,
+    cell: (role) => (
+      <span className="two-lines">
+        <Link to="/roles/$name" params={{ name: nameOf(role) }} className="row-link">
+          {roleName(nameOf(role))}
+        </Link>
+        {roleName(nameOf(role)) !== nameOf(role) && <span className="muted mono">{nameOf(role)}</span>}
+      </span>
+    ),
+  },
+  {
+    id: "rules",
+    header: t("roles.column.rules"),
+    width: "110px",
+    sortBy: ({ rules }) => rules?.length ?? 0,
+    cell: ({ rules }) => rules?.length ?? 0,
+  },
+];
+
+export function RolesPage() {
+  const { items, isLoading, error } = useLive<ClusterRole>(CLUSTER_ROLES);
+  const [text, setText] = useState("");
+  const [hasSystem, setSystem] = useState(false);
+  const shown = useMemo(() => {
+    const wanted = text.trim().toLowerCase();
+    return items.filter(
+      (role) =>
+        (hasSystem || !isOfSystem(role)) && `${nameOf(role)} ${roleName(nameOf(role))}`.toLowerCase().includes(wanted),
+    );
+  }, [items, text, hasSystem]);
+  return (
+    <>
+      <PageHead title={t("roles.title")} lead={t("roles.lead")} />
+      {error !== null && <ErrorNotice error={error} />}
+      {isLoading && <Loading />}
+      {items.length > 0 && (
+        <search className="toolbar">
+          <SearchField label={t("roles.search")} value={text} onChange={setText} />
+          <Checkbox isSelected={hasSystem} onChange={setSystem}>
+            {t("roles.system")}
+          </Checkbox>
+          <span className="count" aria-live="polite">
+            {counted("roles.count", shown.length)}
+          </span>
+        </search>
+      )}
+      {!isLoading && error === null && (
+        <DataTable
+          label={t("roles.title")}
+          columns={COLUMNS}
+          rows={shown}
+          rowKey={nameOf}
+          sort={{ column: "name", isDescending: false }}
+          empty={<EmptyState title={t("roles.empty.title")}>{t("roles.empty.text")}</EmptyState>}
+        />
+      )}
+    </>
+  );
+}
+
+export function RolePage() {
+  const { name = "" } = useParams({ strict: false });
+  const { object: role, isLoading, error } = useLiveObject<ClusterRole>(CLUSTER_ROLES, name);
+  if (isLoading) return <Loading />;
+  if (error !== null) return <ErrorNotice error={error} />;
+  if (role === undefined)
+    return (
+      <EmptyState title={t("role.gone.title")} actions={<Link to="/roles">{t("role.gone.back")}</Link>}>
+        {t("role.gone.text", { name })}
+      </EmptyState>
+    );
+  return (
+    <>
+      <PageHead above={<Link to="/roles">{t("roles.title")}</Link>} title={roleName(name)} lead={<code>{name}</code>} />
+      <Section title={t("role.rules.title")}>
+        <Rules rules={role.rules ?? []} />
+      </Section>
+      <Holders name={name} />
+    </>
+  );
+}
+
+function Rules({ rules }: { readonly rules: readonly PolicyRule[] }) {
+  if (rules.length === 0) return <p className="muted">{t("role.rules.none")}</p>;
+  return (
+    <ul className="lines card">
+      {rules.map(({ verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two rules may be the same
+        <li key={at}>
+          <span className="two-lines">
+            <span className="mono">{[...resources, ...nonResourceURLs].join(", ")}</span>
+            <span className="muted">
+              {apiGroups.length > 0 &&
+                t("role.rule.groups", { groups: apiGroups.map((group) => group || "core").join(", ") })}
+              {resourceNames.length > 0 && ` ${t("role.rule.names", { names: resourceNames.join(", ") })}`}
+            </span>
+          </span>
+          <span className="mono">{verbs.join(", ")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Who has the role on the whole platform, and in which projects. */
+function Holders({ name }: { readonly name: string }) {
+  const right = useMay({ verb: "list", group: "rbac.authorization.k8s.io", resource: "clusterrolebindings" });
+  const bindings = useLive<ClusterRoleBinding>(CLUSTER_ROLE_BINDINGS, { isWanted: right.isAllowed });
+  const projects = useLive<Project>(PROJECTS);
+  const everywhere = bindings.items
+    .filter(({ roleRef }) => roleRef?.name === name)
+    .flatMap(({ subjects = [] }) => subjects.map((subject) => `${subject.kind} ${subject.name}`));
+  const inProjects = projects.items.flatMap((project) =>
+    (project.spec?.members ?? [])
+      .filter(({ clusterRole }) => clusterRole === name)
+      .map((member) => ({ project: nameOf(project), who: `${member.kind} ${member.name}` })),
+  );
+  return (
+    <Section title={t("role.holders.title")} lead={t("role.holders.lead")}>
+      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      {everywhere.length + inProjects.length === 0 && <p className="muted">{t("role.holders.none")}</p>}
+      {everywhere.length + inProjects.length > 0 && (
+        <ul className="lines card">
+          {[...new Set(everywhere)].map((who) => (
+            <li key={who}>
+              <span>{who}</span>
+              <span className="muted">{t("memberships.platform")}</span>
+            </li>
+          ))}
+          {inProjects.map(({ project, who }) => (
+            <li key={`${project} ${who}`}>
+              <span>{who}</span>
+              <Link to="/projects/$name" params={{ name: project }}>
+                {t("scope.project", { name: project })}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,122 @@
+// Asks the server which conditions of a trust rule a token meets. No key is issued, and the token stays in this form.
+
+import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
+import { useMutation } from "@tanstack/react-query";
+import { Check, CircleHelp, X } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { useApi } from "../../api/api-context.tsx";
+import { managementVersion } from "../../api/resources.ts";
+import { useMay } from "../../api/use-may.ts";
+import { TextField } from "../../components/fields.tsx";
+import { Badge, Button, ErrorNotice, Section } from "../../components/ui.tsx";
+import { t } from "../../texts/text.tsx";
+
+type Verdict = {
+  readonly accepted?: boolean;
+  readonly checks?: readonly {
+    readonly type: string;
+    readonly field?: string;
+    readonly status: string;
+    readonly message?: string;
+  }[];
+  readonly claims?: { readonly [claim: string]: string };
+};
+
+const MARKS = {
+  True: <Check aria-hidden="true" className="lucide yes" />,
+  False: <X aria-hidden="true" className="lucide no" />,
+} as const;
+
+export function TestToken({ address, name }: { readonly address: ResourceAddress; readonly name: string }) {
+  const { client } = useApi();
+  const right = useMay({
+    verb: "create",
+    resource: address.resource,
+    subresource: "test",
+    name,
+    ...(address.namespace === undefined ? {} : { namespace: address.namespace }),
+  });
+  const [token, setToken] = useState("");
+  const test = useMutation({
+    gcTime: 0,
+    async mutationFn() {
+      const body = { apiVersion: managementVersion, kind: "TrustTest", metadata: {}, spec: { token: token.trim() } };
+      const rules = createResourceClient(client, address);
+      // The kind has this shape: see its schema in the API.
+      const { status } = (await rules.createSubresource(name, "test", body)) as { readonly status?: Verdict };
+      return status ?? {};
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    test.mutate();
+  };
+  return (
+    <Section title={t("trust.test.title")} lead={t("trust.test.lead")}>
+      {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
+      {right.isAllowed && (
+        <form className="form card" onSubmit={submit}>
+          <TextField
+            label={t("trust.test.token")}
+            value={token}
+            onChange={(value) => {
+              test.reset();
+              setToken(value);
+            }}
+            isMultiline
+            isMonospace
+            autoComplete="off"
+            description={t("trust.test.hint")}
+          />
+          <div>
+            <Button type="submit" isPending={test.isPending} isDisabled={token.trim() === ""}>
+              {t("trust.test.submit")}
+            </Button>
+          </div>
+          <div aria-live="polite" className="stack">
+            {test.isError && <ErrorNotice error={test.error} />}
+            {test.data !== undefined && <VerdictView verdict={test.data} />}
+          </div>
+        </form>
+      )}
+    </Section>
+  );
+}
+
+function VerdictView({ verdict: { accepted = false, checks = [], claims = {} } }: { readonly verdict: Verdict }) {
+  return (
+    <>
+      <p>
+        <Badge tone={accepted ? "good" : "bad"}>{accepted ? t("trust.test.accepted") : t("trust.test.refused")}</Badge>
+      </p>
+      <ul className="lines">
+        {checks.map(({ type, field, status, message }) => (
+          <li key={`${type} ${field}`}>
+            <span>
+              {status === "True" || status === "False" ? (
+                MARKS[status]
+              ) : (
+                <CircleHelp aria-hidden="true" className="lucide" />
+              )}{" "}
+              {type} {field !== undefined && field !== "" && <code>{field}</code>}
+            </span>
+            <span className="muted">{message}</span>
+          </li>
+        ))}
+      </ul>
+      {Object.keys(claims).length > 0 && (
+        <details className="aside">
+          <summary>{t("trust.test.claims")}</summary>
+          <ul className="lines">
+            {Object.entries(claims).map(([claim, value]) => (
+              <li key={claim}>
+                <code>{claim}</code>
+                <span className="mono">{value}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+// Trust rules: whose tokens are exchanged for keys, on the whole platform and in projects.
+
+import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
+import { CLUSTER_TRUST_RULES, type Condition, nameOf, TRUST_RULES, type TrustRule } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { type Column, DataTable } from "../../components/data-table.tsx";
+import { Badge, EmptyState, ErrorNotice, Loading, PageHead } from "../../components/ui.tsx";
+import { projectOf } from "../../settings.ts";
+import { named, t } from "../../texts/text.tsx";
+import { scopeSummary } from "../keys/scope-words.ts";
+
+const titleOf = (rule: TrustRule): string => rule.spec?.displayName || nameOf(rule);
+const placeOf = ({ metadata }: TrustRule): string =>
+  metadata.namespace === undefined || metadata.namespace === "" ? "" : projectOf(metadata.namespace);
+
+export const issuerOf = ({ spec }: TrustRule): string =>
+  named("issuer", spec?.issuer?.preset ?? spec?.issuer?.url ?? "");
+
+/** Ready, disabled, or why not. */
+export function ReadyBadge(props: {
+  readonly isDisabled: boolean;
+  readonly conditions: readonly Condition[] | undefined;
+}) {
+  const { isDisabled, conditions = [] } = props;
+  if (isDisabled) return <Badge tone="muted">{t("trust.disabled")}</Badge>;
+  const ready = conditions.find(({ type }) => type === "Ready");
+  if (ready?.status === "True") return <Badge tone="good">{t("trust.ready")}</Badge>;
+  if (ready === undefined) return <Badge tone="info">{t("trust.unused")}</Badge>;
+  return <Badge tone="bad">{ready.reason ?? t("trust.notReady")}</Badge>;
+}
+
+const COLUMNS: readonly Column<TrustRule>[] = [
+  {
+    id: "name",
+    header: t("trust.column.name"),
+    sortBy: (rule) => titleOf(rule).toLowerCase(),
+    cell: (rule) => (
+      <Link
+        to="/trust/$project/$name"
+        params={{ project: placeOf(rule) || "-", name: nameOf(rule) }}
+        className="row-link"
+      >
+        {titleOf(rule)}
+      </Link>
+    ),
+  },
+  {
+    id: "state",
+    header: t("trust.column.state"),
+    width: "130px",
+    cell: ({ spec, status }) => <ReadyBadge isDisabled={spec?.disabled === true} conditions={status?.conditions} />,
+  },
+  {
+    id: "issuer",
+    header: t("trust.column.issuer"),
+    width: "20%",
+    from: "medium",
+    sortBy: issuerOf,
+    cell: issuerOf,
+  },
+  {
+    id: "place",
+    header: t("trust.column.place"),
+    width: "150px",
+    sortBy: placeOf,
+    cell: (rule) => placeOf(rule) || t("trust.everywhere"),
+  },
+  {
+    id: "user",
+    header: t("trust.column.user"),
+    width: "130px",
+    from: "medium",
+    sortBy: ({ spec }) => spec?.user ?? "",
+    cell: ({ spec }) => spec?.user ?? "",
+  },
+  {
+    id: "scope",
+    header: t("trust.column.scope"),
+    width: "20%",
+    from: "wide",
+    cell: (rule) => trustScope(rule),
+  },
+];
+
+/** A rule of a project without a scope opens that project. */
+export const trustScope = (rule: TrustRule): string =>
+  rule.spec?.scope === undefined && placeOf(rule) !== ""
+    ? t("scope.project", { name: placeOf(rule) })
+    : scopeSummary(rule.spec ?? {});
+
+export function TrustPage() {
+  const right = useMay({ verb: "list", resource: "clustertrustrules" });
+  const everywhere = useLive<TrustRule>(CLUSTER_TRUST_RULES, { isWanted: right.isAllowed });
+  const inProjects = useLive<TrustRule>(TRUST_RULES);
+  const rules = useMemo(() => [...everywhere.items, ...inProjects.items], [everywhere.items, inProjects.items]);
+  const isLoading = inProjects.isLoading || (right.isAllowed && everywhere.isLoading);
+  return (
+    <>
+      <PageHead title={t("trust.title")} lead={t("trust.lead")} />
+      {inProjects.error !== null && <ErrorNotice error={inProjects.error} />}
+      {isLoading && <Loading />}
+      {!isLoading && (
+        <DataTable
+          label={t("trust.title")}
+          columns={COLUMNS}
+          rows={rules}
+          rowKey={(rule) => rule.metadata.uid ?? nameOf(rule)}
+          sort={{ column: "name", isDescending: false }}
+          empty={<EmptyState title={t("trust.empty.title")}>{t("trust.empty.text")}</EmptyState>}
+        />
+      )}
+      {right.isKnown && !right.isAllowed && <p className="hint">{t("trust.onlyProjects")}</p>}
+    </>
+  );
+}

@@ -1,0 +1,183 @@
+// The console's views of projects, people, rights, trust and leaks, in a real browser: the main job of each.
+
+import { generateKeyPairSync } from "node:crypto";
+import { exportJWK, SignJWT } from "jose";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedConsole, serveConsole } from "./testing/console.ts";
+
+const ISSUER = "https://ci.example";
+const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+
+let served: ServedConsole;
+let page: Page;
+
+beforeAll(async () => {
+  served = await serveConsole();
+  const { platform } = served;
+  await platform.create("users", {
+    metadata: { name: "jane" },
+    spec: { displayName: "Jane", email: "jane@example.com" },
+  });
+  await platform.create("users", { metadata: { name: "ben" }, spec: { displayName: "Ben" } });
+  await platform.create("users", { metadata: { name: "shop-ci" }, spec: { kind: "Bot" } });
+  await platform.create("teams", { metadata: { name: "shop-team" }, spec: { displayName: "Shop", users: ["jane"] } });
+  await platform.create("projects", { metadata: { name: "shop" }, spec: { displayName: "The shop" } });
+  await platform.create("ownedaccesskeys", {
+    metadata: { name: "narrow" },
+    spec: { user: "jane", scope: { projects: [{ project: "shop" }] } },
+  });
+  const jwk = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256", use: "sig" };
+  await platform.create("clustertrustrules", {
+    metadata: { name: "ci" },
+    spec: {
+      displayName: "Shop pipeline",
+      issuer: { url: ISSUER, jwks: JSON.stringify({ keys: [jwk] }) },
+      audiences: ["postern"],
+      claims: [{ claim: "repository_id", values: ["42"] }],
+      user: "shop-ci",
+      scope: { projects: [{ project: "shop" }] },
+      ttl: 600,
+    },
+  });
+  page = await served.openAs(platform.adminKey, "/projects");
+});
+
+afterAll(async () => {
+  await served?.[Symbol.asyncDispose]();
+  // Policy violations and errors of all tests before.
+  expect(served?.faults).toEqual([]);
+});
+
+const go = (place: string) => page.getByRole("navigation").getByRole("link", { name: place, exact: true }).click();
+const inDialog = () => page.getByRole("dialog");
+
+test("a member is added to a project, is shown at once, and removed after the consequences were shown", async () => {
+  await go("Projects");
+  await page.getByRole("link", { name: "The shop" }).click();
+  await page.getByRole("button", { name: "Add member" }).click();
+  await inDialog().getByLabel("Name").fill("ben");
+  await inDialog().getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("main").getByRole("link", { name: "ben", exact: true }).waitFor();
+  const { body } = await served.platform.send({ path: "projects/shop" });
+  expect(body.spec.members).toEqual([
+    expect.objectContaining({ kind: "User", name: "ben", clusterRole: "postern:project-user" }),
+  ]);
+
+  await page.getByRole("button", { name: "Add member" }).click();
+  await inDialog().getByLabel("Name").fill("ben");
+  await inDialog().getByText("Is a member already.").waitFor();
+  await inDialog().getByRole("button", { name: "Cancel" }).click();
+
+  await page.getByRole("button", { name: "Remove ben" }).click();
+  await inDialog().getByText("Open watches, exec sessions and proxied streams are closed.").waitFor();
+  await inDialog().getByRole("button", { name: "Remove" }).click();
+  await page.getByText("Only the owner and administrators have access.").waitFor();
+  expect((await served.platform.send({ path: "projects/shop" })).body.spec.members ?? []).toEqual([]);
+});
+
+test("a user is locked and unlocked, and their keys follow", async () => {
+  await go("Users");
+  await page.getByRole("link", { name: "Jane" }).click();
+  await page
+    .getByRole("link", { name: "Team Shop" })
+    .or(page.getByRole("link", { name: "Team shop-team" }))
+    .waitFor();
+  await page.getByRole("button", { name: "Lock", exact: true }).click();
+  await inDialog().getByText("The user's access key is refused with 401, from the next request on.").waitFor();
+  await inDialog().getByRole("button", { name: "Lock", exact: true }).click();
+  await page.getByText("Locked", { exact: true }).waitFor();
+  await page.getByText("Owner locked").waitFor();
+  await page.getByRole("button", { name: "Unlock" }).click();
+  await inDialog().getByRole("button", { name: "Unlock" }).click();
+  await page.getByText("In force").waitFor();
+});
+
+test("a team gains and loses a member", async () => {
+  await go("Teams");
+  await page.getByRole("link", { name: "Shop" }).click();
+  await page.getByRole("button", { name: "Add user" }).click();
+  await inDialog().getByLabel("Name").fill("ben");
+  await inDialog().getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("button", { name: "Remove ben" }).click();
+  await inDialog().getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("button", { name: "Remove ben" }).waitFor({ state: "detached" });
+  expect((await served.platform.send({ path: "teams/shop-team" })).body.spec.users).toEqual(["jane"]);
+});
+
+test("a role says what it allows, and who has it", async () => {
+  await go("Roles");
+  await page.getByRole("link", { name: "Project user" }).click();
+  await page.getByText("virtualclusterinstances/kubeconfig").first().waitFor();
+});
+
+test("the check of access agrees with the server: for a key step by step, for a user by review", async () => {
+  await go("Check access");
+  await page.getByText("An access key", { exact: true }).click();
+  await page.getByLabel("Name of the access key").fill("narrow");
+  await page.getByLabel("Project", { exact: true }).fill("shop");
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("Its owner has the permission").waitFor();
+  await page.getByText("Refused", { exact: true }).waitFor();
+  await page.getByText("How to allow it").waitFor();
+
+  await page.getByText("A user", { exact: true }).click();
+  await page.getByLabel("Name of the user").fill("jane");
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("Refused", { exact: true }).waitFor();
+  await page.getByText("Myself", { exact: true }).click();
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("Allowed", { exact: true }).waitFor();
+});
+
+test("a trust rule says for a token what fits, and is switched off", async () => {
+  await go("Trust rules");
+  await page.getByRole("link", { name: "Shop pipeline" }).click();
+  const tokenOf = (repository: string) =>
+    new SignJWT({ repository_id: repository })
+      .setProtectedHeader({ alg: "ES256", kid: "one" })
+      .setIssuer(ISSUER)
+      .setAudience("postern")
+      .setSubject("repo:shop")
+      .setIssuedAt()
+      .setExpirationTime("5m")
+      .sign(privateKey);
+  const field = page.getByLabel("Token (JWT)");
+  await field.fill(await tokenOf("43"));
+  await page.getByRole("button", { name: "Test token" }).click();
+  await page.getByText("Refused", { exact: true }).waitFor();
+  await field.fill(await tokenOf("42"));
+  await page.getByRole("button", { name: "Test token" }).click();
+  await page.getByText("Accepted", { exact: true }).waitFor();
+
+  await page.getByRole("button", { name: "Disable" }).click();
+  await inDialog().getByText("jobs that rely on the rule fail").waitFor();
+  await inDialog().getByRole("button", { name: "Disable" }).click();
+  await page.getByText("Disabled", { exact: true }).waitFor();
+});
+
+test("identity providers and leak reports teach where there are none, and a reported key appears by itself", async () => {
+  await go("Identity providers");
+  await page.getByText("No identity providers yet").waitFor();
+  await go("Leak reports");
+  await page.getByText("No leak has been reported").waitFor();
+  const { body } = await served.platform.send({
+    path: "ownedaccesskeys",
+    body: { metadata: { name: "leaky" }, spec: { user: "jane" } },
+  });
+  await served.platform.send({ method: "POST", path: "/leaks", key: "", body: `found: ${body.spec.key}` });
+  await page.getByRole("link", { name: "leaky" }).waitFor();
+  await page.getByText("Leaked", { exact: true }).waitFor();
+});
+
+test("a user without rights is told why, and changes nothing", async () => {
+  const { body } = await served.platform.send({
+    path: "ownedaccesskeys",
+    body: { metadata: { name: "of-ben" }, spec: { user: "ben" } },
+  });
+  const other = await served.openAs(body.spec.key, "/users/ben");
+  await other.getByRole("heading", { name: "Ben" }).waitFor();
+  await expect.poll(() => other.getByRole("button", { name: "Lock", exact: true }).isDisabled()).toBe(true);
+  await other.goto(`${served.platform.server.url}/roles`);
+  await other.getByRole("alert").getByText("clusterroles").waitFor();
+});
