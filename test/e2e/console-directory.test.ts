@@ -1,16 +1,15 @@
 // The console's views of projects, people, rights, trust and leaks, in a real browser: the main job of each.
 
-import { generateKeyPairSync } from "node:crypto";
-import { exportJWK, SignJWT } from "jose";
+import { type IssuerSigningKey, newSigningKey, signClaims } from "@postern/platform/trust/testing/serve-issuer";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ServedConsole, serveConsole } from "./testing/console.ts";
 
 const ISSUER = "https://ci.example";
-const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
 let served: ServedConsole;
 let page: Page;
+let signingKey: IssuerSigningKey;
 
 beforeAll(async () => {
   served = await serveConsole();
@@ -27,12 +26,12 @@ beforeAll(async () => {
     metadata: { name: "narrow" },
     spec: { user: "jane", scope: { projects: [{ project: "shop" }] } },
   });
-  const jwk = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256", use: "sig" };
+  signingKey = await newSigningKey("ES256");
   await platform.create("clustertrustrules", {
     metadata: { name: "ci" },
     spec: {
       displayName: "Shop pipeline",
-      issuer: { url: ISSUER, jwks: JSON.stringify({ keys: [jwk] }) },
+      issuer: { url: ISSUER, jwks: JSON.stringify({ keys: [signingKey.jwk] }) },
       audiences: ["postern"],
       claims: [{ claim: "repository_id", values: ["42"] }],
       user: "shop-ci",
@@ -134,14 +133,7 @@ test("a trust rule says for a token what fits, and is switched off", async () =>
   await go("Trust rules");
   await page.getByRole("link", { name: "Shop pipeline" }).click();
   const tokenOf = (repository: string) =>
-    new SignJWT({ repository_id: repository })
-      .setProtectedHeader({ alg: "ES256", kid: "one" })
-      .setIssuer(ISSUER)
-      .setAudience("postern")
-      .setSubject("repo:shop")
-      .setIssuedAt()
-      .setExpirationTime("5m")
-      .sign(privateKey);
+    signClaims(ISSUER, { aud: "postern", sub: "repo:shop", repository_id: repository }, signingKey);
   const field = page.getByLabel("Token (JWT)");
   await field.fill(await tokenOf("43"));
   await page.getByRole("button", { name: "Test token" }).click();

@@ -66,7 +66,7 @@ export function AccessPage() {
   return (
     <>
       <PageHead title={t("access.title")} lead={t("access.lead")} />
-      <form className="form card" onSubmit={submit}>
+      <form className="form card narrow" onSubmit={submit}>
         <RadioField
           label={t("access.subject")}
           value={question.subject}
@@ -119,7 +119,7 @@ export function AccessPage() {
           description={t("access.subresource.hint")}
           autoComplete="off"
         />
-        <footer className="form-actions">
+        <footer>
           <Button
             kind="primary"
             type="submit"

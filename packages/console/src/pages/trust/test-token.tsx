@@ -55,7 +55,7 @@ export function TestToken({ address, name }: { readonly address: ResourceAddress
     <Section title={t("trust.test.title")} lead={t("trust.test.lead")}>
       {right.isKnown && !right.isAllowed && <p className="hint">{right.reason || t("may.not")}</p>}
       {right.isAllowed && (
-        <form className="form card" onSubmit={submit}>
+        <form className="form card narrow" onSubmit={submit}>
           <TextField
             label={t("trust.test.token")}
             value={token}
