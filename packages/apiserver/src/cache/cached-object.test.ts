@@ -118,3 +118,16 @@ test("what is sealed is looked into without being parsed", () => {
   expect(peek(undefined, '{"id":"abc"}')).toBeUndefined();
   expect(peek(undefined, '\n{"id":"abc"}')).toBeUndefined();
 });
+
+test("tells whether what is sealed has a text in it, whatever lies beside it", () => {
+  const has = (object: KubeObject, sealed?: JsonObject, behind = "") => {
+    const [entry] = pageOf(encodeStoredValue(object, sealed), Buffer.from(behind));
+    return CachedObject.entryReader()(entry!).hasSealed(Buffer.from('"token":'));
+  };
+  expect(has(boat("a"), { key: { id: "abc" }, secrets: { token: "x" } })).toBe(true);
+  expect(has(boat("a"), { key: { id: "token" } })).toBe(false);
+  expect(has({ ...boat("a"), spec: { token: "x" } }, { key: "abc" })).toBe(false);
+  expect(has({ ...boat("a"), spec: { token: "x" } })).toBe(false);
+  expect(has(boat("a"), {}, '"token":')).toBe(false);
+  expect(has(boat("a"), undefined, '\n{"token":"x"}')).toBe(false);
+});

@@ -203,6 +203,12 @@ export class CachedObject {
     return undefined;
   }
 
+  /** Whether what is sealed has these bytes somewhere: for what few of very many objects have, without parsing any. */
+  hasSealed(bytes: Buffer): boolean {
+    const { start, end } = this.#sealed;
+    return start < end && this.#stored.#memory.subarray(start, end).includes(bytes);
+  }
+
   /** Read once and kept, because every list and watch with a label selector asks for them. */
   get labels(): Labels {
     this.#labels ??= labelsOf(this.read(readLabels)["metadata"]);

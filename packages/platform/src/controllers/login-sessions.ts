@@ -4,9 +4,10 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
+import type { CachedObject } from "@postern/apiserver/cache/cached-object";
+import { followView } from "@postern/apiserver/cache/follow-view";
 import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
-import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { AccessKeySecrets } from "../access-keys/access-key-secrets.ts";
@@ -35,6 +36,8 @@ export type LoginSessionOptions = {
 };
 
 const PLACE = "spec.identity.connectorData";
+/** Without it there is no session to look after. Of a hundred thousand keys that a machine uses, none is taken apart or waits in the queue. */
+const ENVELOPE = Buffer.from(`"${PLACE}":`);
 const RETRY_MS = 30_000;
 
 export function createLoginSessions(options: LoginSessionOptions): Controller {
@@ -100,12 +103,19 @@ export function createLoginSessions(options: LoginSessionOptions): Controller {
     if (user !== object.spec?.user) throw new SignInRefusal("the identity belongs to another user now");
   }
 
+  const look = (object: CachedObject): void => {
+    if (object.hasSealed(ENVELOPE)) queue.add(object.key);
+  };
+  const { view, keys } = accessKeys;
   const following = [
-    followKeys(accessKeys, scheduler, (key) => queue.add(key)),
-    // Other rules may let other people in.
-    providers.onChange(() => {
-      for (const { key } of accessKeys.view.list(accessKeys.keys.prefix)) queue.add(key);
+    // Whoever is gone is missed by `process`.
+    followView({ view, prefix: keys.prefix }, scheduler, {
+      replace: (all) => all.forEach(look),
+      put: look,
+      delete() {},
     }),
+    // Other rules may let other people in.
+    providers.onChange(() => view.list(keys.prefix).forEach(look)),
   ];
   return createQueueController(queue, following);
 }
