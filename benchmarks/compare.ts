@@ -24,29 +24,14 @@ import { type Round, type Summary, summarize } from "./report/measurement.ts";
 import { timesPeer } from "./report/peer-figures.ts";
 import { type Row, renderTable } from "./report/render-table.ts";
 import { measureStarts } from "./report/start-rows.ts";
-import { CLUSTERS } from "./scenarios/clusters.ts";
-import { GETS, QUIET_GETS } from "./scenarios/get.ts";
-import { KUBE_CONFIGS } from "./scenarios/kubeconfigs.ts";
-import { LISTS } from "./scenarios/lists.ts";
+import { SCENARIOS } from "./scenarios/compared.ts";
 import type { Scenario } from "./scenarios/scenario.ts";
-import { TOKEN_REVIEW } from "./scenarios/token-reviews.ts";
-import { WRITES } from "./scenarios/writes.ts";
 import { accessKeyBody, COLLECTION } from "./servers/access-key-object.ts";
 import { cpuSeconds, type MeasuredServer } from "./servers/measured-server.ts";
 import { MAIN, type Postern, startPostern } from "./servers/start-postern.ts";
 import { startProcess } from "./servers/start-process.ts";
 import { openVirtualCluster } from "./servers/virtual-cluster.ts";
 
-// Lists first: writes add to what they list.
-const SCENARIOS: readonly Scenario[] = [
-  ...GETS,
-  ...QUIET_GETS,
-  ...LISTS,
-  ...WRITES,
-  ...KUBE_CONFIGS,
-  TOKEN_REVIEW,
-  ...CLUSTERS,
-];
 const FILL_IN_FLIGHT = 64;
 /** What each connection or stream asks at least, also where that takes longer than the round. */
 const REQUESTS_PER_LANE = 16;
@@ -150,7 +135,10 @@ async function compare(
         const order = scenario.order(cluster === undefined ? setting : { ...setting, cluster });
         if (order === undefined) continue;
         inFlight = order.kind === "load" ? order.inFlight : 0;
-        const atLeast = inFlight * (round < 0 ? WARM_UP_PER_LANE : REQUESTS_PER_LANE);
+        const atLeast =
+          round < 0
+            ? Math.max(inFlight * WARM_UP_PER_LANE, scenario.warmUpRequests ?? 0)
+            : inFlight * REQUESTS_PER_LANE;
         const result = await measure(generator, server, order.kind === "load" ? { ...order, atLeast } : order);
         if (round >= 0) measured.get(name)?.push(result);
       }

@@ -14,6 +14,9 @@ const read = (): Ratios => (existsSync(PATH) ? (JSON.parse(readFileSync(PATH, "u
 /** Undefined where this was never committed. */
 export const committedRatio = (setting: string, work: string): number | undefined => read()[setting]?.[work];
 
+/** The names of all work that something is committed of. */
+export const committedWorks = (): readonly string[] => Object.values(read()).flatMap((works) => Object.keys(works));
+
 /** Work that was not measured keeps its ratio. */
 export function commitRatios(setting: string, measured: ReadonlyMap<string, number>): void {
   const all = read();

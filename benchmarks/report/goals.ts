@@ -31,6 +31,18 @@ const GOALS: { readonly [store: string]: { readonly [work: string]: Goal } } = {
   },
 };
 
+/** Held by the nightly gate against what was committed, and by no goal of its own. */
+export const WITHOUT_GOAL: readonly string[] = [
+  "GET by name, HTTP/2, 1 stream",
+  "GET by name, HTTP/2, 4 streams",
+  "Kubeconfig with a token",
+  "Token review",
+  "ConfigMap GET, embedded cluster",
+  "ConfigMap CREATE, embedded cluster",
+];
+
+export const STORES_WITH_GOALS: readonly string[] = Object.keys(GOALS);
+
 export const worksWithGoals = (store: string): readonly string[] => Object.keys(GOALS[store] ?? {});
 
 type Measured = {

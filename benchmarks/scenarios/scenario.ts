@@ -21,6 +21,8 @@ export type Scenario = {
   readonly name: string;
   /** Undefined: not asked of this server. */
   order(setting: Setting): Order | undefined;
+  /** Where so much code runs that it takes so many requests until all of it is compiled: what came last was measured half warm. */
+  readonly warmUpRequests?: number;
   /** Where the disk is the limit: writes a second, one after the other, are the ceiling. */
   readonly boundByDisk?: boolean;
 };
