@@ -1,39 +1,16 @@
 // ValidatingAdmissionPolicies inside an embedded virtual cluster, with a real kubectl. Texts are those of kube-apiserver 1.32.
 
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-} from "./testing/postern-process.ts";
+import type { KubectlSession } from "./testing/kubectl-clients.ts";
+import { startTenantClusters, type TenantClusters } from "./testing/tenant-clusters.ts";
 
-const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
-
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let clusters: TenantClusters;
 let kubectl: KubectlSession;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), []);
-  const admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-admin"), "kubectl");
-  const made = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], "{}")));
-  const config = join(directory.path, "demo.kubeconfig");
-  await writeFile(config, made.status.kubeConfig, { mode: 0o600 });
-  kubectl = kubectlSession(
-    () => config,
-    () => join(directory.path, "cache"),
-    "kubectl",
-  );
+  clusters = await startTenantClusters();
+  ({ kubectl } = await clusters.open("demo"));
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => clusters?.[Symbol.asyncDispose]());
 
 const rules = (operations = "[CREATE, UPDATE]") =>
   `{resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: ${operations}, resources: [configmaps]}]}`;

@@ -1,47 +1,25 @@
 // What charts and controllers expect of a cluster, inside an embedded virtual cluster, with a real kubectl and helm.
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
+import type { KubectlSession } from "./testing/kubectl-clients.ts";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
+import { succeed, tool } from "./testing/postern-process.ts";
+import { startTenantClusters, type TenantClusters } from "./testing/tenant-clusters.ts";
 
-const INSTANCES = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances";
-
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
-let admin: ReturnType<typeof kubectlWith>;
+let clusters: TenantClusters;
 let kubectl: KubectlSession;
 let config: string;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), []);
-  admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-admin"), "kubectl");
-  const made = JSON.parse(await succeed(admin(["create", "--raw", `${INSTANCES}/demo/kubeconfig`, "-f", "-"], "{}")));
-  config = join(directory.path, "demo.kubeconfig");
-  await writeFile(config, made.status.kubeConfig, { mode: 0o600 });
-  kubectl = kubectlSession(
-    () => config,
-    () => join(directory.path, "cache"),
-    "kubectl",
-  );
+  clusters = await startTenantClusters();
+  ({ kubectl, config } = await clusters.open("demo"));
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => clusters?.[Symbol.asyncDispose]());
 
 const patchTemplate = async (template: object): Promise<void> => {
   const patch = JSON.stringify({ spec: { template } });
-  await succeed(admin(["patch", "virtualclusterinstance", "demo", "-n", "p-default", "--type=merge", "-p", patch]));
+  await clusters.admin.run(`patch virtualclusterinstance demo -n p-default --type=merge -p ${patch}`);
 };
 
 test("services get addresses, each its own, and keep them", async () => {
@@ -176,9 +154,11 @@ test("a service account with a role sees through `kubectl auth can-i` what edito
 
 test("helm installs a chart as `helm create` writes it, and takes it away again", async () => {
   const { helm } = await kubernetesTools("1.35");
-  const homes = ["CACHE", "CONFIG", "DATA"].map((home) => `HELM_${home}_HOME=${join(directory.path, "helm", home)}`);
-  await mkdir(join(directory.path, "charts"));
-  const chart = join(directory.path, "charts", "shop");
+  const homes = ["CACHE", "CONFIG", "DATA"].map(
+    (home) => `HELM_${home}_HOME=${join(clusters.directory, "helm", home)}`,
+  );
+  await mkdir(join(clusters.directory, "charts"));
+  const chart = join(clusters.directory, "charts", "shop");
   const run = (...args: string[]) => succeed(tool("env", [...homes, helm, "--kubeconfig", config, ...args]));
   await run("create", chart);
   expect(

@@ -4,18 +4,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CoordinationV1Api, CustomObjectsApi, KubeConfig, makeInformer, Watch } from "@kubernetes/client-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
+import type { KubectlSession } from "./testing/kubectl-clients.ts";
 import { kubernetesTools } from "./testing/kubernetes-tools.ts";
-import {
-  kubectlWith,
-  type PosternProcess,
-  startPostern,
-  succeed,
-  temporaryDirectory,
-  tool,
-} from "./testing/postern-process.ts";
-
-const DEMO = "/apis/management.postern/v1/namespaces/p-default/virtualclusterinstances/demo/kubeconfig";
+import { succeed, tool } from "./testing/postern-process.ts";
+import { startTenantClusters, type TenantClusters } from "./testing/tenant-clusters.ts";
 
 /** As controllers publish them: two versions, a scale, conditions, defaults, rules and columns. */
 const CRD = `
@@ -66,27 +58,14 @@ metadata: {name: orders}
 spec: {engine: postgres}
 `;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let clusters: TenantClusters;
 let kubectl: KubectlSession;
 let config: string;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), []);
-  const admin = kubectlWith(server.adminKubeconfig, join(directory.path, "cache-admin"), "kubectl");
-  const made = JSON.parse(await succeed(admin(["create", "--raw", DEMO, "-f", "-"], "{}")));
-  config = join(directory.path, "demo.kubeconfig");
-  await writeFile(config, made.status.kubeConfig, { mode: 0o600 });
-  kubectl = kubectlSession(
-    () => config,
-    () => join(directory.path, "cache"),
-    "kubectl",
-  );
+  clusters = await startTenantClusters();
+  ({ kubectl, config } = await clusters.open("demo"));
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => clusters?.[Symbol.asyncDispose]());
 
 test("a definition is applied, established, explained and used", async () => {
   expect(await kubectl.run("apply -f -", CRD)).toBe(
@@ -134,7 +113,7 @@ test.each(["1.32", "1.35"] as const)(
   "helm of %s installs a chart with a crds folder, and objects of it",
   async (release) => {
     const name = `shelf${release.replace(".", "")}`;
-    const chart = join(directory.path, name);
+    const chart = join(clusters.directory, name);
     await mkdir(join(chart, "crds"), { recursive: true });
     await mkdir(join(chart, "templates"));
     const plural = `${name}s`;
@@ -148,7 +127,7 @@ test.each(["1.32", "1.35"] as const)(
     await writeFile(join(chart, "values.yaml"), "engine: postgres\n");
     const { helm } = await kubernetesTools(release);
     const homes = ["CACHE", "CONFIG", "DATA"].map(
-      (home) => `HELM_${home}_HOME=${join(directory.path, `helm-${name}`, home)}`,
+      (home) => `HELM_${home}_HOME=${join(clusters.directory, `helm-${name}`, home)}`,
     );
     const run = (...args: string[]) => succeed(tool("env", [...homes, helm, "--kubeconfig", config, ...args]));
     expect(await run("install", name, chart)).toContain("STATUS: deployed");

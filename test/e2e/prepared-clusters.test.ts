@@ -1,27 +1,16 @@
 // Instances that are prepared by their template, and projects that keep to their quotas, with a real kubectl.
 
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type KubectlSession, kubectlSession } from "./testing/kubectl-clients.ts";
-import { type PosternProcess, startPostern, temporaryDirectory } from "./testing/postern-process.ts";
+import type { KubectlSession } from "./testing/kubectl-clients.ts";
+import { startTenantClusters, type TenantClusters } from "./testing/tenant-clusters.ts";
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let server: PosternProcess;
+let clusters: TenantClusters;
 let admin: KubectlSession;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  server = await startPostern(join(directory.path, "data"), []);
-  admin = kubectlSession(
-    () => server.adminKubeconfig,
-    () => join(directory.path, "cache"),
-    "kubectl",
-  );
+  clusters = await startTenantClusters();
+  admin = clusters.admin;
 });
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await directory?.[Symbol.asyncDispose]();
-});
+afterAll(() => clusters?.[Symbol.asyncDispose]());
 
 const OBJECTS = `apiVersion: shop.example.com/v1
 kind: Order
@@ -54,17 +43,8 @@ const instance = (name: string, template: object, namespace = "p-default") =>
     spec: { template },
   });
 
-async function inside(name: string, project = "default"): Promise<KubectlSession> {
-  const path = `/apis/management.postern/v1/namespaces/p-${project}/virtualclusterinstances/${name}/kubeconfig`;
-  const made = JSON.parse(await admin.run(`create --raw ${path} -f -`, "{}"));
-  const config = join(directory.path, `${name}.kubeconfig`);
-  await writeFile(config, made.status.kubeConfig, { mode: 0o600 });
-  return kubectlSession(
-    () => config,
-    () => join(directory.path, `cache-${name}`),
-    "kubectl",
-  );
-}
+const inside = async (name: string, project?: string): Promise<KubectlSession> =>
+  (await clusters.open(name, project)).kubectl;
 
 const ready = async (name: string, project = "default") => {
   await admin.run(`wait vci/${name} -n p-${project} --for=condition=Ready --timeout=30s`);

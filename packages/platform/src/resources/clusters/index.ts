@@ -5,6 +5,7 @@ import { ageColumn } from "@postern/apiserver/builtin/builtin-resource";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { clusterFields } from "../../api/cluster.ts";
+import { stateColumns } from "../state-columns.ts";
 import { type AuthorityDeps, presentAuthority } from "./present-authority.ts";
 import { type ClusterStrategyDeps, clusterStrategy } from "./strategy.ts";
 import { type ClusterAccessKeyDeps, clusterAccessKey } from "./subresources/access-key.ts";
@@ -30,20 +31,7 @@ export const clusters = (deps: ClustersDeps): ResourceDefinition =>
       { name: "Display Name", type: "string", description: "Display name.", value: ".spec.displayName" },
       { name: "Phase", type: "string", description: "Phase of the cluster.", value: ".status.phase" },
       { name: "Version", type: "string", description: "Kubernetes version.", value: ".status.version" },
-      {
-        name: "Reason",
-        type: "string",
-        priority: 1,
-        description: "Reason why it is not ready.",
-        value: ".status.reason",
-      },
-      {
-        name: "Message",
-        type: "string",
-        priority: 1,
-        description: "Message about why it is not ready.",
-        value: ".status.message",
-      },
+      ...stateColumns,
       ageColumn,
     ],
     strategy: clusterStrategy(deps),

@@ -7,6 +7,7 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { spaceInstanceFields } from "../../api/space-instance.ts";
 import { extendedView } from "../extended-view.ts";
+import { stateColumns } from "../state-columns.ts";
 import { type SpaceInstanceStrategyDeps, spaceInstanceStrategy } from "./strategy.ts";
 
 export type SpaceInstancesDeps = SpaceInstanceStrategyDeps & {
@@ -34,20 +35,7 @@ export const spaceInstances = (deps: SpaceInstancesDeps): ResourceDefinition =>
         value: ".spec.clusterRef.namespace",
       },
       { name: "Phase", type: "string", description: "Phase.", value: ".status.phase" },
-      {
-        name: "Reason",
-        type: "string",
-        priority: 1,
-        description: "Reason why it is not ready.",
-        value: ".status.reason",
-      },
-      {
-        name: "Message",
-        type: "string",
-        priority: 1,
-        description: "Message about why it is not ready.",
-        value: ".status.message",
-      },
+      ...stateColumns,
       ageColumn,
     ],
     strategy: spaceInstanceStrategy(deps),

@@ -10,6 +10,7 @@ import {
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { virtualClusterInstanceFields } from "../../api/virtual-cluster-instance.ts";
 import { extendedView } from "../extended-view.ts";
+import { stateColumns } from "../state-columns.ts";
 import { type VirtualClusterInstanceStrategyDeps, virtualClusterInstanceStrategy } from "./strategy.ts";
 import { type VirtualClusterAccessKeyDeps, virtualClusterAccessKey } from "./subresources/access-key.ts";
 import { type KubeconfigDeps, kubeConfig } from "./subresources/kubeconfig.ts";
@@ -47,20 +48,7 @@ export const virtualClusterInstances = (deps: VirtualClusterInstancesDeps): Reso
       },
       { name: "Phase", type: "string", description: "Phase.", value: ".status.phase" },
       { name: "Version", type: "string", description: "Kubernetes version.", value: ".status.kubernetesVersion" },
-      {
-        name: "Reason",
-        type: "string",
-        priority: 1,
-        description: "Reason why it is not ready.",
-        value: ".status.reason",
-      },
-      {
-        name: "Message",
-        type: "string",
-        priority: 1,
-        description: "Message about why it is not ready.",
-        value: ".status.message",
-      },
+      ...stateColumns,
       ageColumn,
     ],
     strategy: virtualClusterInstanceStrategy(deps),
