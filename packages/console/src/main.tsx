@@ -2,11 +2,12 @@
 
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { StrictMode, useMemo } from "react";
+import { StrictMode, useEffect, useMemo } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiContext, createApi } from "./api/api-context.tsx";
 import { createConnection } from "./api/connection.ts";
 import { createLiveCollections } from "./api/live-collections.ts";
+import { patientDelay } from "./api/patient-delay.ts";
 import { ErrorNotice, Loading } from "./components/ui.tsx";
 import { SignInPage } from "./pages/sign-in-page.tsx";
 import { router } from "./router.tsx";
@@ -21,7 +22,8 @@ const queryClient = new QueryClient({
   // The client of the API waits and tries again where the server says so.
   defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false } },
 });
-const shared = { connection: createConnection(), live: createLiveCollections(queryClient) };
+const connection = createConnection();
+const shared = { connection, live: createLiveCollections(queryClient, patientDelay(connection)) };
 
 function Root() {
   const { session, error, check } = useSession();
@@ -44,6 +46,17 @@ function SignedInRoot({ session }: { readonly session: SignedIn }) {
     () => createApi(session, { ...shared, onDoubt: () => void check() }),
     [csrfToken, keyName, check],
   );
+  useEffect(() => {
+    // A browser knows before any request that it is cut off, and that it no longer is.
+    const lost = (): void => connection.lost();
+    const ask = (): void => void api.client.request({ method: "GET", path: "/version" }).catch(() => undefined);
+    addEventListener("offline", lost);
+    addEventListener("online", ask);
+    return () => {
+      removeEventListener("offline", lost);
+      removeEventListener("online", ask);
+    };
+  }, [api]);
   return (
     <ApiContext value={api}>
       <RouterProvider router={router} />

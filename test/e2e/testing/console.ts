@@ -64,5 +64,5 @@ const newPersonWith = (browser: Browser, options: Parameters<Browser["newContext
 export async function signInAs(page: Page, key: string): Promise<void> {
   await page.getByLabel("Access key", { exact: true }).fill(key);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.getByRole("navigation").waitFor({ state: "attached" });
+  await page.locator("#main").waitFor();
 }

@@ -2,6 +2,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import type { Delay } from "@postern/client/delay";
 import { Informer } from "@postern/client/informer";
 import type { ResourceClient } from "@postern/client/resource-client";
 import type { QueryClient } from "@tanstack/react-query";
@@ -23,7 +24,8 @@ export type LiveCollections = {
 /** Asking again does not help: nobody may list this, or there is nothing of the kind. */
 const isFinal = (error: unknown): boolean => isApiError(error) && [400, 403, 404, 405].includes(error.code);
 
-export function createLiveCollections(queryClient: QueryClient): LiveCollections {
+/** `delay`: how failures are waited out. */
+export function createLiveCollections(queryClient: QueryClient, delay: Delay): LiveCollections {
   const running = new Map<string, AbortController>();
   const end = (hash: string): void => {
     running.get(hash)?.abort();
@@ -46,6 +48,7 @@ export function createLiveCollections(queryClient: QueryClient): LiveCollections
       return new Promise((resolve, reject) => {
         const informer = new Informer({
           resource,
+          delay,
           ...(fieldSelector === undefined ? {} : { fieldSelector }),
           onEvent: () => {
             if (!isSynced) return;

@@ -35,7 +35,8 @@ export function createSessionTransport(options: SessionTransportOptions): Transp
         throw error;
       });
       connection.reached();
-      if (response.status === 401) onDoubt();
+      // Without a session one is nobody, who is refused with 403.
+      if (response.status === 401 || response.status === 403) onDoubt();
       return /[?&]watch=true(&|$)/.test(path) ? { ...response, body: followed(response.body, signal) } : response;
     },
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),

@@ -6,18 +6,24 @@ const NOW = Date.parse("2026-06-15T12:00:00Z");
 const DAY = 86_400_000;
 const at = (days: number): string => new Date(NOW + days * DAY).toISOString();
 const refusedFor = (reason: string) => ({ conditions: [{ type: "Ready", status: "False", reason }] });
-const key = (name: string, spec: AccessKey["spec"] = {}, status: AccessKey["status"] = {}): AccessKey => ({
+const key = (name: string, spec: AccessKey["spec"] = {}, status: AccessKey["status"] = {}, age = 1): AccessKey => ({
   apiVersion: "management.postern/v1",
   kind: "OwnedAccessKey",
-  metadata: { name, creationTimestamp: at(-1) },
+  metadata: { name, creationTimestamp: at(-age) },
   spec: { user: "jane", ...spec },
   status,
 });
 
 it.each([
   ["good", key("a"), "Ready", undefined],
-  ["about to end", key("a", { ttl: 30 * 86_400 }, { expirationTimestamp: at(3) }), "ExpiresSoon", "ending"],
-  ["made for a day", key("a", { ttl: 86_400 }, { expirationTimestamp: at(1) }), "ExpiresSoon", undefined],
+  ["about to end", key("a", { ttl: 30 * 86_400 }, { expirationTimestamp: at(3) }, 27), "ExpiresSoon", "ending"],
+  ["made for a day", key("a", { ttl: 86_400 }, { expirationTimestamp: at(0.9) }, 0.1), "Ready", undefined],
+  [
+    "made for a day, and almost over",
+    key("a", { ttl: 86_400 }, { expirationTimestamp: at(0.1) }, 0.9),
+    "ExpiresSoon",
+    undefined,
+  ],
   [
     "over, though the condition does not say so yet",
     key("a", {}, { expirationTimestamp: at(-1) }),

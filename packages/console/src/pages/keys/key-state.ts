@@ -15,7 +15,7 @@ const ALARMING = new Set(["Leaked", "RetiredValueUsed", "Revoked", "ParentRefuse
 const READY: KeyState = { id: "Ready", tone: "good" };
 
 /** `now` in milliseconds. */
-export function keyState({ spec, status }: AccessKey, now: number): KeyState {
+export function keyState({ metadata, spec, status }: AccessKey, now: number): KeyState {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   const end = status?.expirationTimestamp === undefined ? undefined : Date.parse(status.expirationTimestamp);
   // The condition follows a moment later.
@@ -25,7 +25,11 @@ export function keyState({ spec, status }: AccessKey, now: number): KeyState {
     return { id, tone: ALARMING.has(id) ? "bad" : "muted" };
   }
   if (spec?.disabled === true) return { id: "Disabled", tone: "muted" };
-  return end !== undefined && end - now < SOON_MS ? { id: "ExpiresSoon", tone: "warn" } : READY;
+  if (end === undefined) return READY;
+  // What is made for a day or a week is meant to end: it does so soon in the last part of its life.
+  const life = end - Date.parse(metadata.creationTimestamp ?? "");
+  const soon = life > 0 ? Math.min(SOON_MS, life / 4) : SOON_MS;
+  return end - now < soon ? { id: "ExpiresSoon", tone: "warn" } : READY;
 }
 
 export type Owner = { readonly kind: "user" | "team" | "subject"; readonly name: string };
@@ -38,6 +42,9 @@ export function ownerOf({ spec }: AccessKey): Owner {
 
 export const isLogin = ({ spec }: AccessKey): boolean => spec?.type === "Login";
 
+/** Tokens of kubeconfigs and of jobs: another one is made when it is needed. */
+const isShortLived = ({ spec }: AccessKey): boolean => (spec?.ttl ?? 0) > 0 && (spec?.ttl ?? 0) * 1000 <= SOON_MS;
+
 const UNUSED_MS = 30 * 86_400_000;
 
 export type Attention = "refused" | "ending" | "unused";
@@ -47,8 +54,7 @@ export function attentionOf(key: AccessKey, now: number): Attention | undefined 
   const { id, tone } = keyState(key, now);
   if (tone === "bad") return "refused";
   if (isLogin(key)) return undefined;
-  // What is made for a week or less is meant to end.
-  if (id === "ExpiresSoon") return (key.spec?.ttl ?? Number.POSITIVE_INFINITY) > SOON_MS / 1000 ? "ending" : undefined;
+  if (id === "ExpiresSoon") return isShortLived(key) ? undefined : "ending";
   if (id !== "Ready") return undefined;
   const used = key.status?.lastActivity ?? key.metadata.creationTimestamp;
   return used != null && now - Date.parse(used) > UNUSED_MS ? "unused" : undefined;

@@ -41,14 +41,14 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "state",
     header: t("keys.column.state"),
-    width: "130px",
+    width: "142px",
     sortBy: (key) => keyState(key, Date.now()).id,
     cell: (key) => <KeyStateBadge accessKey={key} />,
   },
   {
     id: "owner",
     header: t("keys.column.owner"),
-    width: "150px",
+    width: "128px",
     from: "medium",
     sortBy: (key) => ownerOf(key).name,
     cell: (key) => (
@@ -61,14 +61,14 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "scope",
     header: t("keys.column.scope"),
-    width: "22%",
+    width: "20%",
     from: "wide",
     cell: (key) => scopeSummary(key.spec ?? {}),
   },
   {
     id: "used",
     header: t("keys.column.used"),
-    width: "128px",
+    width: "116px",
     from: "medium",
     sortBy: (key) => timeOf(key.status?.lastActivity, 0),
     cell: (key) => <Time at={key.status?.lastActivity} otherwise={t("key.neverUsed")} />,
@@ -76,14 +76,15 @@ const COLUMNS: readonly Column<AccessKey>[] = [
   {
     id: "expires",
     header: t("keys.column.expires"),
-    width: "128px",
+    width: "112px",
+    from: "medium",
     sortBy: (key) => timeOf(key.status?.expirationTimestamp, Number.MAX_SAFE_INTEGER),
     cell: (key) => <Time at={key.status?.expirationTimestamp} otherwise={t("key.neverExpires")} />,
   },
   {
     id: "created",
     header: t("keys.column.created"),
-    width: "128px",
+    width: "116px",
     from: "wide",
     sortBy: (key) => timeOf(key.metadata.creationTimestamp, 0),
     cell: (key) => <Time at={key.metadata.creationTimestamp ?? undefined} otherwise="" />,

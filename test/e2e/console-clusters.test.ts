@@ -1,0 +1,111 @@
+// Virtual clusters, the profile and the overview in a real browser, for an administrator and for a member of a project.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedConsole, serveConsole } from "./testing/console.ts";
+import { tool } from "./testing/postern-process.ts";
+
+let served: ServedConsole;
+let page: Page;
+let jane: string;
+beforeAll(async () => {
+  served = await serveConsole();
+  const { platform } = served;
+  await platform.create("users", { metadata: { name: "jane" }, spec: { displayName: "Jane" } });
+  jane = (await platform.create("ownedaccesskeys", { metadata: { name: "janes" }, spec: { user: "jane" } })).spec.key;
+  const patch = { spec: { members: [{ kind: "User", name: "jane", clusterRole: "postern:project-viewer" }] } };
+  await platform.send({ method: "PATCH", path: "projects/default", body: patch });
+  page = await served.openAs(platform.adminKey, "/clusters");
+});
+afterAll(async () => {
+  const faults = served?.faults;
+  await served?.[Symbol.asyncDispose]();
+  expect(faults).toEqual([]);
+});
+
+const press = (name: string): Promise<void> => page.getByRole("button", { name, exact: true }).click();
+const goTo = (name: string): Promise<void> =>
+  page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+
+test.each([
+  ["Token", /^ {4}token: /m],
+  ["Client certificate", /^ {4}client-certificate-data: /m],
+])("a kubeconfig with a credential of kind %s is saved, and kubectl works with it", async (kind, expected) => {
+  await goTo("Virtual clusters");
+  await press("Kubeconfig for Demo");
+  await page.getByRole("dialog").locator("label", { hasText: kind }).first().click();
+  await press("Make kubeconfig");
+  const saving = page.waitForEvent("download");
+  await press("Download");
+  const download = await saving;
+  expect(download.suggestedFilename()).toBe("demo.kubeconfig");
+  const text = await readFile(await download.path(), "utf8");
+  expect(text).toMatch(expected);
+  const path = join(served.platform.directory, "demo.kubeconfig");
+  await writeFile(path, text, { mode: 0o600 });
+  const { stdout } = await tool("kubectl", ["--kubeconfig", path, "get", "namespaces", "-o", "name"]);
+  expect(stdout).toContain("namespace/default");
+  await press("Done");
+});
+
+test("the command for a kubeconfig without a secret stands there to be copied", async () => {
+  await press("Kubeconfig for Demo");
+  await page.getByRole("dialog").locator("label", { hasText: "kubectl asks postern" }).click();
+  await page.getByText("postern kubeconfig demo --project default --exec --ttl 1d --merge").waitFor();
+  expect(await page.getByRole("button", { name: "Make kubeconfig" }).count()).toBe(0);
+  await press("Close");
+});
+
+test("a virtual cluster shows who has access and which credentials are out there, and is put to sleep and woken", async () => {
+  await page.getByRole("link", { name: "demo" }).click();
+  await page.getByText("member of the project with postern:project-viewer").waitFor();
+  await page.getByText("Certificate of admin").waitFor();
+  await press("Put to sleep");
+  await page.getByRole("dialog").getByText("The next request wakes it up.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Put to sleep" }).click();
+  await page.locator(".badge", { hasText: "Sleeping" }).waitFor();
+  await press("Wake up");
+  await page.locator(".badge", { hasText: "Ready" }).waitFor();
+});
+
+test("the overview shows what needs attention as it comes up, and what no longer does not", async () => {
+  await goTo("Overview");
+  await page.getByText("Nothing needs your attention.").waitFor();
+  const { platform } = served;
+  const { spec } = await platform.create("ownedaccesskeys", {
+    metadata: { name: "agent" },
+    spec: { displayName: "Build agent" },
+  });
+  const report = { method: "POST", path: "/leaks", key: "", body: spec.key, headers: { "content-type": "text/plain" } };
+  await platform.send(report);
+  await page.getByRole("article").filter({ hasText: "Refused keys" }).getByText("Leaked", { exact: true }).waitFor();
+  await platform.send({ method: "DELETE", path: "ownedaccesskeys/agent" });
+  await page.getByText("Nothing needs your attention.").waitFor();
+});
+
+test("a member of a project is offered no more than they may do", async () => {
+  const hers = await served.openAs(jane, "/clusters/default/demo");
+  await hers.getByRole("heading", { level: 1, name: "Demo" }).waitFor();
+  // Asked of the server: a viewer changes nothing.
+  await hers.getByRole("button", { name: "Put to sleep", disabled: true }).waitFor();
+  await hers.getByRole("navigation").getByRole("link", { name: "Access keys" }).click();
+  await hers.getByRole("link", { name: "janes" }).waitFor();
+  expect(await hers.getByRole("link", { name: "First administrator" }).count()).toBe(0);
+  await hers.context().close();
+});
+
+test("somebody signs out everywhere, and their programs go on", async () => {
+  const [first, second] = [await served.openAs(jane, "/profile"), await served.openAs(jane, "/keys")];
+  await first.getByRole("button", { name: "End the session" }).first().waitFor();
+  await first.getByRole("button", { name: "Sign out everywhere" }).click();
+  await first
+    .getByRole("dialog")
+    .getByText(/All your \d sessions end/)
+    .waitFor();
+  await first.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  await first.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
+  await second.getByText("Your session has ended.").waitFor();
+  expect((await served.platform.send({ key: jane, path: "ownedaccesskeys" })).status).toBe(200);
+});

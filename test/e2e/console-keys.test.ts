@@ -1,0 +1,157 @@
+// The views of access keys in a real browser: each does its job, and the server confirms it.
+
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ServedConsole, serveConsole } from "./testing/console.ts";
+
+let served: ServedConsole;
+let page: Page;
+beforeAll(async () => {
+  served = await serveConsole();
+  const { platform } = served;
+  await platform.create("users", { metadata: { name: "jane" }, spec: { displayName: "Jane" } });
+  page = await served.openAs(platform.adminKey, "/keys", { permissions: ["clipboard-read", "clipboard-write"] });
+});
+afterAll(async () => {
+  const faults = served?.faults;
+  await served?.[Symbol.asyncDispose]();
+  expect(faults).toEqual([]);
+});
+
+const create = (name: string, spec: object = {}): Promise<any> =>
+  served.platform.create("ownedaccesskeys", { metadata: { name }, spec: { displayName: `Key ${name}`, ...spec } });
+const keyOf = async (name: string) => (await served.platform.send({ path: `ownedaccesskeys/${name}` })).body;
+const isGood = async (key: string): Promise<boolean> =>
+  (await served.platform.send({ key, path: "selves", method: "POST", body: {} })).status === 201;
+
+/** To another view, as a person goes there. */
+const openKey = async (name: string): Promise<void> => {
+  await page.getByRole("navigation").getByRole("link", { name: "Access keys" }).click();
+  await page.getByRole("link", { name: `Key ${name}` }).click();
+  await page.getByRole("heading", { level: 1, name: `Key ${name}` }).waitFor();
+};
+const dialog = (): Locator => page.getByRole("dialog");
+const press = (name: string, where: Page | Locator = page): Promise<void> =>
+  where.getByRole("button", { name, exact: true }).click();
+
+test("a key is made with a scope that was picked, and its value is shown once", async () => {
+  await page.getByRole("link", { name: "New access key" }).first().click();
+  await page.getByLabel("What is it for?").fill("CI of the shop");
+  await page.locator("label", { hasText: /^demo/i }).click();
+  const panel = page.getByRole("complementary");
+  await panel.getByText("use the virtual cluster demo of the project default, and get kubeconfigs for it").waitFor();
+  await panel.getByText("--virtual-cluster default/demo").waitFor();
+  await press("Create access key");
+  const value = await page.getByTestId("secret-value").textContent();
+  await press("Copy", page.locator(".secret"));
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(value);
+  expect(await isGood(value ?? "")).toBe(true);
+  expect((await keyOf("ci-of-the-shop")).spec).toMatchObject({
+    displayName: "CI of the shop",
+    ttl: 30 * 86_400,
+    scope: { virtualClusters: [{ project: "default", virtualCluster: "demo" }] },
+  });
+  await press("I have stored it");
+  await page.getByRole("heading", { level: 1, name: "CI of the shop" }).waitFor();
+  expect(await page.content()).not.toContain(value);
+  await page.goBack();
+  await page.getByLabel("What is it for?").waitFor();
+  expect(await page.content()).not.toContain(value);
+});
+
+test("what the manifest and the command beside the form say makes the same key", async () => {
+  await page.goto(`${served.platform.server.url}/keys/new`);
+  await page.getByLabel("What is it for?").fill("Twin");
+  await page.getByText("metrics-reader").click();
+  const manifest = await page.getByRole("figure").filter({ hasText: "manifest" }).locator("code").textContent();
+  const { parse } = await import("yaml");
+  await press("Create access key");
+  const made = await keyOf("twin").catch(() => undefined);
+  await press("I have stored it");
+  const { spec } = made?.spec === undefined ? await keyOf("twin") : made;
+  expect(spec).toMatchObject(parse(manifest ?? "").spec);
+});
+
+test("a refusal is shown in the server's words, and the form stays as it is", async () => {
+  await create("taken");
+  await page.goto(`${served.platform.server.url}/keys/new`);
+  await page.getByLabel("What is it for?").fill("Taken");
+  await press("Create access key");
+  await page
+    .getByRole("alert")
+    .getByText(/ownedaccesskeys.* "taken" already exists/)
+    .waitFor();
+  expect(await page.getByLabel("What is it for?").inputValue()).toBe("Taken");
+});
+
+test("changes of others come into the table by themselves, and filters go into the address", async () => {
+  await page.getByRole("navigation").getByRole("link", { name: "Access keys" }).click();
+  await page.getByRole("link", { name: "Key taken" }).waitFor();
+  await create("appears", { user: "jane" });
+  await page.getByRole("link", { name: "Key appears" }).waitFor();
+  await served.platform.send({ method: "DELETE", path: "ownedaccesskeys/appears" });
+  await page.getByRole("link", { name: "Key appears" }).waitFor({ state: "detached" });
+  await create("of-jane", { user: "jane", disabled: true });
+  await page.getByLabel("Search name, owner or description").fill("JANE");
+  await page.getByText("1 key", { exact: true }).waitFor();
+  expect(new URL(page.url()).search).toBe("?q=JANE");
+  await page.reload();
+  await page.getByText("1 key", { exact: true }).waitFor();
+  await page.getByRole("row", { name: /Key of-jane.*Disabled.*jane/ }).waitFor();
+});
+
+test("a key is rotated, disabled, enabled and deleted, each after its consequences were shown", async () => {
+  const { spec } = await create("turns");
+  await openKey("turns");
+  await press("Rotate");
+  await dialog().getByText("The old value is accepted until the new one is used first").waitFor();
+  await press("Rotate", dialog());
+  const value = (await page.getByTestId("secret-value").textContent()) ?? "";
+  expect(value).not.toBe(spec.key);
+  expect(await isGood(value)).toBe(true);
+  await press("I have stored it");
+
+  await press("Disable");
+  await press("Disable", dialog());
+  await press("Enable");
+  expect(await isGood(value)).toBe(false);
+  await press("Enable", dialog());
+  await page.getByRole("button", { name: "Disable", exact: true }).waitFor();
+  expect(await isGood(value)).toBe(true);
+
+  await press("Delete");
+  await dialog().getByText("This cannot be undone.").waitFor();
+  await press("Delete key", dialog());
+  await page.getByRole("heading", { level: 1, name: "Access keys" }).waitFor();
+  expect(await isGood(value)).toBe(false);
+});
+
+test("what was made with a key stands below it, and goes with a compromised value", async () => {
+  const { spec } = await create("parent");
+  const child = await served.platform.send({
+    key: spec.key,
+    path: "namespaces/p-default/virtualclusterinstances/demo/kubeconfig",
+    body: { spec: {} },
+  });
+  const token = /token: (\S+)/.exec(child.body.status.kubeConfig)?.[1] ?? "";
+  await openKey("parent");
+  await page.getByText("for default/demo").waitFor();
+  await press("Compromised");
+  await dialog().getByText("One credential that was made with it is revoked for good.").waitFor();
+  await press("Revoke and rotate", dialog());
+  await page.getByText("One credential that was made with the old value is revoked.").waitFor();
+  await press("I have stored it");
+  expect([await isGood(token), await isGood(spec.key)]).toEqual([false, false]);
+});
+
+test("a key is limited to what it was used for with one press", async () => {
+  const { spec } = await create("wide");
+  await served.platform.send({ key: spec.key, path: "clusters/embedded" });
+  await openKey("wide");
+  await page.getByText("All of its use fits into: cluster embedded.").waitFor();
+  await press("Limit it to its use");
+  await press("Limit it to its use", dialog());
+  await dialog().waitFor({ state: "detached" });
+  expect((await keyOf("wide")).spec.scope).toEqual({ clusters: [{ cluster: "embedded" }] });
+  expect((await served.platform.send({ key: spec.key, path: "users/jane" })).status).toBe(403);
+});
