@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemRuntime } from "../runtime/system-runtime.ts";
+import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import {
   type Claimant,
   createFairShares,
@@ -9,7 +10,7 @@ import {
   NoPlaceError,
 } from "./fair-shares.ts";
 
-const never = new AbortController();
+const never = createSharedAbortController();
 const shared = (places: number, limits: Partial<FairShareLimits> = {}) =>
   createFairShares(
     { ...DEFAULT_FAIR_SHARES, places: { readOnly: places, mutating: places, urgent: places }, ...limits },

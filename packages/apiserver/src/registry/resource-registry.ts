@@ -5,6 +5,7 @@ import type { Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import type { CacheView, WatchCache } from "../cache/watch-cache.ts";
 import type { Runtime } from "../runtime/clock.ts";
+import { createSharedAbortController } from "../storage/shared-abort-controller.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AdmissionPlugin } from "./admission-plugin.ts";
 import { compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
@@ -78,7 +79,7 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
     install(definition, { keepWatches = false } = {}) {
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
-      const retirement = keepWatches && before !== undefined ? before : new AbortController();
+      const retirement = keepWatches && before !== undefined ? before : createSharedAbortController();
       const resource = installResource(definition, options, limitTurns, retirement.signal);
       installed.set(id, resource);
       retirements.set(id, retirement);

@@ -1,5 +1,6 @@
 // The way to etcd: one long-lived connection to one endpoint at a time, deadlines, and the move to the next endpoint after a failure.
 
+import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import { closedError, hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
 import { type EtcdMethods, loadEtcdMethods } from "./etcd-methods.ts";
 import type { Scheduler } from "./etcd-timers.ts";
@@ -33,7 +34,7 @@ export class EtcdConnection implements Disposable {
   #endpoints: readonly GrpcChannel[];
   readonly #timeoutMs: number;
   readonly #scheduler: Scheduler;
-  readonly #closing = new AbortController();
+  readonly #closing = createSharedAbortController();
   #current = 0;
 
   constructor({ endpoints, tls, requestTimeoutMs, scheduler }: EtcdConnectionOptions) {

@@ -2,6 +2,7 @@
 // everywhere asks all of them, and waits until each has answered or its key is gone.
 
 import type { Replicas, ReplicasOptions } from "@postern/apiserver/storage/replicas";
+import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import { EtcdLease } from "./etcd-lease.ts";
 import type { EtcdEvent } from "./etcd-messages.ts";
 import type { EtcdStorage } from "./etcd-storage.ts";
@@ -28,7 +29,7 @@ class EtcdReplicas implements Replicas {
   readonly #options: EtcdReplicasOptions;
   readonly #scheduler: Scheduler;
   readonly #key: Buffer;
-  readonly #stopping = new AbortController();
+  readonly #stopping = createSharedAbortController();
   readonly #following: Disposable;
   readonly #ended: Promise<void>;
   readonly #listeners = new Set<() => void>();
