@@ -1,6 +1,8 @@
-// `npm run package`: writes what a release consists of to dist/: the npm package, single executables, the Helm chart, bills of materials, checksums.
+// `npm run package`: writes what a release consists of to dist/: the npm package, single executables, the Helm chart, the systemd unit, bills of
+// materials, checksums.
 // `npm run package -- npm` writes the npm package alone, and `-- single-file` the executable for this machine.
 
+import { copyFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { REPOSITORY } from "./release/bundle-command.ts";
 import { writeHelmChart } from "./release/helm-chart.ts";
@@ -20,7 +22,14 @@ if (forThese === undefined) throw new Error(`npm run package -- ${Object.keys(ar
 const files: string[] = [];
 if (wanted !== "single-file") files.push(packFolder(await writeNpmPackage(), DIST));
 if (forThese.length > 0) files.push(...(await writeSingleFiles(forThese, DIST)));
-if (wanted === "all") files.push(await writeHelmChart(join(DIST, "chart")));
+if (wanted === "all") files.push(await writeHelmChart(join(DIST, "chart")), copyUnit());
+/** Who installs the one file has no checkout to take the unit from. */
+function copyUnit(): string {
+  const unit = join(DIST, "postern.service");
+  copyFileSync(join(REPOSITORY, "deploy/systemd/postern.service"), unit);
+  return unit;
+}
+
 writeChecksums(
   DIST,
   files.map((path) => relative(DIST, path)),
