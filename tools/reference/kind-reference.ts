@@ -144,8 +144,7 @@ function schemaOf({ schemas }: PublishedGroup, kind: string): Schema {
 }
 
 function fieldTable(schema: Schema): string {
-  const { apiVersion: _, kind: _kind, metadata: _metadata, ...properties } = schema.properties ?? {};
-  const rows = fieldRows({ ...schema, properties }, "");
+  const rows = fieldRows(schema, "");
   return rows.length === 0
     ? "No fields of its own."
     : ["| field | type | description |", "|---|---|---|", ...rows].join("\n");
@@ -153,7 +152,7 @@ function fieldTable(schema: Schema): string {
 
 /** A row for each member of an object, each followed by those of its own members. */
 function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): readonly string[] {
-  return Object.entries(properties).flatMap(([name, member]) => {
+  return Object.entries(ownMembers(properties)).flatMap(([name, member]) => {
     const { path, inner } = unwrap(member, `${prefix}${name}`);
     const shown = `\`${path}\``;
     const texts = [member.description ?? "", member === inner ? "" : (inner.description ?? "")].map(withoutEmphasis);
@@ -163,6 +162,12 @@ function fieldRows({ properties = {}, required = [] }: Schema, prefix: string): 
       ...fieldRows(inner, `${path}.`),
     ];
   });
+}
+
+/** Without what all objects of Kubernetes have. */
+function ownMembers(properties: NonNullable<Schema["properties"]>): NonNullable<Schema["properties"]> {
+  const { apiVersion, kind, metadata, ...own } = properties;
+  return apiVersion === undefined || metadata === undefined ? properties : own;
 }
 
 /** The schema within lists and maps, and the path that shows them. */
