@@ -5,6 +5,9 @@ import { spawnSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
 
 const GATES: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
+  // First: others look at what is built.
+  ["build", "tsc", "-b"],
+  ["bundle", "tsx", "tools/bundle.ts"],
   ["format and lint", "biome", "check", "."],
   ["layers", "tsx", "tools/check-layers.ts"],
   ["circles", "tsx", "tools/check-circles.ts"],
@@ -15,8 +18,6 @@ const GATES: readonly (readonly [name: string, command: string, ...args: string[
   ["types", "tsc", "-p", "tsconfig.check.json"],
   ["types of the console", "tsc", "-p", "packages/console"],
   ["docstrings", "tsx", "tools/check-docstrings.ts"],
-  ["build", "tsc", "-b"],
-  ["bundle", "tsx", "tools/bundle.ts"],
   ["examples", "tsx", "-C", "@postern/source", "tools/check-examples.ts"],
   ["unused code", "knip"],
   ["unit tests", "vitest", "run", "--project", "unit", "--reporter", "dot"],
