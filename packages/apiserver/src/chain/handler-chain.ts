@@ -24,7 +24,6 @@ import type { ApiResponse } from "../transport/api-response.ts";
 import { safeRequestUri } from "../transport/safe-request-uri.ts";
 import { Call, type ServedInfo } from "./call.ts";
 import { type CallHandler, type Filter, through } from "./filter.ts";
-import { createWarningRecorder } from "./warning-recorder.ts";
 import { withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
@@ -38,7 +37,7 @@ import { withRequestDeadline } from "./with-request-deadline.ts";
 import { withRequestLog } from "./with-request-log.ts";
 import { withRequestMetrics } from "./with-request-metrics.ts";
 import { withTracing } from "./with-tracing.ts";
-import { withWarnings } from "./with-warnings.ts";
+import { createWarningRecorder, withWarnings } from "./with-warnings.ts";
 
 export type HandlerChainDeps = {
   readonly runtime: Runtime;

@@ -1,8 +1,8 @@
 // What a request asks for: read from its path once, when it comes in, and by nobody again.
+// Source: k8s.io/apiserver/pkg/server/filters/longrunning.go
 
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ApiRequest } from "../transport/api-request.ts";
-import { isLongRunning } from "./long-running.ts";
 import type { RequestInfo } from "./request-info.ts";
 import { nonResourceInfo, resolveRequestInfo } from "./request-info-resolver.ts";
 
@@ -34,3 +34,13 @@ export function readAsked(request: ApiRequest): Asked {
     return { info, refusal: error, isLongRunning: isLongRunning(request, info), behind: undefined };
   }
 }
+
+export type LongRunningCheck = (request: ApiRequest, info: RequestInfo) => boolean;
+
+const VERBS: readonly string[] = ["watch", "proxy"];
+const SUBRESOURCES: readonly string[] = ["attach", "exec", "log", "portforward", "proxy"];
+
+/** Watches, upgraded connections, proxies and streams. */
+export const isLongRunning: LongRunningCheck = (request, info) =>
+  request.upgrade !== undefined ||
+  (info.isResourceRequest && (VERBS.includes(info.verb) || SUBRESOURCES.includes(info.subresource)));

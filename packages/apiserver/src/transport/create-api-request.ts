@@ -1,4 +1,5 @@
 // Makes the ApiRequest of an exchange.
+// Source: RFC 9112, section 3.2
 
 import type { X509Certificate } from "node:crypto";
 import { Readable } from "node:stream";
@@ -6,7 +7,6 @@ import type { Scheduler } from "../runtime/clock.ts";
 import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "./api-request.ts";
 import { contentLengthOf, type Exchange } from "./exchange.ts";
 import { readBody } from "./read-body.ts";
-import type { RequestTarget } from "./request-target.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 
@@ -132,4 +132,19 @@ class Cancellation {
     this.#reason = reason;
     this.#controller?.abort(reason);
   }
+}
+
+export type RequestTarget = { readonly path: string; readonly query: string };
+
+const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
+
+/** Undefined for targets that name no path (`*`, an authority) or hold a fragment, which no client sends. */
+export function parseRequestTarget(target: string): RequestTarget | undefined {
+  if (target.includes("#")) return undefined;
+  const origin = target.startsWith("/") ? target : target.replace(ABSOLUTE_FORM, "");
+  const at = origin.indexOf("?");
+  const path = at < 0 ? origin : origin.slice(0, at);
+  const query = at < 0 ? "" : origin.slice(at + 1);
+  if (path.startsWith("/")) return { path, query };
+  return path === "" && origin !== target ? { path: "/", query } : undefined;
 }

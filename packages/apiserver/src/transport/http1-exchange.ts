@@ -7,9 +7,8 @@ import type { Scheduler } from "../runtime/clock.ts";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import type { ResponseHeaders } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
-import { type Exchange, isBodiless } from "./exchange.ts";
+import { type Exchange, isBodiless, withRepeatedHeaders } from "./exchange.ts";
 import { discardBody } from "./read-body.ts";
-import { withRepeatedHeaders } from "./request-headers.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 export type Http1Options = {

@@ -4,8 +4,7 @@ import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Ser
 import type { RequestHeaders } from "./api-request.ts";
 import type { ResponseHeaders } from "./api-response.ts";
 import type { Connection } from "./connection.ts";
-import { type Exchange, isBodiless } from "./exchange.ts";
-import { withRepeatedHeaders } from "./request-headers.ts";
+import { type Exchange, isBodiless, withRepeatedHeaders } from "./exchange.ts";
 
 /** They speak about an HTTP/1.1 connection, and are an error here. */
 export const CONNECTION_HEADERS: readonly string[] = [

@@ -6,8 +6,8 @@ import type { Random } from "../runtime/clock.ts";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
+import { withRepeatedHeaders } from "./exchange.ts";
 import { CONNECTION_HEADERS, Http2Exchange, withoutPseudoHeaders } from "./http2-exchange.ts";
-import { withRepeatedHeaders } from "./request-headers.ts";
 
 const WEB_SOCKET = "websocket";
 const KEY_BYTES = 16;

@@ -7,10 +7,9 @@ import type { Scheduler } from "../runtime/clock.ts";
 import type { ApiRequest } from "./api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "./api-response.ts";
 import { clientGoneError } from "./client-gone-error.ts";
-import { type ApiRequestOptions, createApiRequest } from "./create-api-request.ts";
+import { type ApiRequestOptions, createApiRequest, parseRequestTarget } from "./create-api-request.ts";
 import { discardResponse } from "./discard-response.ts";
 import type { Exchange } from "./exchange.ts";
-import { parseRequestTarget } from "./request-target.ts";
 import { safeRequestUri } from "./safe-request-uri.ts";
 
 export type ApiHandler = (request: ApiRequest) => Awaitable<ApiResponse>;

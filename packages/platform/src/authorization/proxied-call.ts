@@ -2,8 +2,7 @@
 
 import { PROXY_TARGET_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { type ApiError, isApiError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
-import { type Asked, type Behind, readAsked } from "@postern/apiserver/request/asked";
-import { isLongRunning } from "@postern/apiserver/request/long-running";
+import { type Asked, type Behind, isLongRunning, readAsked } from "@postern/apiserver/request/asked";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";

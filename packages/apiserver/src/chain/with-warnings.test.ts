@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createWarningRecorder, warningHeaders } from "./warning-recorder.ts";
+import { createWarningRecorder, warningHeaders } from "./with-warnings.ts";
 
 describe("createWarningRecorder", () => {
   it("drops duplicates and empty texts, and keeps the order", () => {
