@@ -123,11 +123,13 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
     const answer = readReturn(request, state, issuer);
     if (answer === undefined) return say(response, 404, "This is not the page that you are looking for.");
     if ("error" in answer) {
-      say(response, 200, "You are not signed in. You can close this page.");
-      return found.reject(new UsageError(answer.error));
+      const { error } = answer;
+      return say(response, 200, "You are not signed in. You can close this page.", () =>
+        found.reject(new UsageError(error)),
+      );
     }
-    say(response, 200, "The command line goes on. You can close this page.");
-    found.resolve(answer.code);
+    const { code } = answer;
+    say(response, 200, "The command line goes on. You can close this page.", () => found.resolve(code));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -145,7 +147,8 @@ async function waitForBrowser(state: string, issuer: string): Promise<Waiting> {
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
       const closed = new Promise((resolve) => server.close(resolve));
-      server.closeIdleConnections();
+      // Other programs may have opened some, which they never end.
+      server.closeAllConnections();
       await closed;
     },
   };
@@ -165,7 +168,7 @@ function readReturn(
   return code === null ? { error: faultIn({ error: searchParams.get("error") ?? "" }, 200) } : { code };
 }
 
-function say(response: ServerResponse, status: number, text: string): void {
+function say(response: ServerResponse, status: number, text: string, onSent = (): void => {}): void {
   response.writeHead(status, {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": "no-store",
@@ -173,6 +176,8 @@ function say(response: ServerResponse, status: number, text: string): void {
     connection: "close",
   });
   response.end(`${text}\n`);
+  // Also where the browser has gone.
+  response.once("close", onSent);
 }
 
 const OPENERS: { readonly [platform: string]: string } = { darwin: "open", win32: "explorer" };
