@@ -42,6 +42,7 @@ import { createComparisonLimits } from "../comparison-limits.ts";
 import { createAccessKeyIndex } from "../create-access-key-index.ts";
 import { createIssuedGrants } from "../issued-grants.ts";
 import { eventOfKey, type KeyEvent } from "../key-events.ts";
+import type { KeyGrants } from "../key-grant.ts";
 import { createKeyQuota } from "../key-quota.ts";
 import { createLastActivity } from "../last-activity.ts";
 import { createRotationGuard } from "../rotation/rotation-guard.ts";
@@ -61,6 +62,8 @@ export type AccessKeyServerOptions = {
   };
   /** Which another server may be on as well. Default: its own. */
   readonly storage?: Storage;
+  /** What gives keys now. Default: nothing does. */
+  readonly keyGrants?: KeyGrants;
   /** What may be done beside what members of system:masters may, which is everything. */
   readonly allows?: (attributes: AuthorizationAttributes) => boolean;
 };
@@ -106,7 +109,9 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     maxTTLSeconds: settings.accessKeys.maxTTLSeconds,
     clock: time.clock,
     scheduler: time.scheduler,
+    ...(options.keyGrants === undefined ? {} : { grants: options.keyGrants }),
   });
+  const grants = createIssuedGrants();
   const authorizer: Authorizer = {
     authorize: (attributes) => ({
       verdict: attributes.user.groups.includes("system:masters") || allows(attributes) ? "allow" : "no-opinion",
@@ -162,7 +167,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     directory,
     authorizer,
     secrets,
-    grants: createIssuedGrants(),
+    grants,
     recordEvent: (event: KeyEvent) => void events.push(event),
     identityOf: authenticator.identityOf,
     sealedRecords,
@@ -257,6 +262,7 @@ export async function createAccessKeyServer(options: AccessKeyServerOptions = {}
     activityRecords,
     rotationMarks,
     keys,
+    grants,
     certificates,
     authenticator,
     events,
