@@ -123,7 +123,7 @@ const RUNS: readonly Run[] = [
   {
     name: "every kubectl and helm",
     project: "system",
-    paths: ["every-field", "helm", "kubeconfig-command", "remote-credentials"],
+    paths: ["credential-expiry", "every-field", "helm", "kubeconfig-command", "remote-credentials"],
     environment: { KUBECTL_RELEASES: "all" },
   },
   {

@@ -166,7 +166,11 @@ export const kubectlWith =
 /** Runs `postern` to its end. */
 export const postern = (...args: readonly string[]): Promise<Outcome> => tool(process.execPath, [ENTRY, ...args]);
 
-export type RunningTool = Disposable & { output(): string };
+export type RunningTool = Disposable & {
+  output(): string;
+  /** Whether it has ended by itself. */
+  isOver(): boolean;
+};
 
 /** Starts a tool that goes on until it is disposed. */
 export function startTool(command: string, args: readonly string[]): RunningTool {
@@ -174,7 +178,11 @@ export function startTool(command: string, args: readonly string[]): RunningTool
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (printed += text));
   child.once("close", () => recordOutput([basename(command), ...args].join(" "), printed));
-  return { output: () => printed, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+  return {
+    output: () => printed,
+    isOver: () => child.exitCode !== null,
+    [Symbol.dispose]: () => void child.kill("SIGKILL"),
+  };
 }
 
 /** What a tool printed when it went well. */
