@@ -2,20 +2,13 @@
 
 import { createHash, createHmac, createPublicKey, KeyObject, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
 import { encode, newSigningKey, type ServedIssuer, serveIssuer } from "@postern/platform/trust/testing/serve-issuer";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Browse, browserOf, csrfIn, OWN, type PageAnswer, provideSignIn, SESSION } from "./testing/signing-in.ts";
 
 const CLIENT = "client-of-ours";
-
-type Answer = {
-  readonly status: number;
-  readonly location: string;
-  readonly text: string;
-  readonly cookies: Map<string, string>;
-};
 
 let platform: RunningPlatform;
 let ca: Buffer;
@@ -25,40 +18,12 @@ let count = 0;
 /** What the token endpoint of each answers, made of the nonce that the browser was sent away with. */
 let idToken: (issuer: ServedIssuer, claims: object) => Promise<string>;
 const nonces = new Map<ServedIssuer, string>();
-const codes = new Set<string>();
 
-/** A provider that does what a test says, at the same address as its keys. */
-function provide(issuer: ServedIssuer): void {
-  issuer.intercept = (request, response) => {
-    const path = (request.url ?? "").split("?")[0];
-    const say = (status: number, body: object): void => {
-      response.writeHead(status, { "content-type": "application/json" });
-      response.end(JSON.stringify(body));
-    };
-    if (path === "/.well-known/openid-configuration")
-      return say(200, {
-        issuer: issuer.url,
-        authorization_endpoint: `${issuer.url}/authorize`,
-        token_endpoint: `${issuer.url}/token`,
-        jwks_uri: `${issuer.url}/keys`,
-        response_types_supported: ["code"],
-        id_token_signing_alg_values_supported: ["RS256"],
-        authorization_response_iss_parameter_supported: true,
-      });
-    if (path === "/keys") return say(200, JSON.parse(issuer.keySet()));
-    let form = "";
-    request.on("data", (part) => (form += part));
-    request.on("end", () => {
-      const code = new URLSearchParams(form).get("code") ?? "";
-      if (codes.has(code)) return say(400, { error: "invalid_grant" });
-      codes.add(code);
-      const claims = { sub: `sub-${count}`, name_here: `person-${count}`, aud: CLIENT, nonce: nonces.get(issuer) };
-      void idToken(issuer, claims).then((token) =>
-        say(200, { access_token: randomBytes(16).toString("hex"), token_type: "Bearer", id_token: token }),
-      );
-    });
-  };
-}
+const provide = (issuer: ServedIssuer): void =>
+  provideSignIn(issuer, () => {
+    const claims = { sub: `sub-${count}`, name_here: `person-${count}`, aud: CLIENT, nonce: nonces.get(issuer) };
+    return idToken(issuer, claims);
+  });
 
 beforeAll(async () => {
   platform = await startPlatform({ "proxy-allowed-addresses": ["127.0.0.1/32"], "audit-log-mode": "blocking" });
@@ -89,49 +54,7 @@ afterAll(async () => {
   await Promise.all([good, evil].map((each) => each?.[Symbol.asyncDispose]()));
 });
 
-function browse(
-  path: string,
-  cookies: ReadonlyMap<string, string> = new Map(),
-  form?: { readonly [name: string]: string },
-  headers: { readonly [name: string]: string } = {},
-): Promise<Answer> {
-  const body = form === undefined ? undefined : new URLSearchParams(form).toString();
-  return new Promise((resolve, reject) => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const request = httpsRequest(
-      new URL(path, platform.server.url),
-      {
-        method: body === undefined ? "GET" : "POST",
-        ca,
-        headers: {
-          ...(cookie === "" ? {} : { cookie }),
-          ...(body === undefined
-            ? {}
-            : { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(body) }),
-          ...headers,
-        },
-      },
-      (response) => {
-        const kept = new Map(cookies);
-        for (const line of response.headers["set-cookie"] ?? []) {
-          const [pair = ""] = line.split(";");
-          const at = pair.indexOf("=");
-          if (pair.slice(at + 1) === "") kept.delete(pair.slice(0, at));
-          else kept.set(pair.slice(0, at), pair.slice(at + 1));
-        }
-        let text = "";
-        response.on("data", (part) => (text += part));
-        response.on("end", () =>
-          resolve({ status: response.statusCode ?? 0, location: response.headers.location ?? "", text, cookies: kept }),
-        );
-      },
-    );
-    request.on("error", reject);
-    request.end(body);
-  });
-}
-const OWN = { "sec-fetch-site": "same-origin" };
-const csrfIn = ({ text }: Answer): string => /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? "";
+const browse: Browse = (...asked) => browserOf(platform.server.url, ca)(...asked);
 
 /** As far as the provider's page. */
 async function away(provider: "good" | "evil" = "good", start = "/login") {
@@ -141,19 +64,20 @@ async function away(provider: "good" | "evil" = "good", start = "/login") {
   nonces.set(provider === "good" ? good : evil, url.searchParams.get("nonce") ?? "");
   return { url, cookies: left.cookies, state: url.searchParams.get("state") ?? "" };
 }
-const back = (provider: string, query: object, cookies: ReadonlyMap<string, string>): Promise<Answer> =>
+const back = (provider: string, query: object, cookies: ReadonlyMap<string, string>): Promise<PageAnswer> =>
   browse(`/login/callback/${provider}?${new URLSearchParams({ ...query })}`, cookies);
 const newCode = (): string => randomBytes(8).toString("hex");
-const SESSION = "__Host-session";
 
 /** The answer to the return of a browser that was sent away in order. */
-async function signInWith(query: object = {}): Promise<Answer> {
+async function signInWith(query: object = {}): Promise<PageAnswer> {
   const { cookies, state } = await away();
   return await back("good", { code: newCode(), state, iss: good.url, ...query }, cookies);
 }
 
 /** Away by one address, and back: where the browser goes on then. */
-async function throughStart(target: string): Promise<{ readonly path: string; readonly cookies: Answer["cookies"] }> {
+async function throughStart(
+  target: string,
+): Promise<{ readonly path: string; readonly cookies: PageAnswer["cookies"] }> {
   const left = await browse(`/login/start?${new URLSearchParams({ provider: "good", return: target })}`);
   const { searchParams } = new URL(left.location);
   nonces.set(good, searchParams.get("nonce") ?? "");
@@ -302,6 +226,52 @@ describe("the browser of a victim", () => {
     });
   });
 
+  it("is told by every page what it may do with it", async () => {
+    const session = (await signInWith()).cookies;
+    const { cookies, state } = await away();
+    const asking = `/oauth/authorize?${new URLSearchParams({
+      ...{
+        response_type: "code",
+        client_id: "postern-cli",
+        redirect_uri: "http://127.0.0.1:4567/callback",
+        state: "s",
+      },
+      ...{ code_challenge: randomBytes(32).toString("base64url"), code_challenge_method: "S256" },
+    })}`;
+    const answers: readonly [string, PageAnswer][] = [
+      ["login", await browse("/login")],
+      ["start", await browse("/login/start?provider=good", (await browse("/login")).cookies)],
+      ["back", await back("good", { code: newCode(), state, iss: good.url }, cookies)],
+      ["failure", await back("good", { code: newCode(), state, iss: good.url }, new Map())],
+      ["authorize", await browse(asking)],
+      ["confirm", await browse("/login/confirm")],
+      ["device", await browse("/device")],
+      ["profile", await browse("/profile/access-keys", session)],
+    ];
+    for (const [page, { headers, status, text }] of answers) {
+      expect([page, headers["x-frame-options"], headers["x-content-type-options"]]).toEqual([page, "DENY", "nosniff"]);
+      expect([page, headers["cache-control"]]).toEqual([page, "no-store"]);
+      // The address of the page before may have a code in it.
+      expect([page, headers["referrer-policy"]]).toEqual([page, status === 303 ? "no-referrer" : "same-origin"]);
+      if (status === 303) continue;
+      const policy = String(headers["content-security-policy"]).split("; ");
+      expect([page, policy]).toEqual([
+        page,
+        expect.arrayContaining([
+          "default-src 'none'",
+          "base-uri 'none'",
+          "frame-ancestors 'none'",
+          "form-action 'self'",
+        ]),
+      ]);
+      expect([page, policy.filter((rule) => rule.includes("unsafe") || rule.startsWith("script-src"))]).toEqual([
+        page,
+        [],
+      ]);
+      expect([page, /<script|javascript:|onclick|onload/i.test(text)]).toEqual([page, false]);
+    }
+  });
+
   it("shows its pages in no frame, runs no scripts, and escapes what it shows", async () => {
     const page = await browse(`/device?user_code=${encodeURIComponent('"><script>x</script>')}`);
     expect(page.text).not.toContain("<script");
@@ -434,6 +404,67 @@ describe("beside the command line", () => {
   });
 });
 
+describe("a provider", () => {
+  const provider = (name: string, spec: object) =>
+    platform.create("identityproviders", {
+      metadata: { name },
+      spec: {
+        issuer: { url: good.url, certificateAuthority: good.certificateAuthorityPem },
+        clientId: CLIENT,
+        claimMappings: { username: { claim: "name_here" } },
+        ...spec,
+      },
+    });
+  const signInAt = async (name: string): Promise<PageAnswer> => {
+    const chosen = await browse("/login");
+    const left = await browse(`/login/start?provider=${name}`, chosen.cookies);
+    if (left.status !== 303) return left;
+    const { searchParams } = new URL(left.location);
+    nonces.set(good, searchParams.get("nonce") ?? "");
+    return await back(name, { code: newCode(), state: searchParams.get("state") ?? "", iss: good.url }, left.cookies);
+  };
+
+  it.each<[string, () => object]>([
+    ["no authority of its own", () => ({ url: good.url })],
+    ["another authority", () => ({ url: good.url, certificateAuthority: evil.certificateAuthorityPem })],
+  ])("whose certificate is not that of its authority is not spoken to: %s", async (_, issuer) => {
+    const name = `untrusted-${count}`;
+    await provider(name, { issuer: issuer() });
+    const before = good.requests.length;
+    const { status, text, cookies } = await signInAt(name);
+    expect([status, cookies.has(SESSION), good.requests.length]).toEqual([503, false, before]);
+    expect(text).toContain("cannot be reached");
+    await platform.until({ path: `identityproviders/${name}` }, ({ body }) =>
+      body.status?.conditions?.some(({ type, status: is }: any) => type === "Ready" && is === "False"),
+    );
+    await platform.send({ method: "DELETE", path: `identityproviders/${name}` });
+  });
+
+  it("with linkUsers makes somebody the user who has the username, once, and no bot and no locked one", async () => {
+    await provider("linking", { linkUsers: true });
+    const name = `person-${count}`;
+    await platform.create("users", { metadata: { name } });
+    expect((await signInAt("linking")).cookies.has(SESSION)).toBe(true);
+    const identities = async () => (await platform.send({ path: `users/${name}` })).body.spec.identities;
+    expect(await identities()).toEqual([{ provider: "linking", subject: `sub-${count}` }]);
+    // Whoever takes the username over at the provider is somebody else.
+    idToken = (issuer, claims) => issuer.sign({ ...claims, sub: "somebody-else" });
+    expect((await signInAt("linking")).status).toBe(403);
+    expect(await identities()).toEqual([{ provider: "linking", subject: `sub-${count}` }]);
+    idToken = (issuer, claims) => issuer.sign(claims);
+    for (const spec of [{ kind: "Bot" }, { disabled: true }]) {
+      count++;
+      await platform.create("users", { metadata: { name: `person-${count}` }, spec });
+      const { status, cookies } = await signInAt("linking");
+      expect([spec, status, cookies.has(SESSION)]).toEqual([spec, 403, false]);
+    }
+    // Without createUsers, nobody else comes in.
+    count++;
+    expect((await signInAt("linking")).status).toBe(403);
+    await platform.send({ method: "DELETE", path: "identityproviders/linking" });
+  });
+});
+
 describe("the audit log", () => {
   const lastEvent = async (path: string) => {
     const text = await readFile(join(platform.directory, "audit.log"), "utf8");
@@ -455,7 +486,7 @@ describe("the audit log", () => {
       "authentication.kubernetes.io/issued-credential-id": expect.stringMatching(/^\S{8,}$/),
     });
     const listed = await platform.send({ path: `users/person-${count}/credentials` });
-    const [made] = listed.body.items.filter(({ name }: any) => name === body.status.accessKey);
+    const [made] = listed.body.status.credentials.filter(({ name }: any) => name === body.status.accessKey);
     expect(made.id).toBe(notes["authentication.kubernetes.io/issued-credential-id"]);
   });
 

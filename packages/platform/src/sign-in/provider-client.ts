@@ -99,13 +99,16 @@ export function createProviderClient({
     const before = known.get(name);
     const isCurrent = before?.terms === terms && before.secret === secret && before.until > clock.elapsed();
     if (isCurrent) return await before.made;
-    const made = discover(provider, secret, fetchFrom);
+    // Whoever waits for it gets the same words.
+    const made = discover(provider, secret, fetchFrom).catch((error: unknown) => {
+      throw faultFrom(error, "its discovery document could not be used");
+    });
     known.set(name, { terms, secret, until: clock.elapsed() + CONFIGURATION_MS, made });
     try {
       return await made;
     } catch (error) {
       if (known.get(name)?.made === made) known.delete(name);
-      throw faultFrom(error, "its discovery document could not be used");
+      throw error;
     }
   };
 
