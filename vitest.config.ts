@@ -34,11 +34,11 @@ const MEASURING = ["test/e2e/flat-memory.test.ts"];
 /** What takes too long for `npm test`: `npm run nightly` has it, and `npx vitest run FILE`. */
 const LONG = [
   "test/crash/{audit-full-disk,clock-jumps,exchange-burst,full-disk,interrupted-copy,interrupted-restore,key-rotation}.test.ts",
-  "test/crash/{leader-standstill,linearizable-servers,lost-store,power-loss}.test.ts",
+  "test/crash/{leader-standstill,linearizable-servers,lost-store,partition,power-loss}.test.ts",
   "test/crash/{revocation,revocation-many,revocation-time}.test.ts",
-  "test/attacks/{expired-key,silent-connections,slow-requests,slow-watchers}.test.ts",
+  "test/attacks/{denial-of-service,expired-key,linear-work,silent-connections,slow-requests,slow-watchers}.test.ts",
   "test/conformance/resource-suite.test.ts",
-  "test/e2e/{flat-churn,informers,moving-stores,soak}.test.ts",
+  "test/e2e/{flat-churn,informers,moving-stores,onboarding-clients,soak}.test.ts",
   "test/simulation/**/*.test.ts",
 ];
 

@@ -51,7 +51,13 @@ const RUNS: readonly Run[] = [
   {
     name: "fifty tenants at once",
     project: "system",
-    paths: ["test/e2e/onboarding"],
+    paths: ["test/e2e/onboarding.test.ts"],
+    environment: { ONBOARDED_TENANTS: 50 },
+  },
+  {
+    name: "fifty tenants at once by helm, Terraform and GitOps",
+    project: "long",
+    paths: ["test/e2e/onboarding-clients.test.ts"],
     environment: { ONBOARDED_TENANTS: 50 },
   },
   {
@@ -75,7 +81,13 @@ const RUNS: readonly Run[] = [
   {
     name: "linearizable stores",
     project: "system",
-    paths: ["test/crash/linearizability.test.ts", "test/crash/partition.test.ts"],
+    paths: ["test/crash/linearizability.test.ts"],
+    environment: { CRASH_OPERATIONS: 100_000 },
+  },
+  {
+    name: "linearizable etcd in a torn network",
+    project: "long",
+    paths: ["test/crash/partition.test.ts"],
     environment: { CRASH_OPERATIONS: 100_000 },
   },
   {
@@ -152,7 +164,7 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "denial of service",
-    project: "system",
+    project: "long",
     paths: ["test/attacks/denial-of-service.test.ts"],
     environment: { DENIALS: "all", DENIAL_SECONDS: 5 },
   },
@@ -218,7 +230,7 @@ const RUNS: readonly Run[] = [
   },
   {
     name: "attacks on every field of every kind",
-    project: "system",
+    project: "long",
     paths: ["test/attacks/linear-work.test.ts"],
     environment: { ATTACK_FIELDS: 100_000 },
   },
