@@ -105,6 +105,7 @@ const RUNS: readonly Run[] = [
       "test/attacks/expired-key",
       "test/crash/clock-jumps",
       "test/crash/leader-standstill",
+      "test/crash/exchange-burst",
     ],
     environment: {},
   },
