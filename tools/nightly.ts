@@ -244,7 +244,7 @@ const GOING_BACK: Command = {
     "sh",
     "-euc",
     'folder=$(mktemp -d); trap \'rm -rf "$folder"\' EXIT; PREVIOUS_POSTERN=$(npx --no-install tsx tools/build-previous.ts "$folder/previous"); ' +
-      "export PREVIOUS_POSTERN; npx --no-install vitest run --project system test/upgrade",
+      `export PREVIOUS_POSTERN; npx --no-install vitest run --project system test/upgrade ${TIMEOUTS.join(" ")}`,
   ],
 };
 
