@@ -119,7 +119,9 @@ describe("requests through the proxy", () => {
     await send(`/api/v1/namespaces/default/configmaps?labelSelector=x`, { method: "DELETE" });
     await send("/apis/rbac.authorization.k8s.io/v1/clusterroles/view");
     await send("/version");
-    const seen = (await events()).filter(({ requestURI }) => requestURI.startsWith(INSIDE));
+    const seen = (await events()).filter(
+      ({ requestURI, annotations }) => requestURI.startsWith(INSIDE) && annotations["access-key/name"] === "inside",
+    );
     expect(seen.map(({ verb, objectRef }) => [verb, objectRef])).toEqual([
       ["list", { resource: "configmaps", namespace: "default", apiVersion: "v1" }],
       ["create", expect.objectContaining({ resource: "configmaps", namespace: "default", apiVersion: "v1" })],

@@ -47,6 +47,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   count++;
+  address = `127.0.1.${count}`;
   idToken = (issuer, claims) => issuer.sign(claims);
 });
 afterAll(async () => {
@@ -54,7 +55,9 @@ afterAll(async () => {
   await Promise.all([good, evil].map((each) => each?.[Symbol.asyncDispose]()));
 });
 
-const browse: Browse = (...asked) => browserOf(platform.server.url, ca)(...asked);
+/** Each test comes from an address of its own: one address may not ask as often as all of them together. */
+let address = "";
+const browse: Browse = (...asked) => browserOf(platform.server.url, ca, address)(...asked);
 
 /** As far as the provider's page. */
 async function away(provider: "good" | "evil" = "good", start = "/login") {

@@ -176,7 +176,7 @@ describe("the credential plugin", () => {
     environment = [...environment, `KUBERNETES_EXEC_INFO=${info}`];
     expect(await run("postern", ["credential", "demo"])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("v1beta1, and only client.authentication.k8s.io/v1 is served"),
+      stderr: expect.stringContaining("v1beta1, and only client.authentication.k8s.io/v1 is supported"),
     });
   });
 

@@ -21,6 +21,12 @@ const SECRET_FILES: readonly SecretFile[] = [
   { name: /\/reader\/[\w-]+\.key$/, kinds: ["access key"] },
   { name: /(\.key|\/key\.pem)$/, kinds: ["private key"] },
   { name: /\/access-key$/, kinds: ["access key"] },
+  // What a person downloads with a browser.
+  {
+    name: /(^|\/)playwright-artifacts-\w+\/[\w-]+$/,
+    part: KUBE_CONFIG_FIELD,
+    kinds: ["access key", "token", "private key"],
+  },
   // What a CI system keeps for the following steps, and what it hands to a job.
   { name: /\/(github-env|postern\.env)$/, part: /(POSTERN_TOKEN=)(\S+)/g, kinds: ["access key"] },
   { name: /\/token$/, kinds: ["token"] },

@@ -27,7 +27,7 @@ export const csrfIn = ({ text }: PageAnswer): string => /name="csrf" value="([^"
 
 /** GETs, and POSTs with a form. The cookies of an answer are those of the request with what it sets. */
 export const browserOf =
-  (url: string, ca: Buffer): Browse =>
+  (url: string, ca: Buffer, localAddress?: string): Browse =>
   (path, cookies = new Map(), form, headers = {}) => {
     const body = form === undefined ? undefined : new URLSearchParams(form).toString();
     return new Promise((resolve, reject) => {
@@ -37,6 +37,7 @@ export const browserOf =
         {
           method: body === undefined ? "GET" : "POST",
           ca,
+          ...(localAddress === undefined ? {} : { localAddress }),
           headers: {
             ...(cookie === "" ? {} : { cookie }),
             ...(body === undefined
