@@ -81,9 +81,9 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   ],
 };
 
-/** The command loads the platform only where it serves, works on a store or writes a certificate request. */
+/** The command loads the platform only where it serves, works on a store, reads an audit log or writes a certificate request. */
 const PLATFORM_IN_CLI =
-  /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|backup\/|kubeconfig\/issue-kubeconfig\.ts)/;
+  /^packages\/cli\/src\/(serve\.ts|doctor\.ts|configuration-flags\.ts|audit\/|backup\/|key\/compromised\.ts|kubeconfig\/issue-kubeconfig\.ts)/;
 
 /** `access-keys` of `packages/platform/src/access-keys/rotation/rotate-value.ts`. */
 const roomOf = (path: string): string => path.split("/")[3] ?? "";
@@ -116,7 +116,7 @@ function faultOf(path: string, from: string, imported: string): string | undefin
   if (!allowed.some((part) => target === part || target.startsWith(`${part}/`)))
     return `${from} may import only ${allowed.join(", ")}`;
   if (from === "cli" && target.startsWith("platform/") && !PLATFORM_IN_CLI.test(path) && !isTest(path)) {
-    return "only the commands that serve or work on a store know the platform";
+    return "only the commands that serve, work on a store or read an audit log know the platform";
   }
   return undefined;
 }

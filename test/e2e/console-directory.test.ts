@@ -162,6 +162,23 @@ test("identity providers and leak reports teach where there are none, and a repo
   await page.getByText("Leaked", { exact: true }).waitFor();
 });
 
+test("the audit log is searched by key and by refusal", async () => {
+  const { body } = await served.platform.send({
+    path: "ownedaccesskeys",
+    body: { metadata: { name: "curious" }, spec: { user: "ben" } },
+  });
+  await served.platform.send({ path: "projects", key: body.spec.key });
+  await served.platform.send({ path: "/api/v1/nodes", key: body.spec.key });
+  await go("Audit log");
+  await page.getByLabel("Access key", { exact: true }).fill("curious");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("list projects.management.postern").waitFor();
+  await page.getByText("Only refused requests").click();
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("list projects.management.postern").waitFor({ state: "detached" });
+  await page.getByText("1 request", { exact: true }).waitFor();
+});
+
 test("a user without rights is told why, and changes nothing", async () => {
   const { body } = await served.platform.send({
     path: "ownedaccesskeys",

@@ -16,7 +16,7 @@ const SYSTEM_FAILURES: { readonly [code: string]: string } = {
 };
 
 /** Errors whose messages are written for people, and complete. */
-const COMPLETE = ["BackupError", "ConfigurationError", "KubeconfigError", "UsageError"];
+const COMPLETE = ["AuditLogError", "BackupError", "ConfigurationError", "KubeconfigError", "UsageError"];
 
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;

@@ -110,6 +110,12 @@ const routes = [
   }),
   createRoute({
     getParentRoute: () => root,
+    path: "/audit",
+    validateSearch: searchTexts,
+    component: lazyRouteComponent(trustViews, "AuditPage"),
+  }),
+  createRoute({
+    getParentRoute: () => root,
     path: "/leak-reports",
     component: lazyRouteComponent(trustViews, "LeakReportsPage"),
   }),

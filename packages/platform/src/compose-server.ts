@@ -92,7 +92,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const freshness = replicas === undefined ? alone : bothFresh(alone, replicas);
   await cache.ready();
   const domainMetrics = createDomainMetrics(metrics, runtime.clock);
-  const { options: audit, sink } = await openAuditLog(configuration, domainMetrics.auditWritten);
+  const { options: audit, sink, path: auditPath } = await openAuditLog(configuration, domainMetrics.auditWritten);
   teardown.use(sink);
   const core = teardown.use(
     createPlatformCore({
@@ -136,6 +136,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
         runtime,
         logger,
         metrics,
+        auditPath,
         draining: draining.signal,
       }),
       signal,

@@ -3,10 +3,10 @@
 import { createHash, createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { CHAIN_START, createChainReader } from "@postern/apimachinery/audit/audit-chain";
+import { linesOf } from "@postern/platform/audit/log-files";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { UsageError } from "../usage-error.ts";
-import { linesOf } from "./log-files.ts";
 import { createAuditSearchCommand } from "./search.ts";
 
 const FAULTS = {

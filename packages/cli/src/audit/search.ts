@@ -1,13 +1,19 @@
 // `postern audit search`: who used which access key on which cluster.
 
 import { EventEmitter, once } from "node:events";
+import { withRotated } from "@postern/platform/audit/log-files";
+import {
+  type AuditQuery,
+  type AuditRecord,
+  type AuditSummary,
+  searchAuditLog,
+  summarize,
+} from "@postern/platform/audit/search-audit-log";
 import { Command, InvalidArgumentError } from "commander";
 import type { CommandContext, Output } from "../command-context.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { type OutputFlags, withOutputOption } from "../output-option.ts";
 import { cellText, printRows } from "../print-table.ts";
-import { type AuditQuery, type AuditRecord, type AuditSummary, searchAuditLog, summarize } from "./audit-query.ts";
-import { withRotated } from "./log-files.ts";
 
 type SearchFlags = OutputFlags & AuditQuery & { readonly requests?: boolean };
 

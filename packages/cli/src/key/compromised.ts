@@ -2,8 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { type AuditQuery, searchAuditLog, summarize } from "@postern/platform/audit/search-audit-log";
 import { Command } from "commander";
-import { type AuditQuery, searchAuditLog, summarize } from "../audit/audit-query.ts";
 import { allFiles, parseTime, printSummary } from "../audit/search.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";

@@ -9,6 +9,7 @@ import {
   Fingerprint,
   FolderKanban,
   Handshake,
+  History,
   House,
   KeyRound,
   LogOut,
@@ -59,6 +60,7 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
       { to: "/trust", label: "nav.trust", icon: Handshake },
       { to: "/identity-providers", label: "nav.providers", icon: Fingerprint },
       { to: "/leak-reports", label: "nav.leaks", icon: Siren },
+      { to: "/audit", label: "nav.audit", icon: History },
     ],
   },
 ];

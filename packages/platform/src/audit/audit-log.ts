@@ -18,7 +18,12 @@ import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests
 const AUDIT_FILE = "audit.log";
 const MEGABYTE = 1024 * 1024;
 
-export type AuditLog = { readonly options: AuditOptions; readonly sink: AuditSink };
+export type AuditLog = {
+  readonly options: AuditOptions;
+  readonly sink: AuditSink;
+  /** The newest file. Undefined if the log goes to standard output. */
+  readonly path: string | undefined;
+};
 
 /** `onWritten` is called after each write. Rejects with ConfigurationError where the file cannot be written. */
 export async function openAuditLog(
@@ -30,10 +35,10 @@ export async function openAuditLog(
   const withoutFile = audit.mode === "blocking-strict" ? metadataOfArrivalsToo : metadataForAll;
   const policy = alwaysRecordingCredentials(await readPolicy(audit.policyFile, withoutFile), names);
   const key = await readKey(audit.keyFile);
-  const sink =
-    audit.logPath === "-" ? standardOutputSink(key, onWritten) : await openFile(audit, dataDir, key, onWritten);
+  const path = audit.logPath === "-" ? undefined : audit.logPath || join(dataDir, AUDIT_FILE);
+  const sink = path === undefined ? standardOutputSink(key, onWritten) : await openFile(audit, path, key, onWritten);
   const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
-  return { sink, options: { policy, sink, mode: audit.mode, redaction } };
+  return { sink, path, options: { policy, sink, mode: audit.mode, redaction } };
 }
 
 async function readPolicy(path: string, otherwise: AuditPolicy): Promise<AuditPolicy> {
@@ -63,12 +68,11 @@ async function readKey(path: string): Promise<Uint8Array | undefined> {
 const KEY_REMEDY = "make it with `openssl rand -hex 32`, and name it in --audit-log-key-file";
 
 async function openFile(
-  { logPath, logMaxSize: maxSize, logMaxBackup: maxBackups }: Configuration["audit"],
-  dataDir: string,
+  { logMaxSize: maxSize, logMaxBackup: maxBackups }: Configuration["audit"],
+  path: string,
   key: Uint8Array | undefined,
   onWritten: () => void,
 ): Promise<AuditSink> {
-  const path = logPath === "" ? join(dataDir, AUDIT_FILE) : logPath;
   try {
     return await createFileAuditSink({
       path,

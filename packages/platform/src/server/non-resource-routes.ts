@@ -1,4 +1,4 @@
-// What the server answers beside its resources: health, version and metrics, backups, and the key ring.
+// What the server answers beside its resources: health, version and metrics, backups, the audit log, and the key ring.
 
 import { type Freshness, freshnessCheck } from "@postern/apiserver/cache/freshness";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
@@ -15,6 +15,7 @@ import type { PlatformCore } from "../core/platform-core.ts";
 import { SERVED_VERSION, WITH_PRODUCT_VERSION } from "../served-version.ts";
 import { keyRingCheck } from "../store/open-sealed-store.ts";
 import type { ServerStore } from "../store/open-server-store.ts";
+import { withAuditSearch } from "./audit-route.ts";
 import { withBackup } from "./backup-route.ts";
 import { withKeyRing } from "./key-ring-route.ts";
 
@@ -26,6 +27,8 @@ export type NonResourceRoutesOptions = {
   readonly runtime: Runtime;
   readonly logger: Logger;
   readonly metrics: ServerMetrics;
+  /** The newest file of the audit log; undefined if it goes to standard output. */
+  readonly auditPath: string | undefined;
   /** Aborts when the server is to take no new requests. */
   readonly draining: AbortSignal;
 };
@@ -37,7 +40,7 @@ export type NonResourceRoutes = {
 };
 
 export function createNonResourceRoutes(options: NonResourceRoutesOptions): NonResourceRoutes {
-  const { core, store, cache, freshness, runtime, logger, metrics, draining } = options;
+  const { core, store, cache, freshness, runtime, logger, metrics, auditPath, draining } = options;
   const { disk, keyRing, serverKeys, checks } = store;
   const health = {
     healthz: [pingCheck],
@@ -53,7 +56,7 @@ export function createNonResourceRoutes(options: NonResourceRoutesOptions): NonR
   const backup = { core, storage: disk, cache, runtime, serverKey: serverKeys.backups };
   const ring = { ring: keyRing, keys: core.keys, storage: disk, clock: runtime.clock };
   return {
-    nonResource: withKeyRing(withBackup(everyServer, backup), ring),
+    nonResource: withKeyRing(withBackup(withAuditSearch(everyServer, auditPath), backup), ring),
     nonResourcePaths: nonResourcePaths({ health }),
   };
 }

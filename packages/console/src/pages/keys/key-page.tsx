@@ -103,6 +103,11 @@ export function KeyPage() {
       </Section>
       <Section title={t("key.events.title")} lead={t("key.events.lead")}>
         <KeyEvents name={name} />
+        <p>
+          <Link to="/audit" search={{ key: name }}>
+            {t("key.events.search")}
+          </Link>
+        </p>
         <Code label={t("key.events.audit")} text={`postern audit search --key ${name} --since 7d audit.log`} />
       </Section>
     </>

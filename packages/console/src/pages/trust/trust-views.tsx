@@ -1,5 +1,6 @@
-// The views of trust in others, and of its loss, which are loaded together.
+// The views of trust in others, of its loss, and of what was done, which are loaded together.
 
+export { AuditPage } from "../audit-page.tsx";
 export { LeakReportsPage } from "../leak-reports-page.tsx";
 export { ProvidersPage } from "../providers-page.tsx";
 export { TrustPage } from "./trust-page.tsx";

@@ -2,7 +2,11 @@
 
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
-import { UsageError } from "../usage-error.ts";
+
+/** A file of the log cannot be read. The message is one line, for people. */
+export class AuditLogError extends Error {
+  override readonly name = "AuditLogError";
+}
 
 const LINE_BREAK = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
@@ -24,7 +28,7 @@ export async function* linesOf(path: string, isWanted: (line: Buffer) => boolean
     }
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-    throw new UsageError(`${path} cannot be read (${code})`);
+    throw new AuditLogError(`${path} cannot be read (${code})`, { cause: error });
   }
   if (rest.length > 0 && isWanted(rest)) yield rest.toString("utf8");
 }

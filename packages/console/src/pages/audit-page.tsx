@@ -1,0 +1,187 @@
+// Searches the audit log of the server: who used which key on what, and what was refused.
+
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { DownloadButton } from "../components/copy-text.tsx";
+import { type Column, DataTable } from "../components/data-table.tsx";
+import { Checkbox, SelectField, TextField } from "../components/fields.tsx";
+import { Badge, Button, EmptyState, ErrorNotice, Loading, Notice, PageHead, Time } from "../components/ui.tsx";
+import { counted, t } from "../texts/text.tsx";
+
+type AuditRecord = {
+  readonly time: string;
+  readonly key: string;
+  readonly keyID: string;
+  readonly user: string;
+  readonly impersonatedUser?: string;
+  readonly cluster: string;
+  readonly verb: string;
+  readonly object: string;
+  readonly code: number;
+  readonly refusal?: string;
+  readonly sourceIP: string;
+  readonly auditID: string;
+};
+
+type Answer = { readonly items: readonly AuditRecord[]; readonly isTruncated: boolean };
+
+const SINCE = ["3600", "86400", "604800", "2592000", "0"] as const;
+const FILTERS = ["key", "user", "cluster", "verb"] as const;
+
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  {
+    id: "time",
+    header: t("audit.column.time"),
+    width: "130px",
+    sortBy: ({ time }) => Date.parse(time),
+    cell: ({ time }) => <Time at={time} otherwise="" />,
+  },
+  {
+    id: "key",
+    header: t("audit.column.key"),
+    width: "18%",
+    sortBy: ({ key }) => key,
+    cell: ({ key, keyID }) =>
+      key === "" ? (
+        <span className="muted">{keyID || t("audit.noKey")}</span>
+      ) : (
+        <Link to="/keys/$name" params={{ name: key }}>
+          {key}
+        </Link>
+      ),
+  },
+  {
+    id: "user",
+    header: t("audit.column.user"),
+    width: "130px",
+    from: "medium",
+    sortBy: ({ user }) => user,
+    cell: ({ user, impersonatedUser }) => (impersonatedUser === undefined ? user : `${user} → ${impersonatedUser}`),
+  },
+  {
+    id: "request",
+    header: t("audit.column.request"),
+    cell: ({ verb, object }) => (
+      <span className="mono">
+        {verb} {object}
+      </span>
+    ),
+  },
+  {
+    id: "cluster",
+    header: t("audit.column.cluster"),
+    width: "150px",
+    from: "wide",
+    sortBy: ({ cluster }) => cluster,
+    cell: ({ cluster }) => cluster || <span className="muted">{t("audit.platform")}</span>,
+  },
+  {
+    id: "code",
+    header: t("audit.column.code"),
+    width: "90px",
+    sortBy: ({ code }) => code,
+    cell: ({ code }) => <Badge tone={code < 400 ? "good" : code < 500 ? "warn" : "bad"}>{code}</Badge>,
+  },
+  {
+    id: "from",
+    header: t("audit.column.from"),
+    width: "130px",
+    from: "wide",
+    sortBy: ({ sourceIP }) => sourceIP,
+    cell: ({ sourceIP }) => <span className="mono">{sourceIP}</span>,
+  },
+];
+
+export function AuditPage() {
+  const { client } = useApi();
+  const search: { readonly [name: string]: string } = useSearch({ strict: false });
+  const navigate = useNavigate({ from: "/audit" });
+  const [draft, setDraft] = useState(search);
+  const { since = "86400", refused = "" } = draft;
+  const found = useQuery({
+    queryKey: ["audit", search],
+    async queryFn({ signal }) {
+      // The route answers in this shape.
+      return (await client.request({ method: "GET", path: "/audit/events", query: queryOf(search), signal })) as Answer;
+    },
+    retry: false,
+    gcTime: 0,
+  });
+  const change = (name: string, value: string): void => setDraft({ ...draft, [name]: value });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const given = Object.entries(draft).filter(([, value]) => value.trim() !== "");
+    void navigate({ replace: true, search: Object.fromEntries(given) });
+    void found.refetch();
+  };
+  const { items = [], isTruncated = false } = found.data ?? {};
+  return (
+    <>
+      <PageHead title={t("audit.title")} lead={t("audit.lead")} />
+      <form className="toolbar filters" onSubmit={submit}>
+        {FILTERS.map((name) => (
+          <TextField
+            key={name}
+            label={t(`audit.${name}`)}
+            value={draft[name] ?? ""}
+            onChange={(value) => change(name, value)}
+            autoComplete="off"
+          />
+        ))}
+        <SelectField
+          label={t("audit.since")}
+          value={since}
+          choices={SINCE.map((id) => ({ id, label: t(`audit.since.${id}`) }))}
+          onChange={(value) => change("since", value)}
+        />
+        <Checkbox isSelected={refused === "true"} onChange={(isOn) => change("refused", isOn ? "true" : "")}>
+          {t("audit.refused")}
+        </Checkbox>
+        <Button kind="primary" type="submit" isPending={found.isFetching}>
+          {t("audit.search")}
+        </Button>
+      </form>
+      {found.error !== null && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isPending && <Loading />}
+      {found.data !== undefined && (
+        <>
+          {isTruncated && <Notice tone="info">{t("audit.truncated", { count: items.length })}</Notice>}
+          {items.length > 0 && (
+            <div className="toolbar">
+              <DownloadButton
+                text={`${JSON.stringify(items, undefined, 2)}\n`}
+                fileName="audit.json"
+                label={t("audit.export")}
+              />
+              <span className="count" aria-live="polite">
+                {counted("audit.count", items.length)}
+              </span>
+            </div>
+          )}
+          <DataTable
+            label={t("audit.title")}
+            columns={COLUMNS}
+            rows={items}
+            rowKey={({ auditID, time }) => `${auditID} ${time}`}
+            sort={{ column: "time", isDescending: true }}
+            empty={<EmptyState title={t("audit.empty.title")}>{t("audit.empty.text")}</EmptyState>}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+/** As the server takes it; relative times become times. */
+function queryOf({ since = "86400", ...others }: { readonly [name: string]: string }): { [name: string]: string } {
+  const seconds = Number(since);
+  const given = Object.entries(others).filter(
+    ([name]) => name === "refused" || FILTERS.some((known) => known === name),
+  );
+  return {
+    ...Object.fromEntries(given),
+    ...(seconds > 0 ? { since: new Date(Date.now() - seconds * 1_000).toISOString() } : {}),
+  };
+}
