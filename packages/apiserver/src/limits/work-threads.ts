@@ -73,7 +73,7 @@ class WorkThread {
 
   constructor(ended: AbortSignal) {
     this.#ended = ended;
-    ended.addEventListener("abort", () => void this.#worker?.terminate(), { once: true });
+    ended.addEventListener("abort", () => this.#end(), { once: true });
   }
 
   run<T extends WorkType>(client: string, type: T, work: WorkOf<T>, signal: AbortSignal): Promise<ResultOf<T>> {
@@ -85,6 +85,14 @@ class WorkThread {
       else others.push(waiting);
       this.#next();
     });
+  }
+
+  /** An answer that is on its way comes too late. */
+  #end(): void {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    void worker?.terminate();
+    this.#done({ failure: "the thread ended" });
   }
 
   #next(): void {
@@ -115,15 +123,18 @@ class WorkThread {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
     });
     this.#numbers = new Map();
-    worker.on("message", (message: FromThread) => this.#done(message));
-    worker.on("error", (error) => {
+    // A thread that was given up says nothing about the work of the next one.
+    const done = (message: FromThread): void => {
+      if (this.#worker === worker) this.#done(message);
+    };
+    const failed = (failure: string): void => {
+      if (this.#worker !== worker) return;
       this.#worker = undefined;
-      this.#done({ failure: error.message });
-    });
-    worker.on("exit", () => {
-      if (this.#worker === worker) this.#worker = undefined;
-      this.#done({ failure: "the thread ended" });
-    });
+      this.#done({ failure });
+    };
+    worker.on("message", done);
+    worker.on("error", (error) => failed(error.message));
+    worker.on("exit", () => failed("the thread ended"));
     worker.unref();
     this.#worker = worker;
     return worker;
