@@ -1,5 +1,7 @@
-// Every view of the console, light and dark, wide and narrow, as axe-core judges it.
+// Every view of the console, light and dark, wide and narrow, as axe-core judges it. With CONSOLE_SCREENSHOTS=docs/images/console it
+// writes the pictures of the guide.
 
+import { join } from "node:path";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -28,6 +30,12 @@ const VIEWS = [
   "/audit",
   "/profile",
 ] as const;
+/** The views of the guide, and their pictures. */
+const PICTURES: { readonly [view: string]: string } = {
+  "/": "overview",
+  "/keys/new": "new-key",
+  "/keys/ci": "key",
+};
 const PHONE = { width: 360, height: 740 };
 const DESK = { width: 1280, height: 800 };
 
@@ -69,7 +77,8 @@ afterAll(async () => {
 
 async function findings(view: string, theme: string): Promise<readonly string[]> {
   await page.evaluate(axe.source);
-  // Colours change over a moment.
+  // Colours change over a moment, which begins with the next frame.
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
   await page.evaluate("Promise.all(document.getAnimations().map((animation) => animation.finished))");
   const { violations } = (await page.evaluate("axe.run(document)")) as { readonly violations: readonly Finding[] };
   return violations.flatMap(({ id, help, nodes }) =>
@@ -77,15 +86,24 @@ async function findings(view: string, theme: string): Promise<readonly string[]>
   );
 }
 
+async function keepPicture(view: string, theme: string): Promise<void> {
+  const folder = process.env["CONSOLE_SCREENSHOTS"];
+  const name = PICTURES[view];
+  if (folder === undefined || name === undefined || theme !== "light") return;
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
 test.each(VIEWS)("%s has no finding, in both themes, and is no wider than a phone", async (view) => {
   await page.setViewportSize(DESK);
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
   await page.goto(served.platform.server.url + view);
   await page.getByRole("main").getByRole("heading", { level: 1 }).waitFor();
   // Watches go on, so that the network is never idle.
   await page.locator(".loading").first().waitFor({ state: "detached" });
   for (const theme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+    await page.emulateMedia({ colorScheme: theme });
     expect(await findings(view, theme)).toEqual([]);
+    await keepPicture(view, theme);
   }
   await page.setViewportSize(PHONE);
   expect(await findings(view, "phone")).toEqual([]);
