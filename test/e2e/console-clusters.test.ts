@@ -36,7 +36,7 @@ test.each([
   await goTo("Virtual clusters");
   await press("Kubeconfig for Demo");
   await page.getByRole("dialog").locator("label", { hasText: kind }).first().click();
-  await press("Make kubeconfig");
+  await press("Create kubeconfig");
   const saving = page.waitForEvent("download");
   await press("Download");
   const download = await saving;
@@ -54,7 +54,7 @@ test("the command for a kubeconfig without a secret stands there to be copied", 
   await press("Kubeconfig for Demo");
   await page.getByRole("dialog").locator("label", { hasText: "kubectl asks postern" }).click();
   await page.getByText("postern kubeconfig demo --project default --exec --ttl 1d --merge").waitFor();
-  expect(await page.getByRole("button", { name: "Make kubeconfig" }).count()).toBe(0);
+  expect(await page.getByRole("button", { name: "Create kubeconfig" }).count()).toBe(0);
   await press("Close");
 });
 

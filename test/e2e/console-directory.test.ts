@@ -89,7 +89,7 @@ test("a user is locked and unlocked, and their keys follow", async () => {
   await page.getByText("Owner locked").waitFor();
   await page.getByRole("button", { name: "Unlock" }).click();
   await inDialog().getByRole("button", { name: "Unlock" }).click();
-  await page.getByText("In force").waitFor();
+  await page.getByText("Valid", { exact: true }).waitFor();
 });
 
 test("a team gains and loses a member", async () => {

@@ -104,7 +104,7 @@ test("a key is rotated, disabled, enabled and deleted, each after its consequenc
   const { spec } = await create("turns");
   await openKey("turns");
   await press("Rotate");
-  await dialog().getByText("The old value is accepted until the new one is used first").waitFor();
+  await dialog().getByText("The old value is accepted until the new one is first used").waitFor();
   await press("Rotate", dialog());
   const value = (await page.getByTestId("secret-value").textContent()) ?? "";
   expect(value).not.toBe(spec.key);
@@ -137,9 +137,9 @@ test("what was made with a key stands below it, and goes with a compromised valu
   await openKey("parent");
   await page.getByText("for default/demo").waitFor();
   await press("Compromised");
-  await dialog().getByText("One credential that was made with it is revoked for good.").waitFor();
+  await dialog().getByText("One credential that was created with it is revoked permanently.").waitFor();
   await press("Revoke and rotate", dialog());
-  await page.getByText("One credential that was made with the old value is revoked.").waitFor();
+  await page.getByText("One credential that was created with the old value is revoked.").waitFor();
   await press("I have stored it");
   expect([await isGood(token), await isGood(spec.key)]).toEqual([false, false]);
 });
@@ -148,7 +148,7 @@ test("a key is limited to what it was used for with one press", async () => {
   const { spec } = await create("wide");
   await served.platform.send({ key: spec.key, path: "clusters/embedded" });
   await openKey("wide");
-  await page.getByText("All of its use fits into: cluster embedded.").waitFor();
+  await page.getByText("Everything it was used for needs only: cluster embedded.").waitFor();
   await press("Limit it to its use");
   await press("Limit it to its use", dialog());
   await dialog().waitFor({ state: "detached" });

@@ -16,7 +16,7 @@ export type Api = {
   readonly warnings: WarningLog;
 };
 
-/** What the server warned of, until somebody has read it. */
+/** Warnings of the server that have not been shown yet. */
 type WarningLog = {
   readonly take: () => readonly string[];
 };

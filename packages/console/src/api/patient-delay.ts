@@ -3,7 +3,7 @@
 import { type Delay, systemDelay } from "@postern/client/delay";
 import type { Connection } from "./connection.ts";
 
-/** Ends early when the server has answered somebody else, and when the browser is online again. */
+/** Ends early when the server has answered another request, and when the browser is online again. */
 export const patientDelay =
   (connection: Pick<Connection, "subscribe" | "state">, online: EventTarget = globalThis): Delay =>
   async (milliseconds, signal) => {

@@ -1,6 +1,6 @@
 // Times as people say them: "in 3 days", "2 hours ago", "90 days".
 
-/** From how many seconds on a time is told in which unit: 90 days are 90 days, not two months and some. */
+/** From how many seconds on a time is written in which unit: 90 days are 90 days, not two months and some. */
 const STEPS = [
   { from: 545 * 86_400, unit: "year", length: 365.25 * 86_400 },
   { from: 120 * 86_400, unit: "month", length: 30.44 * 86_400 },

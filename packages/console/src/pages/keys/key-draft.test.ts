@@ -29,7 +29,7 @@ it("is the same key as a manifest and as a command", () => {
       },
     },
   });
-  expect(commandOf(draft).split(" \\\n  ")).toEqual([
+  expect(commandOf(draft)?.split(" \\\n  ")).toEqual([
     "postern key create ci",
     `--display-name 'CI of the '\\''shop'\\'''`,
     "--ttl 30d",
@@ -43,6 +43,9 @@ it("is the same key as a manifest and as a command", () => {
 it("has no scope where it may do all, and an empty one where nothing is chosen", () => {
   expect(manifestOf({ ...EMPTY_DRAFT, isLimited: false })["spec"]).not.toHaveProperty("scope");
   expect(manifestOf(EMPTY_DRAFT)["spec"]).toHaveProperty("scope", {});
+  // The command cannot say that.
+  expect(commandOf(EMPTY_DRAFT)).toBeUndefined();
+  expect(commandOf({ ...EMPTY_DRAFT, isLimited: false })).toContain("postern key create");
 });
 
 it("makes a name that Kubernetes takes", () => {
@@ -51,7 +54,7 @@ it("makes a name that Kubernetes takes", () => {
 });
 
 it("says a scope in words", () => {
-  expect(scopeSummary({})).toBe("all that its owner may");
+  expect(scopeSummary({})).toBe("everything its owner may do");
   expect(scopeSummary({ scope: {} })).toBe("nothing");
   expect(
     scopeSummary({ scope: { projects: [{ project: "a" }, { project: "b" }], clusters: [{ cluster: "*" }] } }),

@@ -107,10 +107,12 @@ export function manifestOf(draft: KeyDraft): JsonObject {
 const quoted = (text: string): string =>
   /^[\w@%+=:,./-]{1,1000}$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-export function commandOf(draft: KeyDraft): string {
+/** Undefined for a scope of nothing: no flag says that, and a command without one would make a key for everything. */
+export function commandOf(draft: KeyDraft): string | undefined {
   const { name, displayName, description, owner, ttl, restarts } = draft;
   const [kind = "", ownerName = ""] = owner.split("/", 2);
   const scope = scopeOf(draft);
+  if (scope !== undefined && Object.keys(scope).length === 0) return undefined;
   const flags: (readonly [string, string])[] = [
     ...(displayName === "" ? [] : [["display-name", displayName] as const]),
     ...(description === "" ? [] : [["description", description] as const]),

@@ -49,7 +49,7 @@ const UNUSED_MS = 30 * 86_400_000;
 
 export type Attention = "refused" | "ending" | "unused";
 
-/** Why somebody should look at the key; undefined where nobody needs to. */
+/** Why the key needs attention; undefined if it does not. */
 export function attentionOf(key: AccessKey, now: number): Attention | undefined {
   const { id, tone } = keyState(key, now);
   if (tone === "bad") return "refused";

@@ -142,7 +142,7 @@ export function NewKeyPage() {
           <Section title={t("new.preview")}>
             <ScopeList limits={{ scope }} />
           </Section>
-          <Code label={t("new.command")} text={texts.command} />
+          {texts.command !== undefined && <Code label={t("new.command")} text={texts.command} />}
           <Code label={t("new.yaml")} text={texts.yaml} />
         </aside>
       </form>

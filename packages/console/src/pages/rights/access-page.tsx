@@ -1,4 +1,4 @@
-// Why somebody can or cannot do something: for an access key step by step, for a user as the server's own review says.
+// Explains why a user or an access key can do something or cannot: for a key step by step, for a user by the server's review.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
