@@ -108,7 +108,7 @@ export function createLoginSessions(options: LoginSessionOptions): Controller {
   };
   const { view, keys } = accessKeys;
   const following = [
-    // Whoever is gone is missed by `process`.
+    // `process` notices keys that are gone.
     followView({ view, prefix: keys.prefix }, scheduler, {
       replace: (all) => all.forEach(look),
       put: look,

@@ -81,7 +81,7 @@ export type MintChildOptions = {
   readonly signal: AbortSignal;
 };
 
-/** Of a session that somebody begins with an access key. */
+/** Of a session that begins with an access key. */
 const KEY_SESSION_SECONDS = 12 * 60 * 60;
 
 /** The session is a child of the key: it has the same owner, groups, scope and rules, and ends with it. */

@@ -167,7 +167,7 @@ export async function redeem(
   }
 }
 
-/** `refusal`: for the audit log. Whoever only waits is refused nothing. */
+/** `refusal`: for the audit log. Waiting is no refusal. */
 type Redeemed =
   | (ApiResponse & { readonly refusal?: string })
   | { readonly proof: NonNullable<ReturnType<typeof readProof>> };

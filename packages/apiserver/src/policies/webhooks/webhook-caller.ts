@@ -1,4 +1,4 @@
-// The port through which webhooks are asked. Where they are is chosen by a tenant: whoever implements it decides which addresses are dialled.
+// The port to webhooks. Tenants choose their addresses; the implementation decides which of them are dialled.
 
 export type WebhookEndpoint = {
   /** `https://host:port`; the host may be an address. */
