@@ -3,7 +3,6 @@
 
 import { type ApiError, badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { AuditOptions } from "../audit/audit-backend.ts";
-import { createAuditIds } from "../audit/audit-id.ts";
 import type { Authenticator } from "../authentication/authenticator.ts";
 import type { Authorizer } from "../authorization/authorizer.ts";
 import { OpenRequests } from "../authorization/open-requests.ts";
@@ -22,20 +21,17 @@ import type { Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
 import { safeRequestUri } from "../transport/safe-request-uri.ts";
-import { Call, type ServedInfo } from "./call.ts";
-import { type CallHandler, type Filter, through } from "./filter.ts";
-import { withAudit, withAuditOfArrival } from "./with-audit.ts";
+import { Call, type CallHandler, type Filter, type ServedInfo, through } from "./call.ts";
+import { createAuditIds, withAudit, withAuditOfArrival } from "./with-audit.ts";
 import { withAuthentication } from "./with-authentication.ts";
 import { type QuestionOf, withAuthorization } from "./with-authorization.ts";
 import { withErrors } from "./with-errors.ts";
 import { type WithFlowControlDeps, withFlowControl } from "./with-flow-control.ts";
 import { type ImpersonationOptions, withImpersonation } from "./with-impersonation.ts";
-import { withLongRunning } from "./with-long-running.ts";
 import { withPanicRecovery } from "./with-panic-recovery.ts";
 import { type RateLimits, withCredentialRateLimit, withSourceRateLimit } from "./with-rate-limit.ts";
-import { withRequestDeadline } from "./with-request-deadline.ts";
-import { withRequestLog } from "./with-request-log.ts";
-import { withRequestMetrics } from "./with-request-metrics.ts";
+import { withRequestLog, withRequestMetrics } from "./with-request-metrics.ts";
+import { withLongRunning, withRequestDeadline } from "./with-time-limits.ts";
 import { withTracing } from "./with-tracing.ts";
 import { createWarningRecorder, withWarnings } from "./with-warnings.ts";
 

@@ -14,16 +14,14 @@ import {
   GROUP_UNAUTHENTICATED,
   type UserInfo,
 } from "../authentication/user-info.ts";
-import type { RateLimiter } from "../limits/rate-limiter.ts";
+import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { bearerTokenOf, EXTRA_SPACE_WARNING, presentedToken, webSocketProtocols } from "../request/bearer-token.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { Clock, Scheduler } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
-import { sourceOf } from "../transport/source-of.ts";
-import type { Call } from "./call.ts";
-import type { Filter } from "./filter.ts";
+import type { Call, Filter } from "./call.ts";
 
 export type WithAuthenticationDeps = {
   readonly authenticator: Authenticator;

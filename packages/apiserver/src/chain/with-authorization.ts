@@ -3,13 +3,12 @@
 
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from "../authorization/authorizer.ts";
 import { authorizeAsLongAsOpen } from "../authorization/open-requests.ts";
-import { authorizationAttributesOf, forbiddenErrorFor } from "../context/authorization-attributes.ts";
+import { authorizationAttributesOf, forbiddenErrorFor } from "../context/request-context.ts";
 import type { AuthorizationResult, ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { inSpan, type Tracing } from "../tracing/tracing.ts";
-import type { Call } from "./call.ts";
-import type { Filter } from "./filter.ts";
+import type { Call, Filter } from "./call.ts";
 
 export const AUDIT_DECISION = "authorization.k8s.io/decision";
 export const AUDIT_REASON = "authorization.k8s.io/reason";

@@ -5,7 +5,7 @@ import type { RequestContext } from "../context/request-context.ts";
 import { errorResponse } from "../endpoints/negotiation/error-response.ts";
 import { type Redact, redactedTexts } from "../request/redaction.ts";
 import type { ApiResponse } from "../transport/api-response.ts";
-import type { Filter } from "./filter.ts";
+import type { Filter } from "./call.ts";
 import { toApiError } from "./to-api-error.ts";
 
 export const withErrors = (): Filter => ({ fail: refusal });

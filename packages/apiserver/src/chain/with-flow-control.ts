@@ -4,14 +4,13 @@
 import { Readable } from "node:stream";
 import { requestEntityTooLargeError } from "@postern/apimachinery/meta/api-error";
 import { type Claimant, type FairShares, type Lane, NoPlaceError, type Place } from "../limits/fair-shares.ts";
-import { requestLabelsOf } from "../metrics/request-labels.ts";
+import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
 import { contentLengthOf } from "../transport/exchange.ts";
-import type { Call } from "./call.ts";
-import type { Filter } from "./filter.ts";
+import type { Call, Filter } from "./call.ts";
 
 export type WithFlowControlDeps = {
   readonly shares: FairShares;

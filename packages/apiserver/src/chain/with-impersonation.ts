@@ -14,13 +14,11 @@ import {
 import type { AuthorizationAttributes, Authorizer } from "../authorization/authorizer.ts";
 import { isMaster } from "../authorization/masters-authorizer.ts";
 import { authorizeAsLongAsOpen, type OpenRequest } from "../authorization/open-requests.ts";
-import { forbiddenErrorFor } from "../context/authorization-attributes.ts";
-import type { RequestContext } from "../context/request-context.ts";
+import { forbiddenErrorFor, type RequestContext } from "../context/request-context.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest, RequestHeaders } from "../transport/api-request.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
-import type { Call } from "./call.ts";
-import type { Filter } from "./filter.ts";
+import type { Call, Filter } from "./call.ts";
 
 export type ImpersonationOptions = {
   readonly authorizer: Authorizer;

@@ -3,7 +3,7 @@
 
 import type { Logger } from "../logging/logger.ts";
 import { textResponse } from "../transport/api-response.ts";
-import type { Filter } from "./filter.ts";
+import type { Filter } from "./call.ts";
 import { refusal } from "./with-errors.ts";
 
 const TEXT = "This request caused apiserver to panic. Look in the logs for details.\n";

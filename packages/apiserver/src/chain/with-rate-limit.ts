@@ -1,10 +1,8 @@
 // Slows down whoever sends too much: by source address before anybody is asked for a credential, and by credential afterwards.
 
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
-import type { RateLimiter } from "../limits/rate-limiter.ts";
-import { sourceOf } from "../transport/source-of.ts";
-import type { Call } from "./call.ts";
-import type { Filter } from "./filter.ts";
+import { type RateLimiter, sourceOf } from "../limits/rate-limiter.ts";
+import type { Call, Filter } from "./call.ts";
 
 /** Either may be absent: then it does not limit. */
 export type RateLimits = { readonly perSource?: RateLimiter; readonly perCredential?: RateLimiter };

@@ -1,12 +1,14 @@
 // Counts requests and how long they took.
 // Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
 
-import { requestLabelsOf } from "../metrics/request-labels.ts";
+import type { Logger } from "../logging/logger.ts";
+import { requestLabelsOf } from "../metrics/request-counters.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { headerOf } from "../transport/api-request.ts";
+import { afterResponse } from "../transport/api-response.ts";
 import { CLIENT_GONE } from "../transport/client-gone-error.ts";
-import { afterResponse } from "./after-response.ts";
-import type { Filter } from "./filter.ts";
+import type { Call, Filter } from "./call.ts";
 
 export type WithRequestMetricsDeps = {
   readonly metrics: ServerMetrics;
@@ -37,3 +39,36 @@ export function withRequestMetrics({ metrics, clock }: WithRequestMetricsDeps): 
     },
   };
 }
+
+// Writes one line for each request: writes and failures always, reads when somebody is debugging.
+
+const READ_VERBS: readonly string[] = ["get", "list", "watch", "head", "options"];
+
+export type WithRequestLogDeps = { readonly logger: Logger; readonly clock: Clock };
+
+export const withRequestLog = ({ logger, clock }: WithRequestLogDeps): Filter => ({
+  leave(response, call) {
+    const level = levelOf(call, response.status);
+    if (!logger.isLevelEnabled(level)) return response;
+    return afterResponse(response, () => {
+      const durationMs = clock.elapsed() - call.startedAt;
+      logger[level]({ ...fieldsOf(call, response.status), durationMs }, "request");
+    });
+  },
+});
+
+function levelOf({ info }: Call, status: number): "debug" | "info" | "warn" {
+  if (status >= 500) return "warn";
+  return READ_VERBS.includes(info.verb) ? "debug" : "info";
+}
+
+/** Who it was is in the audit log, under the same identifier. */
+const fieldsOf = ({ request, info, audit }: Call, status: number) => ({
+  auditId: audit.auditId,
+  method: request.method,
+  uri: request.requestUri,
+  verb: info.verb,
+  status,
+  sourceIp: request.remoteAddress,
+  userAgent: headerOf(request, "user-agent"),
+});

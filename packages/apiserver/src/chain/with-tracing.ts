@@ -6,9 +6,8 @@ import type { Redact } from "../request/redaction.ts";
 import type { RequestInfo } from "../request/request-info.ts";
 import type { SpanAttributes, TraceHeaders, Tracing } from "../tracing/tracing.ts";
 import { type ApiRequest, headerOf } from "../transport/api-request.ts";
-import { afterResponse } from "./after-response.ts";
-import type { Call } from "./call.ts";
-import type { Filter } from "./filter.ts";
+import { afterResponse } from "../transport/api-response.ts";
+import type { Call, Filter } from "./call.ts";
 
 export type WithTracingDeps = {
   /** Absent: nobody collects traces, and requests pass without a look. */

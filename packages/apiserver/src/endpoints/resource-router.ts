@@ -27,7 +27,7 @@ import { handleScale } from "./handlers/scale.ts";
 import { handleUpdate } from "./handlers/update.ts";
 import { handleWatch } from "./handlers/watch.ts";
 import { refuseUnroutable } from "./negotiation/refuse-unroutable.ts";
-import { isResourceVerb, unservedVerbError } from "./unserved-verb-error.ts";
+import { unservedVerbError } from "./unserved-verb-error.ts";
 
 const HANDLERS: { readonly [verb in ResourceVerb]: VerbHandler } = {
   create: handleCreate,
@@ -88,6 +88,9 @@ function routeVerb(context: RequestContext, resource: InstalledResource, endpoin
   if (!isResourceVerb(verb) || !isServed(definition, verb)) throw unservedVerbError(definition, verb);
   return HANDLERS[verb](context, resource, endpoint);
 }
+
+/** False for HTTP methods that are no verb of any resource. */
+const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(HANDLERS, verb);
 
 const isServed = ({ verbs, submit }: ResourceDefinition, verb: ResourceVerb): boolean =>
   verbs?.includes(verb) ?? (submit === undefined || verb === "create");

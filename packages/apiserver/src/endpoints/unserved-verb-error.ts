@@ -2,21 +2,7 @@
 // Source: k8s.io/apiserver/pkg/endpoints/installer.go, k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go
 
 import { type ApiError, methodNotAllowedError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
-import { groupResourceOf, type ResourceDefinition, type ResourceVerb } from "../registry/resource-definition.ts";
-
-const VERBS: { readonly [verb in ResourceVerb]: true } = {
-  create: true,
-  get: true,
-  list: true,
-  watch: true,
-  update: true,
-  patch: true,
-  delete: true,
-  deletecollection: true,
-};
-
-/** False for HTTP methods that are no verb of any resource. */
-export const isResourceVerb = (verb: string): verb is ResourceVerb => Object.hasOwn(VERBS, verb);
+import { groupResourceOf, type ResourceDefinition } from "../registry/resource-definition.ts";
 
 /** 405. Built-in kinds have no route at all for what they do not serve; custom resources name the verb, which an unknown method has none of. */
 export function unservedVerbError(definition: ResourceDefinition, verb: string): ApiError {

@@ -1,7 +1,6 @@
 import { Histogram, Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { createSeriesCounter } from "./series-counter.ts";
-import { SeriesHistogram } from "./series-histogram.ts";
+import { createSeriesCounter, SeriesHistogram } from "./series.ts";
 
 const HISTOGRAM = { name: "h", help: "a histogram", labelNames: ["a", "b"] as const, buckets: [0.1, 1, 5] };
 const VALUES = [0, 0.1, 0.10001, 3, 5, 5.5, 100];

@@ -5,8 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { AuditEvent } from "../audit/audit-event.ts";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
-import { type CounterSeries, createSeriesCounter } from "./series-counter.ts";
-import { SeriesHistogram } from "./series-histogram.ts";
+import { type CounterSeries, createSeriesCounter, SeriesHistogram } from "./series.ts";
 import { createStallWatch, type StallWatch } from "./stall-watch.ts";
 import { createWorkQueueMetrics, type WorkQueueMetrics } from "./work-queue-metrics.ts";
 

@@ -9,11 +9,10 @@ import { createSharedAbortController } from "../storage/shared-abort-controller.
 import type { Storage } from "../storage/storage.ts";
 import type { AdmissionPlugin } from "./admission-plugin.ts";
 import { compiledSchemaOf, deprecationsOf } from "./compiled-schema.ts";
-import { createGenericStore } from "./generic-store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { createResourceKeys, type ResourceKeys } from "./resource-keys.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
-import { createServedStore } from "./served-store.ts";
+import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { codecOf, presentView } from "./store/object-codec.ts";
 import type { StoreContext } from "./store/store-context.ts";

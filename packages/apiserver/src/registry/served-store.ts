@@ -14,9 +14,16 @@ import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ClientWrite } from "./client-write.ts";
 import { groupResourceOf } from "./resource-definition.ts";
 import type { ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
+import { createObject } from "./store/create-object.ts";
+import { deleteCollection } from "./store/delete-collection.ts";
+import { deleteObject } from "./store/delete-object.ts";
+import { getObject } from "./store/get-object.ts";
+import { listObjects } from "./store/list-objects.ts";
 import { passedChange, passedNew } from "./store/only-valid.ts";
 import type { StoreContext } from "./store/store-context.ts";
 import { uidPreconditionError } from "./store/uid-precondition-error.ts";
+import { updateObject } from "./store/update-object.ts";
+import { watchObjects } from "./store/watch-objects.ts";
 import { narrowed, watchVisible } from "./store/watch-visible.ts";
 
 export function createServedStore(generic: Required<ResourceStorage>, store: StoreContext): Required<ResourceStorage> {
@@ -125,5 +132,20 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
 
     deleteCollection: async (context, query, options) =>
       await generic.deleteCollection(context, await select(context, query), options),
+  };
+}
+
+// The one store of all resources: a ResourceStorage driven by a definition and its strategy.
+// Source: k8s.io/apiserver/pkg/registry/generic/registry/store.go
+
+export function createGenericStore(store: StoreContext): Required<ResourceStorage> {
+  return {
+    get: (...request) => getObject(store, ...request),
+    list: (...request) => listObjects(store, ...request),
+    watch: (...request) => watchObjects(store, ...request),
+    create: (...request) => createObject(store, ...request),
+    update: (...request) => updateObject(store, ...request),
+    delete: (...request) => deleteObject(store, ...request),
+    deleteCollection: (...request) => deleteCollection(store, ...request),
   };
 }

@@ -3,8 +3,8 @@
 
 import type { Http2SecureServer } from "node:http2";
 import type { Socket } from "node:net";
+import { sourceOf } from "../limits/rate-limiter.ts";
 import type { Scheduler } from "../runtime/clock.ts";
-import { sourceOf } from "./source-of.ts";
 import type { TransportLimits } from "./transport-limits.ts";
 
 /** Why a connection was ended: another one needed its place, it was silent for too long, or it opened more requests than may be open. */

@@ -4,9 +4,8 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import { createRateLimiter, type RateLimit, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
+import { createRateLimiter, type RateLimit, type RateLimiter, sourceOf } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { sourceOf } from "@postern/apiserver/transport/source-of";
 
 /** `chosen`: a value is set. `text`: one's own values are looked for in a text. `asked`: somebody asks whose a value is. `reported`: as leaked. */
 export type Comparison = "chosen" | "text" | "asked" | "reported";

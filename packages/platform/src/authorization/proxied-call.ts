@@ -2,9 +2,14 @@
 
 import { PROXY_TARGET_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import { type ApiError, isApiError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
-import { type Asked, type Behind, isLongRunning, readAsked } from "@postern/apiserver/request/asked";
+import {
+  type Asked,
+  type Behind,
+  isLongRunning,
+  readAsked,
+  resolveRequestInfo,
+} from "@postern/apiserver/request/asked";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ProxyRequest } from "./platform-request.ts";
 import { type ProxyPath, parseProxyPath } from "./proxy-path.ts";

@@ -1,6 +1,6 @@
 // Answers a write that can take something away once every server knows of it, so that none accepts afterwards what was revoked.
 
-import type { Filter } from "@postern/apiserver/chain/filter";
+import type { Filter } from "@postern/apiserver/chain/call";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Replicas } from "@postern/apiserver/storage/replicas";
 

@@ -1,7 +1,7 @@
 // What the server counts of access keys, kubeconfigs, certificates and its audit log. No label holds a name: each has few values.
 
 import { Gauge } from "@postern/apiserver/metrics/gauge";
-import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
+import { createSeriesCounter } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { KeyEventReason } from "../access-keys/key-events.ts";

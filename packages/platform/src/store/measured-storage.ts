@@ -1,6 +1,6 @@
 // The store with a clock beside it: how long each operation took, as the server waited for it. With etcd that is what etcd took.
 
-import { SeriesHistogram } from "@postern/apiserver/metrics/series-histogram";
+import { SeriesHistogram } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";

@@ -1,7 +1,7 @@
 // The store of a server that runs: opened, looked after for as long as the server runs, and with its secrets opened.
 
 import type { Logger } from "@postern/apiserver/logging/logger";
-import { createSeriesCounter } from "@postern/apiserver/metrics/series-counter";
+import { createSeriesCounter } from "@postern/apiserver/metrics/series";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Teardown } from "@postern/apiserver/runtime/teardown";

@@ -5,10 +5,9 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import type { ApiResponse, ResponseHeaders } from "../../transport/api-response.ts";
-import { encodeObject } from "../negotiation/encode-object.ts";
 import { acceptsGzip, GZIP_HEADERS, GZIP_THRESHOLD_BYTES, gzipBytes } from "../negotiation/gzip.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
-import { keep } from "../negotiation/object-value.ts";
+import { encodeObject, keep } from "../negotiation/object-response.ts";
 
 /** Bytes with their strong validator. */
 export type PreparedBody = {

@@ -8,9 +8,8 @@ import type { RequestContext } from "../../context/request-context.ts";
 import { listKindOf, type ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { WatchEventType } from "../../registry/resource-storage.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { watchConversion } from "../negotiation/convert-object.ts";
 import type { OutputMedia } from "../negotiation/negotiate-output.ts";
-import { encodeKept, jsonTextOf, type ObjectValue } from "../negotiation/object-value.ts";
+import { encodeKept, jsonTextOf, type ObjectValue, watchConversion } from "../negotiation/object-response.ts";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";

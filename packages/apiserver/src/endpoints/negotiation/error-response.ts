@@ -4,9 +4,8 @@
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf } from "../../transport/api-request.ts";
 import { type ApiResponse, jsonResponse } from "../../transport/api-response.ts";
-import { encodeObject } from "./encode-object.ts";
 import { negotiateMediaType, OUTPUT_MEDIA_TYPES, type OutputMedia, RESOURCE_OUTPUT } from "./negotiate-output.ts";
-import { contentTypeOf } from "./object-response.ts";
+import { contentTypeOf, encodeObject } from "./object-response.ts";
 import { wantsPretty } from "./pretty.ts";
 
 /** Never refuses by itself: JSON is the answer to clients that take nothing we write. */

@@ -6,11 +6,10 @@ import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
 import type { ByteSink } from "../../transport/api-response.ts";
 import { keys, widgets } from "../discovery/testing/golden-resources.ts";
 import { bodyOf, jsonOf, requestContext, textOf } from "../discovery/testing/request-context.ts";
-import { watchConversion } from "./convert-object.ts";
 import { errorResponse } from "./error-response.ts";
 import { listResponse } from "./list-response.ts";
 import { negotiateOutput } from "./negotiate-output.ts";
-import { objectResponse, statusResponse } from "./object-response.ts";
+import { objectResponse, statusResponse, watchConversion } from "./object-response.ts";
 
 const PATH = "/apis/management.example.com/v1/ownedaccesskeys";
 

@@ -5,8 +5,8 @@ import { conflictError, invalidObjectError, STALE_RESOURCE_VERSION } from "@post
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Revision } from "../../storage/storage.ts";
 import { groupResourceOf } from "../resource-definition.ts";
+import { parseResourceVersion } from "./get-object.ts";
 import { withRevision } from "./object-meta.ts";
-import { parseResourceVersion } from "./resource-version.ts";
 import type { StoreContext } from "./store-context.ts";
 
 /** The object under the version it replaces: its own, or where that may be left out, the current one. */

@@ -6,7 +6,7 @@ import { goKindOf } from "@postern/apimachinery/json/go-kind";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
-import { isDotSegment } from "../../request/canonical-path.ts";
+import { isDotSegment } from "../../request/asked.ts";
 import type { Revision } from "../../storage/storage.ts";
 
 const VERSION = "meta.k8s.io/v1";

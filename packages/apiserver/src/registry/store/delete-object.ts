@@ -12,7 +12,7 @@ import { RevisionConflictError } from "../../storage/storage-errors.ts";
 import { groupResourceOf } from "../resource-definition.ts";
 import type { DeleteOptions, DeleteOutcome } from "../resource-storage.ts";
 import { committedObject, runHook } from "./commit.ts";
-import { keyOfRequest } from "./key-of-request.ts";
+import { keyOfRequest } from "./get-object.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";
 import { groupKindOf, type StoreContext } from "./store-context.ts";

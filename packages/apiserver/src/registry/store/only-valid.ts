@@ -7,9 +7,9 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { Strategy } from "../strategy.ts";
 import { checkedVersion } from "./checked-version.ts";
 import { createObject } from "./create-object.ts";
+import { parseResourceVersion } from "./get-object.ts";
 import { mergeSubresource, withoutStatus } from "./merge-subresource.ts";
 import { withMeta } from "./object-meta.ts";
-import { parseResourceVersion } from "./resource-version.ts";
 import type { StoreContext } from "./store-context.ts";
 import { validateChangedObject } from "./validate-object.ts";
 

@@ -16,7 +16,7 @@ import { checkedVersion } from "./checked-version.ts";
 import { committedObject, runHook, writeDroppingManagedFields, writeReserved, writeWithinLimit } from "./commit.ts";
 import { createObject } from "./create-object.ts";
 import { finalizerWarnings } from "./finalizer-warnings.ts";
-import { keyOfRequest } from "./key-of-request.ts";
+import { keyOfRequest } from "./get-object.ts";
 import { mergeSubresource } from "./merge-subresource.ts";
 import { withMeta, withRevision } from "./object-meta.ts";
 import { throwStorageFailure } from "./storage-failure.ts";

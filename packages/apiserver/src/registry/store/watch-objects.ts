@@ -8,7 +8,7 @@ import type { RequestContext } from "../../context/request-context.ts";
 import type { Revision } from "../../storage/storage.ts";
 import { RevisionCompactedError } from "../../storage/storage-errors.ts";
 import type { WatchEventObserver, WatchQuery } from "../resource-storage.ts";
-import { awaitFreshness, parseListResourceVersion } from "./resource-version.ts";
+import { awaitFreshness, parseListResourceVersion } from "./get-object.ts";
 import { compileSelection, type ObjectPredicate } from "./selection.ts";
 import type { StoreContext } from "./store-context.ts";
 

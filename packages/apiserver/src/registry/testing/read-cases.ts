@@ -1,7 +1,7 @@
 // How any resource is read: one object, lists, watches, Tables, and what the authorizer is asked.
 
 import { expect } from "vitest";
-import { authorizationAttributesOf } from "../../context/authorization-attributes.ts";
+import { authorizationAttributesOf } from "../../context/request-context.ts";
 import { tableColumns } from "../../endpoints/table/table-cells.ts";
 import { createTestContext } from "../../testing/test-context.ts";
 import type { ResourceSuiteContext } from "./resource-suite.ts";

@@ -13,7 +13,7 @@ import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
 import { RequestContext } from "@postern/apiserver/context/request-context";
 import { createSystemContext } from "@postern/apiserver/context/system-context";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
-import { resolveRequestInfo } from "@postern/apiserver/request/request-info-resolver";
+import { resolveRequestInfo } from "@postern/apiserver/request/asked";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { requestOf } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";

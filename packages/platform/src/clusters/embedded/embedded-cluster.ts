@@ -19,10 +19,12 @@ import { authorizeAsLongAsOpen } from "@postern/apiserver/authorization/open-req
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { CERTIFICATES_GROUP } from "@postern/apiserver/builtin/certificates/certificate-signing-request";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
-import { afterResponse } from "@postern/apiserver/chain/after-response";
 import { impersonation } from "@postern/apiserver/chain/with-impersonation";
-import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
-import type { RequestContext } from "@postern/apiserver/context/request-context";
+import {
+  authorizationAttributesOf,
+  forbiddenErrorFor,
+  type RequestContext,
+} from "@postern/apiserver/context/request-context";
 import type { CompiledDefinitions } from "@postern/apiserver/custom-resources/compiled-definitions";
 import type { NonResourceHandler } from "@postern/apiserver/endpoints/non-resource-handler";
 import { pingCheck } from "@postern/apiserver/health/health-check";
@@ -42,7 +44,7 @@ import { createIssuerDiscovery, ISSUER_DISCOVERY_PATHS } from "@postern/apiserve
 import type { ServiceAccountKey } from "@postern/apiserver/service-accounts/service-account-key";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type ApiResponse, afterResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
 import type { CertificateAuthority } from "../../pki/certificate-authority.ts";
 import { createCertificateSigningController } from "../certificate-signing/certificate-signing-controller.ts";

@@ -2,8 +2,11 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
-import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
-import type { RequestContext } from "@postern/apiserver/context/request-context";
+import {
+  authorizationAttributesOf,
+  forbiddenErrorFor,
+  type RequestContext,
+} from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import { ownerOfCaller, sameOwner } from "../../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../../access-keys/access-key-state.ts";
