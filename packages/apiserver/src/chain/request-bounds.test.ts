@@ -53,6 +53,37 @@ describe("flow control", () => {
     expect((await ask("GET", PODS)).status).toBe(200);
   });
 
+  it("gives the place to others while a request waits outside of this server, and takes it again before it goes on", async () => {
+    const answered = deferred();
+    const waiting = deferred();
+    const order: string[] = [];
+    const shares = createFairShares(
+      { ...DEFAULT_FAIR_SHARES, places: { readOnly: 1, mutating: 1, urgent: 1 } },
+      systemRuntime,
+    );
+    const { port } = await serveChain(
+      async (context) => {
+        const { method } = context.request;
+        if (method === "DELETE") {
+          await context.outside?.(async () => {
+            waiting.resolve();
+            await answered.promise;
+          });
+        }
+        order.push(method);
+        return jsonResponse(200, "{}");
+      },
+      { shares },
+    );
+    const ask = (method: string, path: string) => http1({ port, method, path, headers: as("admin") });
+    const held = ask("DELETE", `${PODS}/x`);
+    await waiting.promise;
+    expect((await ask("POST", PODS)).status).toBe(200);
+    answered.resolve();
+    expect((await held).status).toBe(200);
+    expect(order).toEqual(["POST", "DELETE"]);
+  });
+
   it("gives the place back when the body of a response nobody reads is over", async () => {
     const { port } = await serveChain(async () => streamResponse(async (sink) => void (await sink.write("x"))), {
       shares: onePlace(),

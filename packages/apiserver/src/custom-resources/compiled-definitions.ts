@@ -7,6 +7,7 @@ import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import type { ResourceDefinition } from "../registry/resource-definition.ts";
 import { APIEXTENSIONS_GROUP, type CustomResourceDefinition } from "./custom-resource-definition.ts";
 import { type CompiledCrd, compileCrd } from "./definition-from-crd.ts";
+import { validateDefaults } from "./validate-defaults.ts";
 
 export type CompiledDefinition = Disposable & {
   /** Equal for definitions that are the same. */
@@ -15,7 +16,7 @@ export type CompiledDefinition = Disposable & {
 };
 
 export type CompiledDefinitions = {
-  /** Schemas that are not structural, and rules that do not compile, in all versions. */
+  /** Schemas that are not structural, rules that do not compile, and defaults that their schema refuses, in all versions. */
   faultsOf(definition: CustomResourceDefinition): Steps<readonly FieldError[]>;
   /** Kept until all who took it have disposed of it. Throws ApiError 422 where there are faults. */
   take(definition: CustomResourceDefinition): CompiledDefinition;
@@ -32,7 +33,7 @@ export function createCompiledDefinitions(): CompiledDefinitions {
 
   function* compile(definition: CustomResourceDefinition, text: string): Steps<CompiledCrd> {
     const known = taken.get(text);
-    if (known !== undefined) return { definitions: known.definitions, faults: [] };
+    if (known !== undefined) return { definitions: known.definitions, faults: [], schemas: [] };
     const compiled = recent.get(text) ?? (yield* compileCrd(definition));
     recent.delete(text);
     recent.set(text, compiled);
@@ -43,8 +44,11 @@ export function createCompiledDefinitions(): CompiledDefinitions {
 
   return {
     *faultsOf(definition) {
-      const { faults } = yield* compile(definition, stringifyJson(definition.spec));
-      return faults;
+      const { faults, schemas } = yield* compile(definition, stringifyJson(definition.spec));
+      const ofDefaults: FieldError[] = [];
+      // Not asked of what is taken: definitions in the store are served as they are.
+      for (const { schema, path } of schemas) ofDefaults.push(...(yield* validateDefaults(schema, path)));
+      return [...faults, ...ofDefaults];
     },
     take(definition) {
       const text = stringifyJson(definition.spec);

@@ -27,13 +27,15 @@ export function definitionsFromCrd(crd: JsonObject): readonly ResourceDefinition
 export type CompiledCrd = {
   readonly definitions: readonly ResourceDefinition[];
   readonly faults: readonly FieldError[];
+  /** The schemas of all versions, with the paths at which they stand. */
+  readonly schemas: readonly { readonly schema: StructuralSchema; readonly path: string }[];
 };
 
 /** The definitions of the served versions; none where there are faults. */
 export function* compileCrd(crd: JsonObject): Steps<CompiledCrd> {
   const spec = objectAt(crd, "spec");
   const { versions, faults } = yield* compileVersions(crd);
-  if (faults.length > 0) return { definitions: [], faults };
+  if (faults.length > 0) return { definitions: [], faults, schemas: [] };
   const group = textAt(spec, "group");
   const schemas = new Map(
     versions.map(({ name, schema }) => [formatApiVersion({ group, version: name }), schema] as const),
@@ -41,7 +43,7 @@ export function* compileCrd(crd: JsonObject): Steps<CompiledCrd> {
   const definitions = versions
     .filter(({ version }) => version["served"] !== false)
     .map((version) => definitionOf(spec, version, schemas));
-  return { definitions, faults };
+  return { definitions, faults, schemas: versions.map(({ ruleSchema: schema, at: path }) => ({ schema, path })) };
 }
 
 function* compileVersions(
@@ -66,6 +68,8 @@ type CompiledVersion = {
   readonly rules: ValidationRules | undefined;
   /** As the definition has it, without what every object has. */
   readonly ruleSchema: StructuralSchema;
+  /** Where the schema stands in the definition. */
+  readonly at: string;
 };
 
 function* compileVersion(
@@ -81,7 +85,7 @@ function* compileVersion(
   const at = `${path}.schema.openAPIV3Schema`;
   // Rules get their types from the schema: those of a faulty one would only be named along with it.
   const rules = errors.length > 0 ? undefined : yield* compileValidationRulesInSteps(schema, at, faults);
-  return { name, version, schema: kindSchema(schema), rules, ruleSchema: schema };
+  return { name, version, schema: kindSchema(schema), rules, ruleSchema: schema, at };
 }
 
 function definitionOf(

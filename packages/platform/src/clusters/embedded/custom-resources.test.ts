@@ -89,6 +89,22 @@ describe("a CustomResourceDefinition in an embedded cluster", () => {
     expect(host.errors).toEqual([]);
   });
 
+  // As upstream, whose paths of columns may have it; Argo CD and Crossplane write labels this way.
+  it.each([".metadata.labels.app\\.kubernetes\\.io/name", ".metadata.labels.example/name", ".metadata.labels['a/b']"])(
+    "takes a column of the path %s",
+    async (jsonPath) => {
+      await using host = await createEmbeddedHost();
+      await host.setUp("one");
+      const additionalPrinterColumns = [{ name: "Label", type: "string", jsonPath }];
+      await withCrd(host, crd({}, { versions: [version("v1", { additionalPrinterColumns })] }));
+      const labels = { "app.kubernetes.io/name": "x", "example/name": "x", "a/b": "x" };
+      await host.request("one", { method: "POST", url: WIDGETS, body: { metadata: { name: "a", labels } } });
+      const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+      const { body } = await host.request("one", { url: WIDGETS, headers });
+      expect(body.rows.map(({ cells }: any) => cells)).toEqual([["a", "x"]]);
+    },
+  );
+
   it("serves its objects again after the cluster was stopped", async () => {
     const storage = createMemoryStorage();
     await using host = await createEmbeddedHost(storage);

@@ -67,7 +67,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
   async function requestAs(uid: string, call: TestRequest & { readonly credential?: Credential }) {
     const context = createTestContext({
       ...call,
-      headers: call.body === undefined ? {} : { "content-type": "application/json", ...call.headers },
+      headers: { ...(call.body === undefined ? {} : { "content-type": "application/json" }), ...call.headers },
     });
     const { status, body } = await backend(uid).proxy(
       context.with({ credential: call.credential, receivedAt: clock.now() }),
