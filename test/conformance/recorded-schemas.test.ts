@@ -4,7 +4,7 @@
 
 import { readFile } from "node:fs/promises";
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   type PlatformAnswer,
   type RunningPlatform,
@@ -28,6 +28,7 @@ const CLUSTER = "/kubernetes/project/default/virtualcluster/demo";
 const CRDS = `${CLUSTER}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
 const GROUP = "recorded.example.com";
 const IN_FLIGHT = 8;
+const PATIENCE = { timeout: 60_000, interval: 100 };
 
 async function recordings(file: string): Promise<readonly Recorded[]> {
   const url = new URL(`../../packages/apimachinery/src/schema/testdata/${file}.json`, import.meta.url);
@@ -117,14 +118,15 @@ async function inFlight<T>(all: readonly T[], work: (item: T) => Promise<void>):
 
 beforeAll(async () => {
   platform = await startPlatform();
-  await expect.poll(async () => (await platform.send({ path: CRDS })).status).toBe(200);
+  await vi.waitFor(async () => expect((await platform.send({ path: CRDS })).status).toBe(200), PATIENCE);
   await inFlight([...manifests.entries()], async ([number, body]) => {
     const made = await platform.send({ path: CRDS, body });
     if (made.status !== 201) refusals.set(number, made);
   });
-  await expect
-    .poll(async () => (await platform.send({ path: `${CLUSTER}/apis/${GROUP}/v1` })).body?.resources?.length)
-    .toBe(manifests.length - refusals.size);
+  await vi.waitFor(async () => {
+    const { body } = await platform.send({ path: `${CLUSTER}/apis/${GROUP}/v1` });
+    expect(body?.resources?.length).toBe(manifests.length - refusals.size);
+  }, PATIENCE);
   await inFlight(cases, async ({ id, value, isResourceRoot }) => {
     const number = definitionOf.get(id) as number;
     if (refusals.has(number)) return;
