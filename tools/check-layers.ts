@@ -30,6 +30,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "health",
     "storage",
     "cache",
+    "x509",
     "authentication",
     "authorization",
     "audit",

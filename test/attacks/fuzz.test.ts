@@ -7,16 +7,17 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";
-import { DerError } from "@postern/apiserver/authentication/der-reader";
-import { readCertificateRequest } from "@postern/apiserver/builtin/certificates/certificate-request";
+
 import { definitionsFromCrd } from "@postern/apiserver/custom-resources/definition-from-crd";
 import { definitionManifest, definitionVersion } from "@postern/apiserver/custom-resources/testing/definition-manifest";
+import { readEncodedCertificateRequest } from "@postern/apiserver/x509/certificate-request";
+import { DerError } from "@postern/apiserver/x509/der";
+import { decodePem, encodePem } from "@postern/apiserver/x509/pem";
 import {
   CertificateRequestError,
   createCertificateRequest,
   parseCertificateRequest,
 } from "@postern/platform/pki/certificate-request";
-import { decodePem, encodePem } from "@postern/platform/pki/pem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AttackedServer, KEYS, startAttackedServer } from "./testing/attacked-server.ts";
 import { anyValue, type Chance, createChance, mutate, mutateBytes } from "./testing/mutations.ts";
@@ -204,7 +205,7 @@ describe(`seed ${SEED}`, () => {
       const changed = encodePem("CERTIFICATE REQUEST", mutateBytes(der, createChance(SEED + at)));
       const text = at % 5 === 0 ? mutate(changed, createChance(SEED + at)) : changed;
       refusesOnlyBy([CertificateRequestError], () => parseCertificateRequest(text), at);
-      refusesOnlyBy([DerError], () => readCertificateRequest(Buffer.from(text).toString("base64")), at);
+      refusesOnlyBy([DerError], () => readEncodedCertificateRequest(Buffer.from(text).toString("base64")), at);
     }
   });
 

@@ -3,7 +3,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { readCertificateSubject } from "./certificate-subject.ts";
+import { readCertificateSubject } from "../x509/certificate.ts";
 import { createClientCertificateAuthenticator } from "./client-certificate-authenticator.ts";
 import { headerlessRequest } from "./testing/headerless-request.ts";
 

@@ -4,13 +4,10 @@
 import { X509Certificate } from "node:crypto";
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
 import type { Clock } from "../runtime/clock.ts";
+import { type CertificateSubject, readCertificateSubject } from "../x509/certificate.ts";
+import { DerError } from "../x509/der.ts";
+import { OID } from "../x509/object-identifiers.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
-import {
-  type CertificateSubject,
-  EXTENDED_KEY_USAGE_CLIENT_AUTH,
-  readCertificateSubject,
-} from "./certificate-subject.ts";
-import { DerError } from "./der-reader.ts";
 
 /** A certificate that a trusted authority signed for client authentication, and that is valid now. */
 export type ClientCertificate = {
@@ -94,7 +91,7 @@ function verify(certificate: X509Certificate, anchors: readonly X509Certificate[
   if (anchor === undefined) throw unauthorizedError();
   const subject = subjectOf(certificate);
   if (subject.isCertificateAuthority) throw unauthorizedError();
-  if (!(subject.extendedKeyUsages ?? []).includes(EXTENDED_KEY_USAGE_CLIENT_AUTH)) throw unauthorizedError();
+  if (!(subject.extendedKeyUsages ?? []).includes(OID.clientAuth)) throw unauthorizedError();
   return {
     certificate: {
       subject,

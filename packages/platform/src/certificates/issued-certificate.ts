@@ -2,8 +2,8 @@
 
 import { X509Certificate } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { readCertificateSubject } from "@postern/apiserver/authentication/certificate-subject";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
+import { readCertificateSubject } from "@postern/apiserver/x509/certificate";
 import type { AccessKeyOwner } from "../access-keys/access-key-state.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
 import { readOrigins } from "../access-keys/sealed-access-key.ts";

@@ -8,18 +8,13 @@ import {
   type KeyObject,
   X509Certificate,
 } from "node:crypto";
-import {
-  type DerElement,
-  readDerElements,
-  readObjectIdentifier,
-  readWholeDerElement,
-} from "@postern/apiserver/authentication/der-reader";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import { readAuthorityFields } from "@postern/apiserver/x509/certificate";
+import { derImplicit, derOctetString, derSequence } from "@postern/apiserver/x509/der";
+import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
+import { OID } from "@postern/apiserver/x509/object-identifiers";
+import { encodePem } from "@postern/apiserver/x509/pem";
 import { AUTHORITY_CONSTRAINTS, buildCertificate, encodeExtension } from "./certificate-builder.ts";
-import { derImplicit, derOctetString, derSequence } from "./der.ts";
-import { encodeDistinguishedName } from "./distinguished-name.ts";
-import { OID } from "./object-identifiers.ts";
-import { encodePem } from "./pem.ts";
 import { randomSerial } from "./serial-number.ts";
 
 /** Room for the clocks of others: what we sign is valid from a little before now. Kubernetes' signer uses the same. */
@@ -114,26 +109,3 @@ function parseOr<T>(fault: string, parse: () => T): T {
 
 /** RFC 5280 section 4.2.1.2, method 1 taken over the whole key info, which is as unique. */
 const keyIdentifier = (publicKeyInfo: Uint8Array): Uint8Array => createHash("sha1").update(publicKeyInfo).digest();
-
-/** The subject's and the key identifier's octets, which node:crypto gives only as printed text. */
-function readAuthorityFields(der: Uint8Array): { subject: Uint8Array; subjectKeyIdentifier: Uint8Array | undefined } {
-  const [toBeSigned] = readDerElements(readWholeDerElement(der).content);
-  const fields = toBeSigned === undefined ? [] : readDerElements(toBeSigned.content);
-  // A version 1 certificate has no version field; every later one shifts the rest by one.
-  const subject = fields[fields[0]?.tag === 0xa0 ? 5 : 4];
-  if (subject === undefined) throw new Error("it is not a PEM certificate");
-  const extensions = fields.find(({ tag }) => tag === 0xa3);
-  return { subject: subject.bytes, subjectKeyIdentifier: extensions && findKeyIdentifier(extensions) };
-}
-
-function findKeyIdentifier(extensions: DerElement): Uint8Array | undefined {
-  const [list] = readDerElements(extensions.content);
-  for (const extension of list === undefined ? [] : readDerElements(list.content)) {
-    const fields = readDerElements(extension.content);
-    const [oid] = fields;
-    const value = fields.at(-1);
-    if (oid === undefined || value === undefined) continue;
-    if (readObjectIdentifier(oid) === OID.subjectKeyIdentifier) return readWholeDerElement(value.content).content;
-  }
-  return undefined;
-}

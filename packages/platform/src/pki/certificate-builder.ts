@@ -12,8 +12,8 @@ import {
   derOctetString,
   derSequence,
   derTime,
-} from "./der.ts";
-import { OID } from "./object-identifiers.ts";
+} from "@postern/apiserver/x509/der";
+import { OID } from "@postern/apiserver/x509/object-identifiers";
 
 export type CertificateParts = {
   /** Big-endian octets of a positive integer, at most 20. */

@@ -4,9 +4,9 @@ import { generateKeyPairSync, webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
+import { encodePem } from "@postern/apiserver/x509/pem";
 import { afterAll, describe, expect, it } from "vitest";
 import { CertificateRequestError, createCertificateRequest, parseCertificateRequest } from "./certificate-request.ts";
-import { encodePem } from "./pem.ts";
 import { createWorkspace, openssl } from "./testing/openssl.ts";
 
 const workspace = createWorkspace();

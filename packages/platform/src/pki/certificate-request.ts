@@ -2,23 +2,28 @@
 // Source: RFC 2986 section 4
 
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { type CertificateRequestParts, readCertificateRequest } from "@postern/apiserver/x509/certificate-request";
 import {
   DER,
   type DerElement,
   DerError,
+  derBitString,
+  derElement,
+  derInteger,
+  derObjectIdentifier,
+  derSequence,
   expectTag,
   readDerElements,
   readObjectIdentifier,
-  readWholeDerElement,
-} from "@postern/apiserver/authentication/der-reader";
-import { derBitString, derElement, derInteger, derObjectIdentifier, derSequence } from "./der.ts";
-import { type DistinguishedName, decodeDistinguishedName, encodeDistinguishedName } from "./distinguished-name.ts";
-import { OID } from "./object-identifiers.ts";
-import { decodePem, encodePem } from "./pem.ts";
+} from "@postern/apiserver/x509/der";
+import {
+  type DistinguishedName,
+  decodeDistinguishedName,
+  encodeDistinguishedName,
+} from "@postern/apiserver/x509/distinguished-name";
+import { OID } from "@postern/apiserver/x509/object-identifiers";
+import { decodePem, encodePem } from "@postern/apiserver/x509/pem";
 
-const INTEGER = 0x02;
-const BIT_STRING = 0x03;
-const OBJECT_IDENTIFIER = 0x06;
 const MAX_REQUEST_LENGTH = 64 * 1024;
 const MIN_RSA_BITS = 2048;
 /** Above this, checking one signature costs more than an unknown sender may spend. */
@@ -72,22 +77,15 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
 }
 
 function readRequest(der: Uint8Array): Omit<CertificateRequest, "pem"> {
-  const [info, algorithm, signature, ...rest] = readDerElements(expectTag(readWholeDerElement(der), DER.sequence));
-  if (info === undefined || algorithm === undefined || signature?.tag !== BIT_STRING || rest.length > 0) {
-    throw new DerError("it is not a request");
-  }
-  const [version, subject, publicKeyInfo, attributes] = readDerElements(expectTag(info, DER.sequence));
-  if (version?.tag !== INTEGER || subject === undefined || publicKeyInfo === undefined) {
-    throw new DerError("it is not a request");
-  }
-  const publicKey = readPublicKey(publicKeyInfo);
-  checkProofOfPossession(info.bytes, algorithm, signature, publicKey);
-  const { commonName, organizations, hasOtherAttributes } = decodeDistinguishedName(subject);
+  const request = readCertificateRequest(der);
+  const publicKey = readPublicKey(request.publicKeyInfo);
+  checkProofOfPossession(request, publicKey);
+  const { commonName, organizations, hasOtherAttributes } = decodeDistinguishedName(request.subject);
   return {
     publicKey,
     subject: { commonName, organizations },
     hasOtherSubjectAttributes: hasOtherAttributes,
-    requestedExtensions: attributes === undefined ? [] : readRequestedExtensions(attributes),
+    requestedExtensions: request.requestedExtensions,
   };
 }
 
@@ -100,7 +98,7 @@ function readPublicKey(publicKeyInfo: DerElement): KeyObject {
   }
   const [algorithm] = readDerElements(expectTag(publicKeyInfo, DER.sequence));
   const parameters = algorithm === undefined ? undefined : readDerElements(expectTag(algorithm, DER.sequence))[1];
-  if (key.asymmetricKeyType === "ec" && parameters?.tag !== OBJECT_IDENTIFIER) {
+  if (key.asymmetricKeyType === "ec" && parameters?.tag !== DER.oid) {
     // OpenSSL recognises a known curve in explicit parameters, and would write the parameters into what we sign.
     throw new CertificateRequestError("the public key is refused: its curve must be given by name");
   }
@@ -129,34 +127,17 @@ export function findWeakness(key: KeyObject): string | undefined {
   }
 }
 
-function checkProofOfPossession(
-  signed: Uint8Array,
-  algorithm: DerElement,
-  signature: DerElement,
-  publicKey: KeyObject,
-): void {
+function checkProofOfPossession(request: CertificateRequestParts, publicKey: KeyObject): void {
+  const { signed, algorithm, signature } = request;
   const [oid] = readDerElements(expectTag(algorithm, DER.sequence));
   const known = SIGNATURE_ALGORITHMS[(oid && readObjectIdentifier(oid)) ?? ""];
   if (known === undefined || known.keyType !== publicKey.asymmetricKeyType) {
     throw new CertificateRequestError("the signature algorithm of the certificate request is not accepted");
   }
-  const [unusedBits] = signature.content;
-  if (unusedBits !== 0 || !verify(known.digest, signed, publicKey, signature.content.subarray(1))) {
+  const [unusedBits] = signature;
+  if (unusedBits !== 0 || !verify(known.digest, signed, publicKey, signature.subarray(1))) {
     throw new CertificateRequestError("the certificate request is not signed by its own key");
   }
-}
-
-function readRequestedExtensions(attributes: DerElement): readonly string[] {
-  const oids: string[] = [];
-  for (const attribute of readDerElements(attributes.content)) {
-    const [type, values] = readDerElements(attribute.content);
-    if (type === undefined || values === undefined || readObjectIdentifier(type) !== OID.extensionRequest) continue;
-    for (const extension of readDerElements(values.content).flatMap(({ content }) => readDerElements(content))) {
-      const [oid] = readDerElements(extension.content);
-      oids.push((oid && readObjectIdentifier(oid)) ?? "");
-    }
-  }
-  return oids;
 }
 
 /**

@@ -1,10 +1,10 @@
 // Signs client certificates: who the bearer is comes from us alone, only the public key from outside.
 
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
+import { encodeDistinguishedName } from "@postern/apiserver/x509/distinguished-name";
+import { encodePem } from "@postern/apiserver/x509/pem";
 import { type CertificateAuthority, CLOCK_SKEW_MS } from "./certificate-authority.ts";
 import { buildCertificate, CLIENT_CONSTRAINTS } from "./certificate-builder.ts";
-import { encodeDistinguishedName } from "./distinguished-name.ts";
-import { encodePem } from "./pem.ts";
 import { formatSerial, randomSerial } from "./serial-number.ts";
 
 export type ClientCertificateRequest = {

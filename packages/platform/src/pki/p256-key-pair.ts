@@ -3,9 +3,16 @@
 // Source: RFC 5915 section 3, RFC 5480 section 2, RFC 5208 section 5
 
 import { createECDH } from "node:crypto";
-import { derBitString, derExplicit, derInteger, derObjectIdentifier, derOctetString, derSequence } from "./der.ts";
-import { OID } from "./object-identifiers.ts";
-import { encodePem } from "./pem.ts";
+import {
+  derBitString,
+  derExplicit,
+  derInteger,
+  derObjectIdentifier,
+  derOctetString,
+  derSequence,
+} from "@postern/apiserver/x509/der";
+import { OID } from "@postern/apiserver/x509/object-identifiers";
+import { encodePem } from "@postern/apiserver/x509/pem";
 
 export type KeyPairTexts = {
   /** PKCS #8. */

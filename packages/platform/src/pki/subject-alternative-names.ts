@@ -3,7 +3,7 @@
 
 import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/without-trailing";
-import { derImplicit, derSequence } from "./der.ts";
+import { derImplicit, derSequence } from "@postern/apiserver/x509/der";
 
 const DNS_NAME = 2;
 const IP_ADDRESS = 7;

@@ -1,6 +1,17 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { UserInfo } from "../../authentication/user-info.ts";
+import {
+  derBitString,
+  derElement,
+  derInteger,
+  derObjectIdentifier,
+  derSequence,
+  derSet,
+  derUtf8String,
+} from "../../x509/der.ts";
+import { OID } from "../../x509/object-identifiers.ts";
+import { encodePem } from "../../x509/pem.ts";
 import { cellsOf, messageOf } from "../testing/scenarios.ts";
 import { createTestCluster, type TestCluster } from "../testing/test-cluster.ts";
 
@@ -92,6 +103,25 @@ describe("certificate signing requests", () => {
     expect(await messageOf(create({ request: requestOf("masters") }))).toBe(
       `certificatesigningrequests.certificates.k8s.io "c" is forbidden: use of ${CLIENT_SIGNER} signer with system:masters group is not allowed`,
     );
+  });
+
+  /** A request whose subject has these organizations, in this order; nobody checks its signature here. */
+  const requestWith = (...organizations: readonly Uint8Array[]): string => {
+    const subject = organizations.map((text) => derSet(derSequence(derObjectIdentifier(OID.organization), text)));
+    const info = derSequence(derInteger(Uint8Array.of(0)), derSequence(...subject), derSequence());
+    const der = derSequence(info, derSequence(), derBitString(new Uint8Array(1)));
+    return Buffer.from(encodePem("CERTIFICATE REQUEST", der)).toString("base64");
+  };
+  const teletex = derElement(0x14, [Buffer.from("x")]);
+
+  it("do not hide system:masters behind an organization in an encoding that is not read", async () => {
+    const request = requestWith(teletex, derUtf8String("system:masters"));
+    expect(await messageOf(create({ request }))).toMatch(/with system:masters group is not allowed$/);
+  });
+
+  it("are refused when a name has control characters", async () => {
+    const request = requestWith(derUtf8String("a\u0000b"), derUtf8String("system:masters"));
+    expect(await messageOf(create({ request }))).toMatch(/spec.request: Invalid value: .*control character in text$/);
   });
 
   it("are approved by those who may approve for the signer, once and for all", async () => {

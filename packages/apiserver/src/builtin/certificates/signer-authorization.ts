@@ -3,12 +3,12 @@
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
-import { OID_ORGANIZATION } from "../../authentication/certificate-subject.ts";
-import { DerError, decodeDerText } from "../../authentication/der-reader.ts";
 import { GROUP_MASTERS } from "../../authentication/user-info.ts";
 import type { Authorizer } from "../../authorization/authorizer.ts";
 import type { RequestContext } from "../../context/request-context.ts";
-import { readCertificateRequest } from "./certificate-request.ts";
+import { readEncodedCertificateRequest } from "../../x509/certificate-request.ts";
+import { DerError } from "../../x509/der.ts";
+import { decodeDistinguishedName } from "../../x509/distinguished-name.ts";
 import { CERTIFICATES_GROUP, type CertificateSigningRequest } from "./certificate-signing-request.ts";
 
 const RESOURCE = { group: CERTIFICATES_GROUP, resource: "certificatesigningrequests" };
@@ -53,9 +53,7 @@ export function checkRequestedGroups({ metadata, spec }: CertificateSigningReque
 /** None for a request that cannot be read: validation refuses it. */
 function organizationsOf(request: string): readonly string[] {
   try {
-    return readCertificateRequest(request)
-      .subject.filter(({ type }) => type === OID_ORGANIZATION)
-      .map(({ value }) => decodeDerText(value));
+    return decodeDistinguishedName(readEncodedCertificateRequest(request).subject).organizations;
   } catch (error) {
     if (error instanceof DerError) return [];
     throw error;

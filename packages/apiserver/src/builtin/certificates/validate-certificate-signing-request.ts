@@ -12,8 +12,9 @@ import {
   requiredError,
 } from "@postern/apimachinery/validation/field-error";
 import { isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
-import { DerError } from "../../authentication/der-reader.ts";
-import { readCertificateRequest } from "./certificate-request.ts";
+import { readEncodedCertificateRequest } from "../../x509/certificate-request.ts";
+import { DerError } from "../../x509/der.ts";
+import { decodeDistinguishedName } from "../../x509/distinguished-name.ts";
 import {
   type CertificateCondition,
   type CertificateSigningRequest,
@@ -71,7 +72,8 @@ export function validateCertificateSigningRequest({ spec }: CertificateSigningRe
 
 function validateRequest(request: string): readonly FieldError[] {
   try {
-    readCertificateRequest(request);
+    // A name that cannot be read could hide a group from the check of what a signer may be asked for.
+    decodeDistinguishedName(readEncodedCertificateRequest(request).subject);
     return [];
   } catch (error) {
     if (error instanceof DerError) return [invalidError("spec.request", request, error.message)];

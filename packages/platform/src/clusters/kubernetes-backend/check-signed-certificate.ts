@@ -3,13 +3,10 @@
 // Source: Go's crypto/x509/pkix (Name.ToRDNSequence); k8s.io/kubernetes/pkg/controller/certificates/authority/authority.go
 
 import { type KeyObject, X509Certificate } from "node:crypto";
-import {
-  type CertificateSubject,
-  EXTENDED_KEY_USAGE_CLIENT_AUTH,
-  readCertificateSubject,
-} from "@postern/apiserver/authentication/certificate-subject";
-import { DerError } from "@postern/apiserver/authentication/der-reader";
 import type { Clock } from "@postern/apiserver/runtime/clock";
+import { type CertificateSubject, readCertificateSubject } from "@postern/apiserver/x509/certificate";
+import { DerError } from "@postern/apiserver/x509/der";
+import { OID } from "@postern/apiserver/x509/object-identifiers";
 
 export type WantedCertificate = {
   readonly publicKey: KeyObject;
@@ -40,7 +37,7 @@ function subjectFault(subject: CertificateSubject, wanted: WantedCertificate): s
   // An attribute may carry more of an identity, as that of the UID does for kube-apiserver.
   if (subject.hasOtherAttributes) return "its subject has other attributes";
   if (subject.isCertificateAuthority) return "it is an authority's";
-  if (!(subject.extendedKeyUsages ?? []).includes(EXTENDED_KEY_USAGE_CLIENT_AUTH)) {
+  if (!(subject.extendedKeyUsages ?? []).includes(OID.clientAuth)) {
     return "it is not for client authentication";
   }
   return undefined;

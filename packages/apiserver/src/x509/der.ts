@@ -1,5 +1,6 @@
-// Reads DER strictly: definite minimal lengths, low tag numbers, nothing left over.
-// Source: ITU-T X.690, section 10
+// DER: the one reader and the one writer of what certificates, requests and keys are made of. Reading is strict: definite minimal lengths, low
+// tag numbers, nothing left over.
+// Source: ITU-T X.690, sections 8 and 10
 
 export class DerError extends Error {
   override readonly name = "DerError";
@@ -13,10 +14,13 @@ export const DER = {
   integer: 0x02,
   bitString: 0x03,
   octetString: 0x04,
+  null: 0x05,
   oid: 0x06,
   utf8String: 0x0c,
   printableString: 0x13,
   ia5String: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
   sequence: 0x30,
   set: 0x31,
 } as const;
@@ -45,9 +49,13 @@ export const readSingleDerElement = (bytes: Uint8Array, tag: number): Uint8Array
   expectTag(readWholeDerElement(bytes), tag);
 
 /** The content of an element of the given tag. */
-export function expectTag(element: DerElement | undefined, tag: number): Uint8Array {
+export const expectTag = (element: DerElement | undefined, tag: number): Uint8Array =>
+  expectElement(element, tag).content;
+
+/** The element, which must be of the given tag. */
+export function expectElement(element: DerElement | undefined, tag: number): DerElement {
   if (element?.tag !== tag) throw new DerError(`expected tag ${tag}, found ${element?.tag ?? "nothing"}`);
-  return element.content;
+  return element;
 }
 
 function readDerElement(bytes: Uint8Array, start: number): readonly [DerElement, number] {
@@ -117,4 +125,75 @@ function decodeAlphabet(tag: number, content: Uint8Array): string {
   if (tag === DER.printableString && /^[A-Za-z0-9 '()+,\-./:=?*&@_]*$/.test(ascii)) return ascii;
   if (tag === DER.ia5String && /^[ -~]*$/.test(ascii)) return ascii;
   throw new DerError(`text of tag ${tag} is not read`);
+}
+
+function encodeLength(length: number): Uint8Array {
+  if (length < 0x80) return Uint8Array.of(length);
+  const octets: number[] = [];
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) octets.unshift(rest & 0xff);
+  return Uint8Array.of(0x80 | octets.length, ...octets);
+}
+
+/** One element: `tag` is the whole identifier octet, `parts` its contents in order. */
+export function derElement(tag: number, parts: readonly Uint8Array[]): Uint8Array {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  return Buffer.concat([Uint8Array.of(tag), encodeLength(length), ...parts]);
+}
+
+export const derSequence = (...parts: readonly Uint8Array[]): Uint8Array => derElement(DER.sequence, parts);
+export const derSet = (...parts: readonly Uint8Array[]): Uint8Array => derElement(DER.set, parts);
+export const derOctetString = (bytes: Uint8Array): Uint8Array => derElement(DER.octetString, [bytes]);
+export const derUtf8String = (text: string): Uint8Array => derElement(DER.utf8String, [Buffer.from(text, "utf8")]);
+export const derNull = (): Uint8Array => derElement(DER.null, []);
+export const derBoolean = (value: boolean): Uint8Array => derElement(DER.boolean, [Uint8Array.of(value ? 0xff : 0)]);
+
+/** `[number] EXPLICIT`: wraps a whole element. */
+export const derExplicit = (number: number, element: Uint8Array): Uint8Array => derElement(0xa0 | number, [element]);
+
+/** `[number] IMPLICIT` of a primitive type: replaces its tag. */
+export const derImplicit = (number: number, contents: Uint8Array): Uint8Array => derElement(0x80 | number, [contents]);
+
+/** A non-negative integer from its big-endian octets. */
+export function derInteger(octets: Uint8Array): Uint8Array {
+  let start = 0;
+  while (start < octets.length - 1 && octets[start] === 0) start++;
+  const minimal = octets.subarray(start);
+  const isNegativeLooking = minimal.length === 0 || (minimal[0] ?? 0) >= 0x80;
+  return derElement(DER.integer, isNegativeLooking ? [Uint8Array.of(0), minimal] : [minimal]);
+}
+
+/** A bit string. `unusedBits` counts the padding bits at the end of the last octet. */
+export const derBitString = (bytes: Uint8Array, unusedBits = 0): Uint8Array =>
+  derElement(DER.bitString, [Uint8Array.of(unusedBits), bytes]);
+
+/** Named bits such as KeyUsage: bit 0 is the highest of the first octet, trailing zero bits are left out. */
+export function derNamedBits(bits: readonly number[]): Uint8Array {
+  if (bits.length === 0) return derBitString(new Uint8Array(0));
+  const highest = Math.max(...bits);
+  const octets = new Uint8Array((highest >> 3) + 1);
+  for (const bit of bits) octets[bit >> 3] = (octets[bit >> 3] ?? 0) | (0x80 >> (bit & 7));
+  return derBitString(octets, 7 - (highest & 7));
+}
+
+/** An object identifier in dotted form. */
+export function derObjectIdentifier(dotted: string): Uint8Array {
+  const [first = 0, second = 0, ...others] = dotted.split(".").map(Number);
+  const octets = [first * 40 + second];
+  for (const arc of others) {
+    const groups = [arc & 0x7f];
+    for (let rest = Math.floor(arc / 128); rest > 0; rest = Math.floor(rest / 128))
+      groups.unshift(0x80 | (rest & 0x7f));
+    octets.push(...groups);
+  }
+  return derElement(DER.oid, [Uint8Array.from(octets)]);
+}
+
+/** A moment in whole seconds, as RFC 5280 section 4.1.2.5 wants it: UTCTime through 2049, GeneralizedTime after. */
+export function derTime(epochMs: number): Uint8Array {
+  const digits = new Date(epochMs).toISOString().replaceAll(/[-:T]|\.\d+/g, "");
+  const year = Number(digits.slice(0, 4));
+  return year >= 1950 && year < 2050
+    ? derElement(DER.utcTime, [Buffer.from(digits.slice(2), "latin1")])
+    : derElement(DER.generalizedTime, [Buffer.from(digits, "latin1")]);
 }

@@ -1,12 +1,17 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 import {
   DerError,
+  derInteger,
+  derNamedBits,
+  derObjectIdentifier,
+  derOctetString,
+  derSequence,
+  derTime,
   readDerElements,
   readObjectIdentifier,
   readWholeDerElement,
-} from "@postern/apiserver/authentication/der-reader";
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import { derInteger, derNamedBits, derObjectIdentifier, derOctetString, derSequence, derTime } from "./der.ts";
+} from "./der.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 

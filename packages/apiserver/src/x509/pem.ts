@@ -15,7 +15,7 @@ export function encodePem(label: PemLabel, der: Uint8Array): string {
  * over, as Go does: OpenSSL writes some.
  */
 export function decodePem(label: PemLabel, text: string): Uint8Array | undefined {
-  const match = /-----BEGIN ([A-Z ]+)-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END ([A-Z ]+)-----/.exec(text);
+  const match = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END ([A-Z0-9 ]+)-----/.exec(text);
   if (match === null || match[1] !== label || match[3] !== label) return undefined;
   return Buffer.from(match[2] ?? "", "base64");
 }

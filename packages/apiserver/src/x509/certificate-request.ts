@@ -1,0 +1,68 @@
+// Reads the structure of a PKCS #10 certificate request. What its subject may be, and whether its signature is good, is for others to check.
+// Source: RFC 2986, section 4; k8s.io/kubernetes/pkg/apis/certificates/helpers.go (ParseCSR)
+
+import {
+  DER,
+  type DerElement,
+  DerError,
+  expectElement,
+  expectTag,
+  readDerElements,
+  readObjectIdentifier,
+  readSingleDerElement,
+} from "./der.ts";
+import { OID } from "./object-identifiers.ts";
+import { decodePem } from "./pem.ts";
+
+export type CertificateRequestParts = {
+  /** The bytes that the signature is over. */
+  readonly signed: Uint8Array;
+  readonly algorithm: DerElement;
+  /** The content of the bit string. */
+  readonly signature: Uint8Array;
+  /** A Name: see `distinguished-name.ts`. */
+  readonly subject: DerElement;
+  readonly publicKeyInfo: DerElement;
+  /** Object identifiers of the extensions that the sender asks for. */
+  readonly requestedExtensions: readonly string[];
+};
+
+/** Throws DerError for anything that is not a request. */
+export function readCertificateRequest(request: Uint8Array): CertificateRequestParts {
+  const [info, algorithm, signature, ...rest] = readDerElements(readSingleDerElement(request, DER.sequence));
+  const parts = {
+    algorithm: expectElement(algorithm, DER.sequence),
+    signature: expectTag(signature, DER.bitString),
+    signed: expectElement(info, DER.sequence),
+  };
+  if (rest.length > 0) throw new DerError("data after the signature");
+  const [version, subject, publicKeyInfo, attributes] = readDerElements(parts.signed.content);
+  expectTag(version, DER.integer);
+  return {
+    ...parts,
+    signed: parts.signed.bytes,
+    subject: expectElement(subject, DER.sequence),
+    publicKeyInfo: expectElement(publicKeyInfo, DER.sequence),
+    requestedExtensions: attributes === undefined ? [] : readRequestedExtensions(attributes),
+  };
+}
+
+/** `request` is the base64 of PEM text, as in `spec.request`. Throws DerError when there is no well-formed request in it. */
+export function readEncodedCertificateRequest(request: string): CertificateRequestParts {
+  const der = decodePem("CERTIFICATE REQUEST", Buffer.from(request, "base64").toString("latin1"));
+  if (der === undefined) throw new DerError("PEM block type must be CERTIFICATE REQUEST");
+  return readCertificateRequest(der);
+}
+
+function readRequestedExtensions(attributes: DerElement): readonly string[] {
+  const oids: string[] = [];
+  for (const attribute of readDerElements(attributes.content)) {
+    const [type, values] = readDerElements(attribute.content);
+    if (type === undefined || values === undefined || readObjectIdentifier(type) !== OID.extensionRequest) continue;
+    for (const extension of readDerElements(values.content).flatMap(({ content }) => readDerElements(content))) {
+      const [oid] = readDerElements(extension.content);
+      oids.push((oid && readObjectIdentifier(oid)) ?? "");
+    }
+  }
+  return oids;
+}
