@@ -14,7 +14,6 @@ export default {
     "packages/platform/src/authorization/always-open.ts",
     "packages/platform/src/authorization/caller.ts",
     "packages/platform/src/authorization/decision.ts",
-    "packages/platform/src/authorization/decision-memo.ts",
     "packages/platform/src/authorization/effective-rules.ts",
     "packages/platform/src/authorization/filtered-resources.ts",
     "packages/platform/src/authorization/gives-credential.ts",

@@ -40,10 +40,12 @@ export function createAuditWriter(
     observer.auditError();
     logger.error({ error, auditId, component: "audit" }, "audit event not written");
   };
+  const bounded = (event: AuditEvent): AuditEvent =>
+    event.requestObject === undefined && event.responseObject === undefined ? event : truncated(event, maxBodyLength);
   const attempt = async (event: AuditEvent): Promise<void> => {
     try {
       observer.auditEvent(event.level);
-      await sink.write(truncated(event, maxBodyLength));
+      await sink.write(bounded(event));
     } catch (error) {
       onError(event, error);
       if (mode === "blocking-strict") throw internalError("the request could not be recorded", error);
@@ -53,7 +55,7 @@ export function createAuditWriter(
   if (sink.writeSoon === undefined) return (event) => void attempt(event);
   return (event) => {
     observer.auditEvent(event.level);
-    sink.writeSoon?.(truncated(event, maxBodyLength), (error) => onError(event, error));
+    sink.writeSoon?.(bounded(event), (error) => onError(event, error));
   };
 }
 

@@ -55,7 +55,6 @@ function withoutMember(object: JsonObject, name: string): JsonObject {
 
 /** The event without its bodies where those have more than `maxLength` characters. */
 export function truncated(event: AuditEvent, maxLength: number): AuditEvent {
-  if (event.requestObject === undefined && event.responseObject === undefined) return event;
   const { requestObject, responseObject, ...rest } = event;
   const size = (value: JsonValue | undefined): number => (value === undefined ? 0 : stringifyJson(value).length);
   if (size(requestObject) + size(responseObject) <= maxLength) return event;

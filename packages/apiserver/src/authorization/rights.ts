@@ -1,11 +1,30 @@
 // What decisions follow from: counted, and told of when it changes, so that what lasts can be decided again.
 
+import { ChangeListeners } from "../runtime/change-listeners.ts";
+
 export type Rights = {
   /** Goes up with every change that may change a decision. */
   readonly version: number;
   /** Calls back after changes until disposed: once at least after the last of several. */
   onChange(listener: () => void): Disposable;
 };
+
+/** A source of them: a plain number, since each decision looks at all there are. */
+export class RightsSource implements Rights {
+  version = 0;
+  readonly #listeners = new ChangeListeners();
+
+  /** `note` writes down under which version that was, before anybody is told. */
+  changed(note?: (version: number) => void): void {
+    this.version++;
+    note?.(this.version);
+    this.#listeners.call();
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+}
 
 /** Decisions that follow from all of these. Each version only goes up, so the sum is the same only when every part is. */
 export const combinedRights = (parts: readonly Rights[]): Rights => ({

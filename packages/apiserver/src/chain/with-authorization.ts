@@ -57,7 +57,9 @@ export function withAuthorization(deps: WithAuthorizationDeps): Filter {
       };
       let decision: Awaitable<AuthorizationDecision>;
       try {
-        const decide = () => authorizeAsLongAsOpen(authorizer, attributes, call.open);
+        const { open } = call;
+        const decide = () =>
+          open === undefined ? authorizer.authorize(attributes) : authorizeAsLongAsOpen(authorizer, attributes, open);
         decision = tracing === undefined ? decide() : tracedDecision(tracing, decide);
       } catch (error) {
         return onFault(error);

@@ -202,7 +202,10 @@ export class HttpTransport {
 
   #addSocket(socket: TLSSocket): void {
     const { scheduler } = this.#options;
+    let known: string | undefined;
     const know = (user: string): void => {
+      if (user === known) return;
+      known = user;
       state.client = `user ${user}`;
       this.#gate.know(state, user);
     };

@@ -17,7 +17,7 @@ import { createKeyRefusal, type KeyRefusal } from "./key-refusal.ts";
 import type { LastActivity } from "./last-activity.ts";
 import { LoadedAccessKeys } from "./loaded-access-keys.ts";
 import { RevocationWatches } from "./revocation-watches.ts";
-import { createRotationMarks, type RotationMarks } from "./rotation/rotation-marks.ts";
+import { createRotationMarks, type RotationMarks } from "./rotation/rotation-guard.ts";
 
 export type AccessKeyIndexOptions = {
   /** Of the records of `ownedaccesskeys`, with its prefix. */

@@ -7,7 +7,7 @@ import { isWithin } from "./is-within.ts";
 import { type EndingKey, type KeyEnds, MAX_ANCESTORS } from "./key-ends.ts";
 import { type KeyGrants, NO_GRANTS } from "./key-grant.ts";
 import { isVoid } from "./key-origins.ts";
-import type { RotationMarks } from "./rotation/rotation-marks.ts";
+import type { RotationMarks } from "./rotation/rotation-guard.ts";
 
 /** Why a key is refused, in one word for machines and in some for people, which hold no secret. */
 export type KeyRefusal = { readonly reason: KeyRefusalReason; readonly message: string };
@@ -96,7 +96,7 @@ export function createKeyRefusal(
 
   /** What was made before values were counted was made with the first. */
   const isRevoked = ({ origins, parentUids }: RefusableKey): boolean =>
-    isVoid(origins, (name) => table.byName(name)) ||
+    (origins.length > 0 && isVoid(origins, (name) => table.byName(name))) ||
     parentUids.some((uid) => (table.byUid(uid)?.childrenFrom ?? 0) > 0 && !origins.some((made) => made.uid === uid));
 
   /** What a narrowed key made is its owner's, and is in no group that it is not in. */

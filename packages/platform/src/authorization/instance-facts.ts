@@ -3,10 +3,9 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { Rights } from "@postern/apiserver/authorization/rights";
+import { type Rights, RightsSource } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
-import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner, PeopleList } from "./caller.ts";
 import type { InstanceResource } from "./filtered-resources.ts";
@@ -78,12 +77,7 @@ export function createInstanceFacts(
   };
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
   const byObject = new WeakMap<CachedObject, InstanceFact>();
-  let version = 0;
-  const listeners = new ChangeListeners();
-  const change = (): void => {
-    version++;
-    listeners.call();
-  };
+  const rights = new RightsSource();
 
   const follow = (resource: InstanceResource): Disposable => {
     const byNamespace = facts[resource];
@@ -97,12 +91,12 @@ export function createInstanceFacts(
       byObject.set(object, fact);
       if (fact === known) return;
       byNamespace.set(namespace, byName.set(name, fact));
-      change();
+      rights.changed();
     };
     return followView(views[resource], scheduler, {
       replace(objects) {
         byNamespace.clear();
-        change();
+        rights.changed();
         for (const object of objects) put(object);
       },
       put,
@@ -111,22 +105,18 @@ export function createInstanceFacts(
         const byName = byNamespace.get(namespace);
         if (byName?.delete(name) !== true) return;
         if (byName.size === 0) byNamespace.delete(namespace);
-        change();
+        rights.changed();
       },
     });
   };
   const followed = [follow("virtualclusterinstances"), follow("spaceinstances")];
 
-  return {
-    get version() {
-      return version;
-    },
-    onChange: (listener) => listeners.add(listener),
-    get: (resource, namespace, name) => facts[resource].get(namespace)?.get(name),
-    of: (object) => byObject.get(object) ?? readInstanceFact(object.decode()),
-    entries: (resource, namespace) => facts[resource].get(namespace)?.entries() ?? NONE,
+  return Object.assign(rights, {
+    get: (resource: InstanceResource, namespace: string, name: string) => facts[resource].get(namespace)?.get(name),
+    of: (object: CachedObject) => byObject.get(object) ?? readInstanceFact(object.decode()),
+    entries: (resource: InstanceResource, namespace: string) => facts[resource].get(namespace)?.entries() ?? NONE,
     [Symbol.dispose]() {
       for (const handle of followed) handle[Symbol.dispose]();
     },
-  };
+  });
 }

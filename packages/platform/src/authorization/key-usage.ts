@@ -5,7 +5,7 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/follow-view";
 import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { PlatformNames } from "../platform-names.ts";
-import type { Subject } from "./decision.ts";
+import type { PlatformDecision, Subject } from "./decision.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, mergeUsage } from "./key-usage-record.ts";
 import type { PlatformAuthorizer } from "./platform-authorizer.ts";
 import { managementRequest, type PlatformRequest } from "./platform-request.ts";
@@ -23,11 +23,16 @@ type Used = {
   readonly beyond: Set<string>;
   complete: boolean;
   readonly since: number;
+  /** Nothing of it is in memory any more, or counts. */
+  isDropped: boolean;
 };
 
 const MAX_KEYS = 20_000;
 /** Of names and paths that nobody has bounded before. */
 const MAX_TEXT_LENGTH = 300;
+
+/** Nothing is noted of it. */
+const ALWAYS_OPEN: Used = { entries: new Map(), beyond: new Set(), complete: true, since: 0, isDropped: false };
 
 /** `startedAt` in milliseconds since the epoch: what was used before is not known. */
 export const createKeyUsage = (options: KeyUsageOptions, startedAt: number): KeyUsage =>
@@ -40,20 +45,27 @@ export class KeyUsage {
   #unwritten = new Set<string>();
   /** Of keys that are not in memory nothing is known before this. */
   #since: number;
+  /** By what let them through: it is of one key and one form of request, so that what was noted with it need not be noted again. */
+  readonly #noted = new WeakMap<PlatformDecision, Used>();
 
   constructor(options: KeyUsageOptions, startedAt: number) {
     this.#options = options;
     this.#since = startedAt;
   }
 
-  /** A request that was let through. Of what is known already it costs two look-ups and a short text. */
-  note(request: PlatformRequest, { credential }: Subject): void {
+  /** A request that was let through by `decision`. Of what is known already it costs a look-up. */
+  note(request: PlatformRequest, { credential }: Subject, decision?: PlatformDecision): void {
     const { names, keys } = this.#options;
+    if (decision !== undefined && this.#noted.get(decision)?.isDropped === false) return;
     const key = credential === undefined ? undefined : keys.byId(credential.id);
     if (key === undefined) return;
     const entry = scopeEntryFor(request, names);
-    if (entry === "always-open") return;
+    if (entry === "always-open") {
+      if (decision !== undefined) this.#noted.set(decision, ALWAYS_OPEN);
+      return;
+    }
     const used = this.#usedBy(key.uid);
+    if (decision !== undefined) this.#noted.set(decision, used);
     const text = entry === undefined ? describeRequest(request) : textOfEntry(entry);
     const known = entry === undefined ? used.beyond : used.entries;
     if (known.has(text)) return;
@@ -96,7 +108,7 @@ export class KeyUsage {
 
   /** The key is gone. */
   forget(uid: string): void {
-    this.#byUid.delete(uid);
+    this.#drop(uid);
     this.#unwritten.delete(uid);
     this.#forgotten.add(uid);
   }
@@ -112,24 +124,30 @@ export class KeyUsage {
     const known = this.#byUid.get(uid);
     if (known !== undefined) return known;
     if (this.#byUid.size >= MAX_KEYS) this.#makeRoom();
-    const used: Used = { entries: new Map(), beyond: new Set(), complete: true, since: this.#since };
+    const used: Used = { entries: new Map(), beyond: new Set(), complete: true, since: this.#since, isDropped: false };
     this.#byUid.set(uid, used);
     // Also of a key that was used for nothing that needs a scope: that it is known since then is worth keeping.
     this.#unwritten.add(uid);
     return used;
   }
 
+  #drop(uid: string): void {
+    const used = this.#byUid.get(uid);
+    if (used !== undefined) used.isDropped = true;
+    this.#byUid.delete(uid);
+  }
+
   /** Drops one from memory, preferably one that is in the store. */
   #makeRoom(): void {
     for (const uid of this.#byUid.keys()) {
       if (this.#unwritten.has(uid)) continue;
-      this.#byUid.delete(uid);
+      this.#drop(uid);
       return;
     }
     const [oldest] = this.#byUid.keys();
     if (oldest === undefined) return;
     // Of what was forgotten nothing is known any more: neither when it began.
-    this.#byUid.delete(oldest);
+    this.#drop(oldest);
     this.#unwritten.delete(oldest);
     this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);
   }
@@ -143,7 +161,7 @@ export const recordingUse = (authorizer: PlatformAuthorizer, usage: KeyUsage): A
   authorize(attributes) {
     const request = managementRequest(attributes);
     const decision = authorizer.decide(request, attributes);
-    if (decision.verdict === "allow") usage.note(request, attributes);
+    if (decision.verdict === "allow") usage.note(request, attributes, decision);
     return decision;
   },
 });

@@ -4,10 +4,9 @@ import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { ChangeLog } from "@postern/apiserver/authorization/change-log";
-import type { Rights } from "@postern/apiserver/authorization/rights";
+import { type Rights, RightsSource } from "@postern/apiserver/authorization/rights";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/follow-view";
-import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Owner } from "./caller.ts";
 
@@ -52,15 +51,14 @@ export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): 
   const facts = new Map<string, ProjectFact>();
   // The objects of the cache are the ones that lists and watches show, so each is parsed once.
   const byObject = new WeakMap<CachedObject, ProjectFact>();
-  let version = 0;
-  const listeners = new ChangeListeners();
+  const rights = new RightsSource();
   const log = new ChangeLog<ProjectChange>();
   /** Without a change that says which project it concerns, every one. */
   const change = (made?: ProjectChange): void => {
-    version++;
-    if (made === undefined) log.forget(version);
-    else log.add(version, made);
-    listeners.call();
+    rights.changed((version) => {
+      if (made === undefined) log.forget(version);
+      else log.add(version, made);
+    });
   };
   const put = (object: CachedObject): void => {
     const project = object.decode();
@@ -88,17 +86,13 @@ export function createProjectFacts(projects: ViewPrefix, scheduler: Scheduler): 
       change({ project: name, facts: [known] });
     },
   });
-  return {
-    get version() {
-      return version;
-    },
-    changesSince: (since) => log.since(since),
-    onChange: (listener) => listeners.add(listener),
-    get: (project) => facts.get(project),
-    of: (object) => byObject.get(object) ?? readProjectFact(object.decode()),
+  return Object.assign(rights, {
+    changesSince: (since: number) => log.since(since),
+    get: (project: string) => facts.get(project),
+    of: (object: CachedObject) => byObject.get(object) ?? readProjectFact(object.decode()),
     entries: () => facts.entries(),
     [Symbol.dispose]: () => followed[Symbol.dispose](),
-  };
+  });
 }
 
 // Reads members of stored specs that decisions depend on; what has another shape than it should counts as absent.

@@ -41,8 +41,10 @@ export function createSealedStorage(options: SealedStorageOptions): Storage {
 class SealedStorage implements Storage {
   readonly #options: SealedStorageOptions;
   readonly #storage: Storage;
+  readonly knownRevision: Storage["knownRevision"];
 
   constructor(options: SealedStorageOptions) {
+    this.knownRevision = options.storage.knownRevision;
     this.#options = options;
     this.#storage = options.storage;
   }
@@ -133,10 +135,6 @@ class SealedStorage implements Storage {
         watch[Symbol.dispose]();
       },
     };
-  }
-
-  knownRevision(): Revision | undefined {
-    return this.#storage.knownRevision?.();
   }
 
   currentRevision(): Promise<Revision> {

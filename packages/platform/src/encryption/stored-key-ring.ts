@@ -117,7 +117,8 @@ class LiveKeyRing implements StoredKeyRing {
   readonly #listeners = new ChangeListeners();
   #entry: StoredEntry;
   #opened: OpenedKeyRing;
-  #keys: readonly [RingKey, ...RingKey[]];
+  /** A plain member: looked at with each use of a key. */
+  keys: readonly [RingKey, ...RingKey[]];
   #byId: ReadonlyMap<string, RingKey>;
   #fault: KeyRingError | undefined;
   /** By the time that passes: where the time of day is set back, a ring of long ago would pass for one of just now. */
@@ -127,12 +128,8 @@ class LiveKeyRing implements StoredKeyRing {
     this.#options = options;
     this.#entry = entry;
     this.#opened = decodeKeyRing(entry.value, options.serverSecrets);
-    this.#keys = deriveAll(this.#opened);
-    this.#byId = byId(this.#keys);
-  }
-
-  get keys(): readonly [RingKey, ...RingKey[]] {
-    return this.#keys;
+    this.keys = deriveAll(this.#opened);
+    this.#byId = byId(this.keys);
   }
 
   get rotatedAt(): number {
@@ -163,8 +160,8 @@ class LiveKeyRing implements StoredKeyRing {
     }
     this.#entry = entry;
     this.#fault = undefined;
-    this.#keys = deriveAll(this.#opened);
-    this.#byId = byId(this.#keys);
+    this.keys = deriveAll(this.#opened);
+    this.#byId = byId(this.keys);
     this.#listeners.call();
   }
 
@@ -198,7 +195,7 @@ class LiveKeyRing implements StoredKeyRing {
       sealingKey,
       wraps: [wrapSealingKey(serverSecrets[0], sealingKey, random)],
     });
-    return this.#keys[0];
+    return this.keys[0];
   }
 
   async retire(ids: readonly string[]): Promise<void> {

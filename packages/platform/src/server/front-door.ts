@@ -42,6 +42,8 @@ export function createFrontDoor(surfaces: {
   const proxy = openedBySessions(surfaces.proxy, readProxied, sessions);
   return (request) => {
     const { path } = request;
+    // Nearly all there is: nothing else begins like this.
+    if (path.startsWith("/apis/") || path.startsWith("/api/")) return management(request);
     if (path === LEAKS_PATH) return leaks(request);
     if (path === TOKEN_EXCHANGE_PATH) return exchange(request);
     // Codes stand in the query, which is not for logs.

@@ -92,8 +92,8 @@ export function createRequestHandler(options: RequestHandlerOptions): ApiHandler
     tracing: options.tracing,
     isServed: surface.serves,
     chosenCredentials: {
-      isCredential: (text) => core.keys.isChosenValue(text),
-      isAny: () => core.keys.mayHaveChosenValues(),
+      isCredential: core.keys.isChosenValue,
+      isAny: core.keys.mayHaveChosenValues,
     },
     authenticator: freshAuthenticator(core.authenticator, freshness),
     authorizer: recordingUse(core.authorizer, core.usage),

@@ -8,12 +8,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 /** A few more than there are: whoever adds a layer finds out here. */
-const MAX_FILES = 103;
+const MAX_FILES = 79;
 const OURS = /\/packages\/(apimachinery|apiserver|platform|stores)\/src\//;
 /** What asks, rather than answers. */
 const ASKING = /\/(testing\/|server\/request-path\.test)/;
-/** The answer does not wait for what this does. */
-const BEHIND = /\/audit\/file-audit-sink/;
+/** The answer does not wait for what this does: the second is a timer's, which measures how long the event loop stands still. */
+const BEHIND = /\/audit\/file-audit-sink|\/main\.ts$/;
 
 let platform: RunningPlatform;
 let get: (path: string) => Promise<number>;

@@ -45,7 +45,7 @@ export function measuredStorage({ storage, kind, clock, metrics }: MeasuredStora
     delete: (key, expected) => deleting(() => storage.delete(key, expected)),
     currentRevision: () => asking(() => storage.currentRevision()),
     // Nobody is asked.
-    knownRevision: () => storage.knownRevision?.(),
+    knownRevision: storage.knownRevision,
     compact: (revision) => compacting(() => storage.compact(revision)),
     watch: (prefix, fromRevision, observer) => storage.watch(prefix, fromRevision, observer),
     get oldestRevision() {

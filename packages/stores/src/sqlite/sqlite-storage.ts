@@ -140,9 +140,8 @@ class StorageInSqlite implements SqliteStorage {
     return this.#client.watch(prefix, fromRevision, observer);
   }
 
-  knownRevision(): Revision {
-    return this.#client.currentRevision();
-  }
+  /** Without a receiver, so that what stands in front of this store hands it on as it is. */
+  readonly knownRevision = (): Revision => this.#client.currentRevision();
 
   async currentRevision(): Promise<Revision> {
     return this.#client.currentRevision();

@@ -42,19 +42,11 @@ export function createCachedRbacSource(views: RbacViews, scheduler: Scheduler): 
     followBindings(views.roleBindings, "namespaces"),
   ];
 
-  return {
-    get version() {
-      return index.version;
-    },
-    changesSince: (version) => index.changesSince(version),
-    onChange: (listener) => index.onChange(listener),
-    grantsToUser: (namespace, name) => index.grantsToUser(namespace, name),
-    grantsToGroup: (namespace, group) => index.grantsToGroup(namespace, group),
-    rulesOf: (roleRef, namespace) => index.rulesOf(roleRef, namespace),
+  return Object.assign(index, {
     [Symbol.dispose]() {
       for (const handle of followed) handle[Symbol.dispose]();
     },
-  };
+  });
 }
 
 type ObjectSink = {

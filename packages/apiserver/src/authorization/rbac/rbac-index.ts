@@ -1,7 +1,7 @@
 // Roles and bindings in memory, bindings indexed by subject: a decision costs the bindings of one user, not all there are.
 
-import { ChangeListeners } from "../../runtime/change-listeners.ts";
 import { ChangeLog } from "../change-log.ts";
+import { RightsSource } from "../rights.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 import type { Grant, RbacChange, RbacSource } from "./rbac-source.ts";
 import { principalOf, type RbacBinding, type RoleRef } from "./role-binding.ts";
@@ -12,22 +12,12 @@ type NamespaceGrants = { readonly users: GrantsByName; readonly groups: GrantsBy
 const NONE: readonly Grant[] = [];
 const NO_BINDINGS: ReadonlyMap<string, RbacBinding> = new Map();
 
-export class RbacIndex implements RbacSource {
-  #version = 0;
-  readonly #listeners = new ChangeListeners();
+export class RbacIndex extends RightsSource implements RbacSource {
   readonly #log = new ChangeLog<RbacChange>();
   /** By namespace and name; cluster roles and cluster bindings under "". */
   readonly #roles = new Map<string, Map<string, readonly PolicyRule[]>>();
   readonly #bindings = new Map<string, Map<string, RbacBinding>>();
   readonly #grants = new Map<string, NamespaceGrants>();
-
-  get version(): number {
-    return this.#version;
-  }
-
-  onChange(listener: () => void): Disposable {
-    return this.#listeners.add(listener);
-  }
 
   changesSince(version: number): readonly RbacChange[] | undefined {
     return this.#log.since(version);
@@ -99,10 +89,10 @@ export class RbacIndex implements RbacSource {
 
   /** Without a change that says whom it concerns, everybody. */
   #change(change?: RbacChange): void {
-    this.#version++;
-    if (change === undefined) this.#log.forget(this.#version);
-    else this.#log.add(this.#version, change);
-    this.#listeners.call();
+    this.changed((version) => {
+      if (change === undefined) this.#log.forget(version);
+      else this.#log.add(version, change);
+    });
   }
 
   /** Concerns those whom bindings give the role. */

@@ -85,10 +85,10 @@ class MemoryStorage implements Storage {
     return { [Symbol.dispose]: () => this.#watchers.remove(watcher) };
   }
 
-  knownRevision(): Revision {
+  readonly knownRevision = (): Revision => {
     this.#assertServing();
     return this.#revision;
-  }
+  };
 
   async currentRevision(): Promise<Revision> {
     this.#assertServing();

@@ -45,8 +45,7 @@ import { eventOfKey, type KeyEvent } from "../key-events.ts";
 import type { KeyGrants } from "../key-grant.ts";
 import { createKeyQuota } from "../key-quota.ts";
 import { createLastActivity } from "../last-activity.ts";
-import { createRotationGuard } from "../rotation/rotation-guard.ts";
-import { createRotationMarks } from "../rotation/rotation-marks.ts";
+import { createRotationGuard, createRotationMarks } from "../rotation/rotation-guard.ts";
 import { createSealedRecordWriter } from "../rotation/sealed-record-writer.ts";
 import { createValueClaims } from "../value-claims.ts";
 

@@ -6,7 +6,7 @@ import type { AccessKeyState } from "../access-key-state.ts";
 import { createKeyEnds, type KeyEnds } from "../key-ends.ts";
 import { createKeyRefusal, type RefusableKey } from "../key-refusal.ts";
 import { createLastActivity } from "../last-activity.ts";
-import { createRotationMarks } from "../rotation/rotation-marks.ts";
+import { createRotationMarks } from "../rotation/rotation-guard.ts";
 import { accessKey } from "./access-key.ts";
 
 export type KeyRecord = AccessKeyState & RefusableKey;

@@ -307,7 +307,7 @@ function stoppableStorage(storage: Storage, stopped: AbortSignal): Storage {
     delete: (...call) => write(() => storage.delete(...call)),
     watch: (...call) => storage.watch(...call),
     currentRevision: () => storage.currentRevision(),
-    knownRevision: () => storage.knownRevision?.(),
+    knownRevision: storage.knownRevision,
     compact: (...call) => storage.compact(...call),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

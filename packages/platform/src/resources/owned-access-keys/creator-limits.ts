@@ -1,14 +1,13 @@
 // What the creator or writer of a key must be allowed to: no key has more permissions than its creator.
 
-import type { ApiError } from "@postern/apimachinery/meta/api-error";
-import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner, AccessKeyState } from "../../access-keys/access-key-state.ts";
 import { isWithin } from "../../access-keys/is-within.ts";
-import { defaultTTLOf, effectiveTTL, isLonger, type Life } from "../../access-keys/key-lifetime.ts";
+import { defaultTTLOf, effectiveTTL, isLonger, type Life } from "../../access-keys/key-ends.ts";
 import { specOf } from "../../access-keys/secret-fields.ts";
 import { restrictionNames, restrictionsOf } from "../../api/access-key-restrictions.ts";
 import type { OwnedAccessKey } from "../../api/owned-access-key.ts";

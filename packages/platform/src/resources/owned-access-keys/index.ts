@@ -8,13 +8,13 @@ import type { PlatformNames } from "../../platform-names.ts";
 import { type CredentialsDependencies, credentialsSubresource } from "../credentials-subresource.ts";
 import { accessKeyColumns } from "./columns.ts";
 import { secretDelivery } from "./deliver-secret.ts";
+import { ownKeysOnly } from "./key-ownership.ts";
 import { type PresentActivityDependencies, presentActivities, presentActivity } from "./present-activity.ts";
 import { accessKeySealedFields } from "./sealed-fields.ts";
 import { type AccessKeyStrategyDependencies, accessKeyStrategy } from "./strategy.ts";
 import { credentialsOfKey } from "./subresources/credentials-of-key.ts";
 import { type ExplainDependencies, explain } from "./subresources/explain.ts";
 import { type RotateDependencies, rotate } from "./subresources/rotate.ts";
-import { ownKeysOnly } from "./visibility.ts";
 import { type ScopeWarningDependencies, warnOfScope } from "./warn-of-scope.ts";
 
 export type OwnedAccessKeysDependencies = AccessKeyStrategyDependencies &

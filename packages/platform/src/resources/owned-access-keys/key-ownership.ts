@@ -1,8 +1,9 @@
 // Which access keys are a caller's own, and which it may touch besides, since it administers all.
 
+import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
+import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-keys/access-key-owner.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-state.ts";
@@ -76,3 +77,29 @@ function isAdministrator(
   });
   return whenDone(decision, ({ verdict }) => verdict === "allow");
 }
+
+// Whose access keys a caller gets to see and touch: its own, those of its teams, and all where administrators say so.
+
+/** Other people's keys do not exist for who has no right to the same verb on `accesskeys` of the storage group. */
+export function ownKeysOnly(dependencies: KeyOwnershipDependencies): ObjectVisibility {
+  const { directory } = dependencies;
+  const ownership = createKeyOwnership(dependencies);
+  return {
+    visibleTo: (context) => ownership.visibleTo(context),
+    async follow(context, end) {
+      const teamsBefore = ownership.teamsOf(context);
+      const visible = await ownership.visibleTo(context);
+      // Objects that become visible with a team appear in a new list, not as events.
+      const change = directory.onChange(() => {
+        if (ownership.teamsOf(context) !== teamsBefore) {
+          end(expiredError("the teams of the user have changed, list again"));
+        }
+      });
+      return { visible, holds: () => true, [Symbol.dispose]: () => change[Symbol.dispose]() };
+    },
+    mayGet: (context, object) => ownership.mayTouch(context, nameOf(object.key), ownership.ownerOf(object)),
+    mayChange: (context, object) => ownership.mayTouch(context, object.metadata.name ?? "", ownerOf(specOf(object))),
+  };
+}
+
+const nameOf = (key: string): string => key.slice(key.lastIndexOf("/") + 1);
