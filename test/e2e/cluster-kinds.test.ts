@@ -1,6 +1,6 @@
 // What charts and controllers expect of a cluster, inside an embedded virtual cluster, with a real kubectl and helm.
 
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubectlSession } from "./testing/kubectl-clients.ts";
@@ -178,6 +178,50 @@ test("helm installs a chart as `helm create` writes it, and takes it away again"
   await run("rollback", "shop", "1");
   await run("uninstall", "shop");
   expect(await kubectl.run("get all -l app.kubernetes.io/name=shop")).toBe("");
+});
+
+test("a chart whose hook is a Job is installed where Jobs are taken for complete, and they say that nothing ran", async () => {
+  await patchTemplate({ workloads: "completed" });
+  const { helm } = await kubernetesTools("1.35");
+  const chart = join(clusters.directory, "hooked");
+  await mkdir(join(chart, "templates"), { recursive: true });
+  await writeFile(join(chart, "Chart.yaml"), "apiVersion: v2\nname: hooked\nversion: 1.0.0\n");
+  const job = (name: string, annotations: object) => ({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name, annotations },
+    spec: { template: { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "busybox" }] } } },
+  });
+  const hook = { "helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": "before-hook-creation" };
+  await writeFile(join(chart, "templates", "hook.yaml"), JSON.stringify(job("secret-init", hook)));
+  await writeFile(join(chart, "templates", "job.yaml"), JSON.stringify(job("plain", {})));
+  const homes = ["CACHE", "CONFIG", "DATA"].map(
+    (home) => `HELM_${home}_HOME=${join(clusters.directory, "hooks", home)}`,
+  );
+  const run = (...args: string[]) => succeed(tool("env", [...homes, helm, "--kubeconfig", config, ...args]));
+  expect(await run("install", "hooked", chart, "--wait", "--wait-for-jobs", "--timeout", "50s")).toContain(
+    "STATUS: deployed",
+  );
+  for (const name of ["secret-init", "plain"]) {
+    const { status } = await kubectl.json(`get job ${name}`);
+    expect(status).toMatchObject({ succeeded: 1, completionTime: expect.any(String) });
+    expect(status.conditions).toContainEqual(
+      expect.objectContaining({
+        type: "Complete",
+        reason: "NoNodes",
+        message: expect.stringContaining("no pod has run"),
+      }),
+    );
+  }
+  expect(await kubectl.run("wait --for=condition=complete job/plain --timeout=10s")).toContain("condition met");
+  // One that is suspended is not finished, and neither is one of a cluster that keeps workloads alone.
+  await kubectl.run(
+    "apply -f -",
+    JSON.stringify({ ...job("later", {}), spec: { ...job("", {}).spec, suspend: true } }),
+  );
+  await patchTemplate({ workloads: "stored" });
+  await kubectl.run("create job waits --image=busybox");
+  expect((await kubectl.json("get job later")).status.conditions).toBeUndefined();
 });
 
 test("the other kinds are applied by both ways of applying, and unchanged the second time", async () => {

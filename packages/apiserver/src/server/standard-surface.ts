@@ -29,6 +29,7 @@ import { createControlled } from "../controllers/controlled-objects.ts";
 import type { Controller, ControllerPort } from "../controllers/controller-port.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
+import { createJobCompletion } from "../controllers/job-completion.ts";
 import { createNamespaceController } from "../controllers/namespace-controller/namespace-controller.ts";
 import {
   createNamespaceObjectController,
@@ -91,6 +92,8 @@ export type StandardSurfaceOptions = Omit<ApiSurfaceOptions, "resources" | "admi
 export type ClusterOptions = {
   /** Whether workloads are kept as objects; otherwise they are refused, since there are no nodes. */
   readonly keepsWorkloads: () => boolean;
+  /** Whether Jobs are taken for complete, though no pod of theirs runs. */
+  readonly completesJobs: () => boolean;
   /** Asks its admission webhooks. */
   readonly webhooks: WebhookCaller;
 };
@@ -333,6 +336,7 @@ function startControllers(
       ? []
       : [
           createQuotaController(port, requiredResource(registry, "", "ResourceQuota"), registry),
+          createJobCompletion(port, requiredResource(registry, "batch", "Job"), options.cluster.completesJobs),
           createPolicyStatusController(
             port,
             requiredResource(registry, ADMISSION_GROUP, "ValidatingAdmissionPolicy"),

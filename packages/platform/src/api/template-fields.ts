@@ -70,9 +70,9 @@ export const templateFields = s.object({
   spaceTemplate: keptObject("For the namespace of the virtual cluster."),
   workloadVirtualClusterTemplateSpec: keptObject("For a virtual cluster beside it that runs the workloads."),
   workloads: s
-    .string({ enum: ["", "stored"] })
+    .string({ enum: ["", "stored", "completed"] })
     .describe(
-      "stored: a built-in virtual cluster keeps Pods, Deployments, Jobs and the like as objects; nothing runs them. Absent: it refuses them.",
+      "stored: a built-in virtual cluster keeps Pods, Deployments, Jobs and the like as objects; nothing runs them. completed: the same, and it takes every Job for complete, so that charts go on that wait for one. Absent: it refuses them.",
     ),
   objects: s
     .string()

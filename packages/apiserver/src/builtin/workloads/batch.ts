@@ -114,7 +114,7 @@ const jobFields = s
   })
   .describe("Job represents the configuration of a single job.");
 
-type Job = KindOf<typeof jobFields>;
+export type Job = KindOf<typeof jobFields>;
 const RESTARTS = ["Never", "OnFailure"];
 
 function withJobDefaults(spec: JobSpec): JobSpec {

@@ -88,8 +88,10 @@ export type EmbeddedClusterOptions = {
 };
 
 export type ClusterSettings = {
-  /** Workloads are kept as objects: `spec.template.workloads: stored`. */
+  /** Workloads are kept as objects: `spec.template.workloads` is `stored` or `completed`. */
   readonly keepsWorkloads: boolean;
+  /** Jobs are taken for complete: `completed`. */
+  readonly completesJobs: boolean;
   /** How much of the store it may have. */
   readonly share: StorageShare;
 };
@@ -125,7 +127,11 @@ export async function startEmbeddedCluster(
   const surface = createStandardSurface({
     ...options,
     storage: stoppableStorage(metered.storage, stop.signal),
-    cluster: { keepsWorkloads: () => options.settings?.().keepsWorkloads === true, webhooks },
+    cluster: {
+      keepsWorkloads: () => options.settings?.().keepsWorkloads === true,
+      completesJobs: () => options.settings?.().completesJobs === true,
+      webhooks,
+    },
     tokens: { authenticateToken: () => undefined },
     audiences: [],
     rootCertificateAuthority: options.servingAuthority,

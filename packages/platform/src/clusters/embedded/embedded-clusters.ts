@@ -69,7 +69,7 @@ export type EmbeddedClustersOptions = Omit<
   ) => Promise<void>;
 };
 
-const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, share: DEFAULT_SHARE };
+const NO_SETTINGS: ClusterSettings = { keepsWorkloads: false, completesJobs: false, share: DEFAULT_SHARE };
 
 export function createEmbeddedClusters(options: EmbeddedClustersOptions): EmbeddedClusters {
   const { storage, cache, sealedValues, runtime } = options;

@@ -13,7 +13,7 @@ export type InstanceSettings = Disposable & {
   of(uid: string): ClusterSettings;
 };
 
-type Told = { readonly namespace: string; readonly keepsWorkloads: boolean };
+type Told = { readonly namespace: string; readonly workloads: string };
 
 export function createInstanceSettings(
   { instances, projects }: { readonly instances: ViewPrefix; readonly projects: ViewPrefix },
@@ -29,7 +29,7 @@ export function createInstanceSettings(
     scheduler,
     following<VirtualClusterInstance, Told>(told, ({ metadata, spec }) => [
       metadata.uid ?? "",
-      { namespace: metadata.namespace ?? "", keepsWorkloads: spec?.template?.workloads === "stored" },
+      { namespace: metadata.namespace ?? "", workloads: spec?.template?.workloads ?? "" },
     ]),
   );
   const ofProjects = followView(
@@ -42,8 +42,12 @@ export function createInstanceSettings(
   );
   return {
     of(uid) {
-      const { namespace = "", keepsWorkloads = false } = told.get(uid) ?? {};
-      return { keepsWorkloads, share: shares.get(namespace) ?? DEFAULT_SHARE };
+      const { namespace = "", workloads = "" } = told.get(uid) ?? {};
+      return {
+        keepsWorkloads: workloads === "stored" || workloads === "completed",
+        completesJobs: workloads === "completed",
+        share: shares.get(namespace) ?? DEFAULT_SHARE,
+      };
     },
     [Symbol.dispose]() {
       ofInstances[Symbol.dispose]();
