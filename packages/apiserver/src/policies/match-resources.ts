@@ -12,16 +12,20 @@ export function matchesRequest(
   namespaceObject: KubeObject | undefined,
 ): boolean {
   if (match === undefined) return true;
-  const { resourceRules = [], excludeResourceRules = [], namespaceSelector, objectSelector } = match;
+  const { resourceRules = [], namespaceSelector, objectSelector } = match;
   if (!selects(namespaceSelector, namespaceLabels(attributes, namespaceObject))) return false;
   const { object, oldObject } = attributes;
   const ofObject = [object, oldObject].some(
     (each) => each !== undefined && selects(objectSelector, each.metadata.labels),
   );
   if (!ofObject && !isEmpty(objectSelector)) return false;
-  if (excludeResourceRules.some((rule) => matchesRule(rule, attributes))) return false;
+  if (isExcluded(match, attributes)) return false;
   return resourceRules.length === 0 || resourceRules.some((rule) => matchesRule(rule, attributes));
 }
+
+/** Whether a rule leaves the request out, whatever the others say. */
+export const isExcluded = ({ excludeResourceRules = [] }: MatchResources, attributes: AdmissionAttributes): boolean =>
+  excludeResourceRules.some((rule) => matchesRule(rule, attributes));
 
 type Selector = MatchResources["objectSelector"];
 type Labels = { readonly [label: string]: string } | undefined;

@@ -20,8 +20,8 @@ import type { AdmissionAttributes, AdmissionPlugin } from "../registry/admission
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import { LazyMap } from "./dynamic-value.ts";
+import { type SeenRequest, seenIn, versionMeant } from "./equivalent-versions.ts";
 import { type AccessAnswers, createAccessAnswers, dynamicObject, scopeOfRequest } from "./expression-scope.ts";
-import { matchesRequest } from "./match-resources.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
 
 export type PolicyAdmissionOptions = {
@@ -111,11 +111,11 @@ export function createPolicyAdmission({
             ? undefined
             : (namespaces.cached(namespace) ?? (await namespaces.live(namespace, context.signal)));
         const { policy, code } = found;
-        const isMeant =
-          matchesRequest(policy.spec?.matchConstraints, attributes, space) &&
-          matchesRequest(binding.spec?.matchResources, attributes, space);
-        if (!isMeant) continue;
-        for (const decision of await decide(policy, code, binding, attributes, space, { answers, meter }))
+        const seenAs = versionMeant(policy.spec?.matchConstraints, attributes, space, registry);
+        if (seenAs === undefined) continue;
+        if (versionMeant(binding.spec?.matchResources, attributes, space, registry) === undefined) continue;
+        const seen = seenIn(attributes, seenAs);
+        for (const decision of await decide(policy, code, binding, seen, space, { answers, meter }))
           act(decision, policy, binding, attributes);
       }
     },
@@ -125,11 +125,12 @@ export function createPolicyAdmission({
     policy: Policy,
     code: CompiledPolicy,
     binding: PolicyBinding,
-    attributes: AdmissionAttributes,
+    seen: SeenRequest,
     space: KubeObject | undefined,
     evaluation: Evaluation,
   ): Promise<readonly Decision[]> {
     const isStrict = policy.spec?.failurePolicy !== "Ignore";
+    const { attributes } = seen;
     const { context } = attributes;
     try {
       const decisions: Decision[] = [];
@@ -137,7 +138,7 @@ export function createPolicyAdmission({
       context.weigh(all.reduce((sum, params) => sum + (params?.byteLength ?? 0), 0));
       for (const params of all) {
         await context.pause();
-        decisions.push(...(await judge(policy, code, attributes, space, params?.decode(), evaluation)));
+        decisions.push(...(await judge(policy, code, seen, space, params?.decode(), evaluation)));
       }
       return decisions;
     } catch (error) {
@@ -187,14 +188,14 @@ function selects(selector: object | undefined): (object: CachedObject) => boolea
 async function judge(
   policy: Policy,
   code: CompiledPolicy,
-  attributes: AdmissionAttributes,
+  seen: SeenRequest,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
   evaluation: Evaluation,
 ): Promise<readonly Decision[]> {
-  const names = scopeOf(code, attributes, space, params, evaluation);
+  const names = scopeOf(code, seen, space, params, evaluation);
   const { meter, answers } = evaluation;
-  const { context } = attributes;
+  const { context } = seen.attributes;
   // Others get their turn between two expressions, once those before have taken long.
   const evaluate = async (expression: CelExpression): Promise<CelValue> => {
     if (meter.spent > COST_AT_ONCE) context.weigh(LONG_WORK_BYTES);
@@ -244,13 +245,13 @@ async function messageOf(
 
 function scopeOf(
   { variables }: CompiledPolicy,
-  attributes: AdmissionAttributes,
+  { attributes, seenAs }: SeenRequest,
   space: KubeObject | undefined,
   params: KubeObject | undefined,
   { answers: { ask }, meter }: Evaluation,
 ): CelScope {
   const names: { [name: string]: CelValue } = {
-    ...scopeOfRequest(attributes, ask),
+    ...scopeOfRequest(attributes, ask, seenAs),
     params: dynamicObject(params),
     namespaceObject: dynamicObject(space),
   };

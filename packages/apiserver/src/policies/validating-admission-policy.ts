@@ -27,7 +27,11 @@ const matchFields = s.object(
     objectSelector: labelSelector.describe("Labels of the object, or of the one before it."),
     resourceRules: s.list(ruleFields).describe("What it is about: one of these."),
     excludeResourceRules: s.list(ruleFields).describe("What it is not about: none of these."),
-    matchPolicy: s.string().describe("Exact or Equivalent. Objects are judged in the version of the request."),
+    matchPolicy: s
+      .string()
+      .describe(
+        "Exact or Equivalent: whether requests in other versions of what the rules name are judged, too, as objects of the version that they name.",
+      ),
   },
   { atomic: true },
 );

@@ -2,7 +2,6 @@
 // Source: k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go (ShouldCallHook), .../matchconditions/matcher.go
 
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
-import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { CelLimitError, type CelMeter } from "../../custom-resources/cel/cel-budget.ts";
 import type { CelExpression } from "../../custom-resources/cel/cel-expression.ts";
@@ -12,8 +11,8 @@ import type { AdmissionAttributes } from "../../registry/admission-plugin.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../../registry/resource-registry.ts";
 import { compileMatchCondition } from "../compiled-policy.ts";
+import { type SeenRequest, seenIn, versionMeant } from "../equivalent-versions.ts";
 import { type AccessAnswers, scopeOfRequest } from "../expression-scope.ts";
-import { matchesRequest } from "../match-resources.ts";
 import type { Webhook, WebhookConfiguration } from "./webhook-configuration.ts";
 
 export type NamedWebhook = {
@@ -77,14 +76,6 @@ export async function shownTo(
   return holds ? seen : undefined;
 }
 
-/** A request in the version that a webhook asks for. */
-export type SeenRequest = {
-  readonly attributes: AdmissionAttributes;
-  readonly seenAs: ResourceDefinition;
-  /** An object of that version, in the one of the request. */
-  back(object: KubeObject): KubeObject;
-};
-
 function versionFor(
   { rules = [], matchPolicy, namespaceSelector, objectSelector }: Webhook,
   attributes: AdmissionAttributes,
@@ -92,54 +83,14 @@ function versionFor(
   { registry }: Matcher,
 ): ResourceDefinition | undefined {
   if (rules.length === 0) return undefined;
-  const selectors = {
+  const match = {
+    resourceRules: rules,
+    ...(matchPolicy === undefined ? {} : { matchPolicy }),
     ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
     ...(objectSelector === undefined ? {} : { objectSelector }),
   };
-  const isMeant = (resource: ResourceDefinition): boolean =>
-    matchesRequest({ ...selectors, resourceRules: rules }, { ...attributes, resource }, space);
-  const { resource } = attributes;
-  if (isMeant(resource)) return resource;
-  if (matchPolicy === "Exact") return undefined;
-  return equivalentsOf(resource, registry).find(isMeant);
+  return versionMeant(match, attributes, space, registry);
 }
-
-/** The other versions in which the same objects are served. */
-function equivalentsOf(
-  resource: ResourceDefinition,
-  { resources }: Pick<ResourceRegistry, "resources">,
-): readonly ResourceDefinition[] {
-  if (resource.otherVersions === undefined && resource.storedAs === undefined && resource.conversion === undefined)
-    return [];
-  const own = resources.find(({ definition }) => definition === resource);
-  return resources.flatMap(({ definition, keys }) =>
-    keys.prefix === own?.keys.prefix && definition !== resource ? [definition] : [],
-  );
-}
-
-function seenIn(attributes: AdmissionAttributes, seenAs: ResourceDefinition): SeenRequest {
-  const { resource, object, oldObject } = attributes;
-  if (seenAs === resource) return { attributes, seenAs, back: (changed) => changed };
-  const there = convertor(resource, seenAs);
-  return {
-    seenAs,
-    attributes: {
-      ...attributes,
-      object: object === undefined ? undefined : there(object),
-      oldObject: oldObject === undefined ? undefined : there(oldObject),
-    },
-    back: convertor(seenAs, resource),
-  };
-}
-
-/** Through what is stored, as objects are read. */
-const convertor =
-  (from: ResourceDefinition, to: ResourceDefinition) =>
-  (object: KubeObject): KubeObject => {
-    const stored = from.conversion?.toStored(object) ?? object;
-    const served = to.conversion?.toServed(stored) ?? stored;
-    return { ...served, apiVersion: formatApiVersion(to), kind: to.kind };
-  };
 
 /** One that does not hold decides, also where others cannot be evaluated. */
 function evaluateConditions(

@@ -138,6 +138,51 @@ describe("the variable authorizer", () => {
   });
 });
 
+describe("the match policy", () => {
+  const versions = ["v1", "v2"].map((name) => ({
+    name,
+    served: true,
+    storage: name === "v1",
+    schema: { openAPIV3Schema: { type: "object", properties: { size: { type: "integer" } } } },
+  }));
+  const things = (version: string) => `/apis/example.com/${version}/things`;
+  const ofV1 = { apiGroups: ["example.com"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["things"] };
+  const validations = [{ expression: "false", messageExpression: "object.apiVersion + ' as ' + request.kind.version" }];
+  const make = (version: string) => post(things(version), { metadata: { name: "a" } });
+  const apply = async (matchConstraints: object, matchResources: object = {}) => {
+    for (const url of [`${POLICIES}/versions`, `${BINDINGS}/versions`]) {
+      await host.request("one", { method: "DELETE", url }).catch(() => {});
+    }
+    await post(POLICIES, policy("versions", { matchConstraints, validations }));
+    await post(BINDINGS, binding("versions", { matchResources }));
+  };
+
+  it("brings requests in other versions before a policy as objects of the version that it names", async () => {
+    const names = { plural: "things", kind: "Thing" };
+    await post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+      metadata: { name: "things.example.com" },
+      spec: { group: "example.com", scope: "Cluster", names, versions },
+    });
+    await host.settled("one");
+    await apply({ resourceRules: [ofV1] });
+    await expect(make("v2")).rejects.toThrow("denied request: example.com/v1 as v1");
+    await apply({ resourceRules: [ofV1], matchPolicy: "Equivalent" }, { resourceRules: [ofV1] });
+    await expect(make("v2")).rejects.toThrow("denied request: example.com/v1 as v1");
+    await apply({ resourceRules: [{ ...ofV1, apiVersions: ["*"] }] });
+    await expect(make("v2")).rejects.toThrow("denied request: example.com/v2 as v2");
+  });
+
+  it.each([
+    ["Exact", { resourceRules: [ofV1], matchPolicy: "Exact" }, {}],
+    ["Exact of a binding", { resourceRules: [ofV1] }, { resourceRules: [ofV1], matchPolicy: "Exact" }],
+    ["left out", { resourceRules: [{ ...ofV1, apiVersions: ["*"] }], excludeResourceRules: [ofV1] }, {}],
+  ])("%s: a request in another version is let through", async (_what, constraints, resources) => {
+    await apply(constraints, resources);
+    expect((await make("v2")).metadata.name).toBe("a");
+    await host.request("one", { method: "DELETE", url: `${things("v2")}/a` });
+  });
+});
+
 describe("the status of a policy", () => {
   const warningsOf = async (name: string) => {
     await host.settled("one");
