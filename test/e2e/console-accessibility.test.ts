@@ -10,7 +10,7 @@ import { type ServedConsole, serveConsole } from "./testing/console.ts";
 const VIEWS = [
   "/",
   "/keys",
-  "/keys/new",
+  "/new/key",
   "/keys/ci",
   "/clusters",
   "/clusters/default/demo",
@@ -33,7 +33,7 @@ const VIEWS = [
 /** The views of the guide, and their pictures. */
 const PICTURES: { readonly [view: string]: string } = {
   "/": "overview",
-  "/keys/new": "new-key",
+  "/new/key": "new-key",
   "/keys/ci": "key",
 };
 const PHONE = { width: 360, height: 740 };

@@ -60,7 +60,7 @@ test("a key is made with a scope that was picked, and its value is shown once", 
 });
 
 test("what the manifest and the command beside the form say makes the same key", async () => {
-  await page.goto(`${served.platform.server.url}/keys/new`);
+  await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Twin");
   await page.getByText("metrics-reader").click();
   const manifest = await page.getByRole("figure").filter({ hasText: "manifest" }).locator("code").textContent();
@@ -74,7 +74,7 @@ test("what the manifest and the command beside the form say makes the same key",
 
 test("a refusal is shown in the server's words, and the form stays as it is", async () => {
   await create("taken");
-  await page.goto(`${served.platform.server.url}/keys/new`);
+  await page.goto(`${served.platform.server.url}/new/key`);
   await page.getByLabel("What is it for?").fill("Taken");
   await press("Create access key");
   await page

@@ -16,6 +16,11 @@ const keyViews = () => import("./pages/keys/key-views.tsx");
 const directoryViews = () => import("./pages/directory-views.tsx");
 const trustViews = () => import("./pages/trust/trust-views.tsx");
 const clusterViews = () => import("./pages/clusters/cluster-views.tsx");
+const forms = () => import("./pages/forms.ts");
+
+/** A view with a form. No object has a name that is one of them: those of new objects begin with a step of their own. */
+const form = <Path extends string>(path: Path, page: keyof typeof import("./pages/forms.ts")) =>
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(forms, page) });
 
 const routes = [
   createRoute({ getParentRoute: () => root, path: "/", component: OverviewPage }),
@@ -24,11 +29,6 @@ const routes = [
     path: "/keys",
     validateSearch: searchTexts,
     component: lazyRouteComponent(keyViews, "KeysPage"),
-  }),
-  createRoute({
-    getParentRoute: () => root,
-    path: "/keys/new",
-    component: lazyRouteComponent(() => import("./pages/keys/new-key-page.tsx"), "NewKeyPage"),
   }),
   createRoute({
     getParentRoute: () => root,
@@ -119,6 +119,17 @@ const routes = [
     path: "/leak-reports",
     component: lazyRouteComponent(trustViews, "LeakReportsPage"),
   }),
+  form("/new/key", "NewKeyPage"),
+  form("/new/project", "NewProjectPage"),
+  form("/projects/$name/edit", "EditProjectPage"),
+  form("/new/user", "NewUserPage"),
+  form("/users/$name/edit", "EditUserPage"),
+  form("/new/team", "NewTeamPage"),
+  form("/teams/$name/edit", "EditTeamPage"),
+  form("/new/trust-rule", "NewTrustRulePage"),
+  form("/trust/$project/$name/edit", "EditTrustRulePage"),
+  form("/new/identity-provider", "NewProviderPage"),
+  form("/identity-providers/$name/edit", "EditProviderPage"),
 ];
 
 export const router = createRouter({

@@ -152,7 +152,7 @@ export type TrustRule = KubeObject & {
     readonly displayName?: string;
     readonly description?: string;
     readonly disabled?: boolean;
-    readonly issuer?: { readonly preset?: string; readonly url?: string };
+    readonly issuer?: { readonly preset?: string; readonly url?: string; readonly jwks?: string };
     readonly audiences?: readonly string[];
     readonly claims?: readonly { readonly claim: string; readonly values: readonly string[] }[];
     readonly conditions?: readonly { readonly expression: string; readonly message?: string }[];
@@ -169,13 +169,23 @@ export type TrustRule = KubeObject & {
   };
 };
 
+/** One of them, where it is not left to the server. */
+export type ClaimMapping = { readonly claim?: string; readonly expression?: string; readonly prefix?: string };
+
 export type IdentityProvider = KubeObject & {
   readonly spec?: {
     readonly displayName?: string;
     readonly description?: string;
     readonly disabled?: boolean;
-    readonly issuer?: { readonly url?: string };
+    readonly issuer?: { readonly url?: string; readonly certificateAuthority?: string };
     readonly clientId?: string;
+    readonly clientSecretRef?: {
+      readonly secretNamespace: string;
+      readonly secretName: string;
+      readonly key?: string;
+    };
+    readonly claimMappings?: { readonly [member in "username" | "groups" | "uid"]?: ClaimMapping };
+    readonly linkUsers?: boolean;
     readonly allowedGroups?: readonly string[];
     readonly teams?: readonly string[];
     readonly createUsers?: boolean;

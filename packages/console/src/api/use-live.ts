@@ -12,6 +12,8 @@ export type LiveList<T> = {
   readonly isLoading: boolean;
   /** Why the server refuses the list. */
   readonly error: Error | null;
+  /** Asks once more. */
+  readonly retry: () => void;
 };
 
 export type LiveOptions = {
@@ -28,7 +30,7 @@ export function useLive<T extends KubeObject>(address: ResourceAddress, options:
   const { client, live } = useApi();
   const { fieldSelector, isWanted = true } = options;
   const queryKey = [LIVE, collectionPath(address), fieldSelector ?? ""];
-  const { data, isPending, error } = useQuery({
+  const { data, isPending, error, refetch } = useQuery({
     queryKey,
     queryFn: () => live.start<T>(queryKey, createResourceClient<T>(client, address), fieldSelector),
     enabled: isWanted,
@@ -37,11 +39,11 @@ export function useLive<T extends KubeObject>(address: ResourceAddress, options:
     structuralSharing: false,
     retry: false,
   });
-  return { items: data ?? NONE, isLoading: isPending && isWanted, error };
+  return { items: data ?? NONE, isLoading: isPending && isWanted, error, retry: () => void refetch() };
 }
 
 /** One object; undefined while it is loading, and where there is none. */
 export function useLiveObject<T extends KubeObject>(address: ResourceAddress, name: string) {
-  const { items, isLoading, error } = useLive<T>(address, { fieldSelector: `metadata.name=${name}` });
-  return { object: items[0], isLoading, error };
+  const { items, ...rest } = useLive<T>(address, { fieldSelector: `metadata.name=${name}` });
+  return { object: items[0], ...rest };
 }

@@ -1,7 +1,7 @@
 // Text to take along: shown as it is, and copied or saved with one press.
 
 import { Check, Copy, Download } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { t } from "../texts/text.tsx";
 import { Button } from "./ui.tsx";
 
@@ -43,12 +43,16 @@ function saveFile(text: string, fileName: string): void {
 }
 
 /** A command or a manifest. */
-export function Code({ text, label }: { readonly text: string; readonly label: string }) {
+export function Code(props: { readonly text: string; readonly label: string; readonly actions?: ReactNode }) {
+  const { text, label, actions } = props;
   return (
     <figure className="code">
       <figcaption>
         <span>{label}</span>
-        <CopyButton text={text} />
+        <span className="actions">
+          {actions}
+          <CopyButton text={text} />
+        </span>
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable with the keyboard */}
       <pre tabIndex={0}>

@@ -1,6 +1,6 @@
 // What people fill in, with label, explanation and fault.
 
-import { Check, ChevronDown } from "lucide-react";
+import { Check, ChevronDown, Plus, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button } from "react-aria-components/Button";
 import { Checkbox as AriaCheckbox } from "react-aria-components/Checkbox";
@@ -67,14 +67,17 @@ export function SelectField<Id extends string>(props: {
   readonly choices: readonly Choice<Id>[];
   readonly onChange: (value: Id) => void;
   readonly description?: ReactNode;
+  readonly error?: string | undefined;
   /** The label is for screen readers alone. */
   readonly isCompact?: boolean;
 }) {
-  const { label, value, choices, onChange, description, isCompact = false } = props;
+  const { label, value, choices, onChange, description, error, isCompact = false } = props;
   return (
     <Select
       className={isCompact ? "field compact" : "field"}
       value={value}
+      isInvalid={error !== undefined}
+      validationBehavior="aria"
       // The keys of the items are the choices' own.
       onChange={(key) => onChange(key as Id)}
       {...(isCompact ? { "aria-label": label } : {})}
@@ -89,6 +92,7 @@ export function SelectField<Id extends string>(props: {
           {description}
         </Text>
       )}
+      {error !== undefined && <FieldError className="fault">{error}</FieldError>}
       <Popover className="popover">
         <ListBox className="listbox" items={choices}>
           {(choice) => (
@@ -154,5 +158,75 @@ export function RadioField<Id extends string>(props: {
         ))}
       </div>
     </RadioGroup>
+  );
+}
+
+/** What is wrong with a group of fields. It takes the focus, so that a reader of the screen comes upon it. */
+export function Fault({ text }: { readonly text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <p className="fault" tabIndex={-1} data-fault>
+      {text}
+    </p>
+  );
+}
+
+export type RowColumn<Row> = {
+  readonly id: keyof Row & string;
+  readonly label: string;
+  readonly placeholder?: string;
+  readonly isMonospace?: boolean;
+};
+
+/** Any number of rows of texts, such as claims and their values. */
+export function RowsField<Row extends { readonly [member in keyof Row]: string }>(props: {
+  readonly label: string;
+  readonly description?: ReactNode;
+  readonly error?: string | undefined;
+  readonly columns: readonly RowColumn<Row>[];
+  readonly rows: readonly Row[];
+  readonly empty: Row;
+  readonly addLabel: string;
+  /** Of one row, for screen readers. */
+  readonly removeLabel: (row: Row) => string;
+  readonly onChange: (rows: readonly Row[]) => void;
+}) {
+  const { label, description, error, columns, rows, empty, addLabel, removeLabel, onChange } = props;
+  const change = (at: number, row: Row): void => onChange(rows.map((each, index) => (index === at ? row : each)));
+  return (
+    <fieldset className="rows">
+      <legend>{label}</legend>
+      {description !== undefined && <p className="hint">{description}</p>}
+      {rows.map((row, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names of their own
+        <div key={at} className="row">
+          {columns.map(({ id, label: columnLabel, placeholder, isMonospace = false }) => (
+            <TextField
+              key={id}
+              label={columnLabel}
+              value={row[id]}
+              onChange={(value) => change(at, { ...row, [id]: value })}
+              isMonospace={isMonospace}
+              autoComplete="off"
+              {...(placeholder === undefined ? {} : { placeholder })}
+            />
+          ))}
+          <Button
+            className="button quiet"
+            aria-label={removeLabel(row)}
+            onPress={() => onChange(rows.filter((_, index) => index !== at))}
+          >
+            <X aria-hidden="true" />
+          </Button>
+        </div>
+      ))}
+      <Fault text={error} />
+      <div>
+        <Button className="button plain" onPress={() => onChange([...rows, empty])}>
+          <Plus aria-hidden="true" />
+          {addLabel}
+        </Button>
+      </div>
+    </fieldset>
   );
 }

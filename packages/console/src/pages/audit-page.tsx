@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<AuditRecord>[] = [
     id: "time",
     header: t("audit.column.time"),
     width: "130px",
-    sortBy: ({ time }) => Date.parse(time),
+    sortBy: ({ time }) => time,
     cell: ({ time }) => <Time at={time} otherwise="" />,
   },
   {

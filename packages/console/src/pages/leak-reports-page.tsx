@@ -5,8 +5,9 @@ import { useMemo } from "react";
 import { ACCESS_KEYS, type AccessKey, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";
 import { Code } from "../components/copy-text.tsx";
-import { type Column, DataTable } from "../components/data-table.tsx";
-import { EmptyState, ErrorNotice, Loading, PageHead, Section, Time } from "../components/ui.tsx";
+import type { Column } from "../components/data-table.tsx";
+import { LiveTable } from "../components/live-table.tsx";
+import { EmptyState, PageHead, Section, Time } from "../components/ui.tsx";
 import { settings } from "../settings.ts";
 import { t } from "../texts/text.tsx";
 import { ownerOf } from "./keys/key-state.ts";
@@ -40,29 +41,27 @@ const COLUMNS: readonly Column<AccessKey>[] = [
     id: "reported",
     header: t("leaks.column.reported"),
     width: "150px",
-    sortBy: (key) => Date.parse(reportedAt(key)),
+    sortBy: reportedAt,
     cell: (key) => <Time at={reportedAt(key)} otherwise="" />,
   },
 ];
 
 export function LeakReportsPage() {
-  const { items, isLoading, error } = useLive<AccessKey>(ACCESS_KEYS);
+  const list = useLive<AccessKey>(ACCESS_KEYS);
+  const { items } = list;
   const reported = useMemo(() => items.filter((key) => reportedAt(key) !== ""), [items]);
   return (
     <>
       <PageHead title={t("leaks.title")} lead={t("leaks.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
-      {isLoading && <Loading />}
-      {!isLoading && error === null && (
-        <DataTable
-          label={t("leaks.title")}
-          columns={COLUMNS}
-          rows={reported}
-          rowKey={(key) => key.metadata.uid ?? nameOf(key)}
-          sort={{ column: "reported", isDescending: true }}
-          empty={<EmptyState title={t("leaks.empty.title")}>{t("leaks.empty.text")}</EmptyState>}
-        />
-      )}
+      <LiveTable
+        list={list}
+        label={t("leaks.title")}
+        columns={COLUMNS}
+        rows={reported}
+        rowKey={(key) => key.metadata.uid ?? nameOf(key)}
+        sort={{ column: "reported", isDescending: true }}
+        empty={<EmptyState title={t("leaks.empty.title")}>{t("leaks.empty.text")}</EmptyState>}
+      />
       <Section title={t("leaks.report.title")} lead={t("leaks.report.lead")}>
         <Code
           label={t("leaks.report.command")}

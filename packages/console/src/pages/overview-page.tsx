@@ -45,7 +45,7 @@ export function OverviewPage() {
         title={t("overview.title")}
         lead={<Text id="overview.lead" values={{ name: <strong>{session.displayName}</strong> }} />}
         actions={
-          <Link to="/keys/new" className="button primary">
+          <Link to="/new/key" className="button primary">
             <Plus aria-hidden="true" />
             {t("keys.create")}
           </Link>

@@ -8,6 +8,7 @@ import { useLive } from "../api/use-live.ts";
 import { useMay } from "../api/use-may.ts";
 import { Confirm } from "../components/confirm.tsx";
 import { Code } from "../components/copy-text.tsx";
+import { NewObjectLink, ObjectActions } from "../components/object-actions.tsx";
 import { Button, EmptyState, ErrorNotice, Facts, Loading, Notice, PageHead, Section } from "../components/ui.tsx";
 import { duration } from "../format/ages.ts";
 import { t } from "../texts/text.tsx";
@@ -17,11 +18,15 @@ import { ReadyBadge } from "./trust/trust-page.tsx";
 const SESSION_SECONDS = 12 * 60 * 60;
 
 export function ProvidersPage() {
-  const { items, isLoading, error } = useLive<IdentityProvider>(IDENTITY_PROVIDERS);
+  const { items, isLoading, error, retry } = useLive<IdentityProvider>(IDENTITY_PROVIDERS);
   return (
     <>
-      <PageHead title={t("providers.title")} lead={t("providers.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
+      <PageHead
+        title={t("providers.title")}
+        lead={t("providers.lead")}
+        actions={<NewObjectLink to="/new/identity-provider" resource="identityproviders" label={t("provider.new")} />}
+      />
+      {error !== null && <ErrorNotice error={error} onRetry={retry} />}
       {isLoading && <Loading />}
       {!isLoading && error === null && items.length === 0 && (
         <EmptyState title={t("providers.empty.title")}>{t("providers.empty.text")}</EmptyState>
@@ -46,9 +51,18 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
       title={spec.displayName || name}
       lead={spec.description}
       actions={
-        <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
-          {isDisabled ? t("key.enable") : t("key.disable")}
-        </Button>
+        <>
+          <Button isDisabled={!right.isAllowed} onPress={() => setAsked(true)}>
+            {isDisabled ? t("key.enable") : t("key.disable")}
+          </Button>
+          <ObjectActions
+            kind="provider"
+            address={IDENTITY_PROVIDERS}
+            object={provider}
+            editedAt={`/identity-providers/${name}/edit`}
+            consequences={[t("provider.disable.signIn"), t("provider.disable.sessions")]}
+          />
+        </>
       }
     >
       {ready?.status === "False" && !isDisabled && <Notice tone="bad">{ready.message}</Notice>}

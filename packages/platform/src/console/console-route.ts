@@ -25,6 +25,7 @@ export const CONSOLE_VIEWS: readonly string[] = [
   "leak-reports",
   "audit",
   "profile",
+  "new",
 ];
 
 /** Programs that ask for `/` want the API: only what names HTML among what it takes is a browser. */

@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import {
@@ -19,18 +19,8 @@ import { useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
-import {
-  Badge,
-  Button,
-  EmptyState,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Notice,
-  PageHead,
-  Section,
-  Time,
-} from "../../components/ui.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Badge, Button, ErrorNotice, Facts, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
@@ -42,20 +32,20 @@ const SLEEP_FOR = `sleepmode.${settings.domain}/force-duration`;
 export function ClusterPage() {
   const { project = "", name = "" } = useParams({ strict: false });
   const address = inNamespace(VIRTUAL_CLUSTERS, namespaceOf(project));
-  const { object: cluster, isLoading, error } = useLiveObject<VirtualCluster>(address, name);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (cluster === undefined)
-    return (
-      <EmptyState title={t("cluster.gone.title")} actions={<Link to="/clusters">{t("cluster.gone.back")}</Link>}>
-        {t("cluster.gone.text", { name, project })}
-      </EmptyState>
-    );
+  return (
+    <ObjectPage<VirtualCluster> kind="cluster" address={address} name={name}>
+      {(cluster) => <ClusterView cluster={cluster} project={project} />}
+    </ObjectPage>
+  );
+}
+
+function ClusterView({ cluster, project }: { readonly cluster: VirtualCluster; readonly project: string }) {
+  const name = nameOf(cluster);
   const { spec = {}, status = {}, metadata } = cluster;
   return (
     <>
       <PageHead
-        above={<Link to="/clusters">{t("clusters.title")}</Link>}
+        above={<ListLink kind="cluster" />}
         title={spec.displayName || name}
         lead={spec.description}
         actions={<ClusterActions cluster={cluster} project={project} />}

@@ -5,9 +5,10 @@ import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
 import { nameOf, VIRTUAL_CLUSTERS, type VirtualCluster } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { type Column, DataTable } from "../../components/data-table.tsx";
+import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
-import { Button, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { Button, EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "./cluster-badge.tsx";
@@ -17,7 +18,8 @@ const projectNameOf = (cluster: VirtualCluster): string => projectOf(cluster.met
 const titleOf = (cluster: VirtualCluster): string => cluster.spec?.displayName || nameOf(cluster);
 
 export function ClustersPage() {
-  const { items, isLoading, error } = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const list = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
+  const { items } = list;
   const { q = "" } = useSearch({ strict: false }) as { readonly q?: string };
   const navigate = useNavigate({ from: "/clusters" });
   const [chosen, setChosen] = useState<VirtualCluster>();
@@ -33,30 +35,27 @@ export function ClustersPage() {
   return (
     <>
       <PageHead title={t("clusters.title")} lead={t("clusters.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
-      {isLoading && <Loading />}
-      {!isLoading && items.length > 0 && (
-        <search className="toolbar">
-          <SearchField
-            label={t("clusters.search")}
-            value={q}
-            onChange={(text) => void navigate({ replace: true, search: text === "" ? {} : { q: text } })}
-          />
-          <span className="count" aria-live="polite">
-            {counted("clusters.count", shown.length)}
-          </span>
-        </search>
-      )}
-      {!isLoading && error === null && (
-        <DataTable
-          label={t("clusters.title")}
-          columns={columns}
-          rows={shown}
-          rowKey={(cluster) => cluster.metadata.uid ?? nameOf(cluster)}
-          sort={{ column: "name", isDescending: false }}
-          empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
-        />
-      )}
+      <LiveTable
+        list={list}
+        label={t("clusters.title")}
+        columns={columns}
+        rows={shown}
+        rowKey={(cluster) => cluster.metadata.uid ?? nameOf(cluster)}
+        sort={{ column: "name", isDescending: false }}
+        empty={<EmptyState title={t("clusters.empty.title")}>{t("clusters.empty.text")}</EmptyState>}
+        filters={
+          <>
+            <SearchField
+              label={t("clusters.search")}
+              value={q}
+              onChange={(text) => void navigate({ replace: true, search: text === "" ? {} : { q: text } })}
+            />
+            <span className="count" aria-live="polite">
+              {counted("clusters.count", shown.length)}
+            </span>
+          </>
+        }
+      />
       {chosen !== undefined && <KubeconfigDialog cluster={chosen} onClose={() => setChosen(undefined)} />}
     </>
   );
@@ -104,7 +103,7 @@ const columnsWith = (choose: (cluster: VirtualCluster) => void): readonly Column
     header: t("clusters.column.created"),
     width: "130px",
     from: "wide",
-    sortBy: ({ metadata }) => Date.parse(metadata.creationTimestamp ?? ""),
+    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
     cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
   },
   {

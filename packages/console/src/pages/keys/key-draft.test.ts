@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf, nameFrom } from "./key-draft.ts";
+import { nameFrom } from "../../format/name-from.ts";
+import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
+import { draftOfScope, scopeOf } from "./scope-draft.ts";
 import { scopeSummary, scopeWords } from "./scope-words.ts";
 
 const draft: KeyDraft = {
@@ -51,6 +53,12 @@ it("has no scope where it may do all, and an empty one where nothing is chosen",
 it("makes a name that Kubernetes takes", () => {
   expect(nameFrom("  CI of the Shöp! ")).toBe("ci-of-the-sho-p");
   expect(nameFrom("…")).toBe("");
+});
+
+it("is read from a scope as it was made", () => {
+  const scope = scopeOf(draft);
+  expect(scopeOf(draftOfScope(scope))).toEqual(scope);
+  expect(scopeOf(draftOfScope(undefined))).toBeUndefined();
 });
 
 it("says a scope in words", () => {

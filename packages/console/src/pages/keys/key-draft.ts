@@ -1,10 +1,11 @@
 // A key that is being thought up: as the form has it, as a manifest, and as a command that does the same.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import type { KeyScope } from "../../api/resources.ts";
 import { managementVersion } from "../../api/resources.ts";
+import { quoted } from "../../format/shell.ts";
+import { EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
 
-export type KeyDraft = {
+export type KeyDraft = ScopeDraft & {
   readonly name: string;
   readonly displayName: string;
   readonly description: string;
@@ -13,13 +14,6 @@ export type KeyDraft = {
   /** Seconds; `default` leaves it to the server, `0` is no end. */
   readonly ttl: string;
   readonly restarts: boolean;
-  readonly isLimited: boolean;
-  readonly projects: readonly string[];
-  /** `<project>/<name>`. */
-  readonly virtualClusters: readonly string[];
-  readonly spaces: readonly string[];
-  readonly clusters: readonly string[];
-  readonly roles: readonly string[];
 };
 
 export const EMPTY_DRAFT: KeyDraft = {
@@ -29,59 +23,8 @@ export const EMPTY_DRAFT: KeyDraft = {
   owner: "me",
   ttl: String(30 * 86_400),
   restarts: false,
-  isLimited: true,
-  projects: [],
-  virtualClusters: [],
-  spaces: [],
-  clusters: [],
-  roles: [],
+  ...EMPTY_SCOPE,
 };
-
-/** `CI of the shop` → `ci-of-the-shop`: what Kubernetes takes as a name. */
-export const nameFrom = (displayName: string): string =>
-  displayName
-    .toLowerCase()
-    .normalize("NFKD")
-    .replaceAll(/[^a-z0-9]/g, "-")
-    .split("-")
-    .filter((part) => part !== "")
-    .join("-")
-    .slice(0, 60);
-
-const split = (path: string): readonly [string, string] => {
-  const [project = "", name = ""] = path.split("/", 2);
-  return [project, name];
-};
-
-/** Undefined where the key has all permissions of its owner. */
-export function scopeOf(draft: KeyDraft): KeyScope | undefined {
-  if (!draft.isLimited) return undefined;
-  const { projects, virtualClusters, spaces, clusters, roles } = draft;
-  // What a whole project opens, its parts need not.
-  const isLeft = (path: string): boolean => !projects.includes(split(path)[0]);
-  const left = { virtualClusters: virtualClusters.filter(isLeft), spaces: spaces.filter(isLeft) };
-  return {
-    ...(projects.length === 0 ? {} : { projects: projects.map((project) => ({ project })) }),
-    ...(left.virtualClusters.length === 0
-      ? {}
-      : {
-          virtualClusters: left.virtualClusters.map((path) => {
-            const [project, virtualCluster] = split(path);
-            return { project, virtualCluster };
-          }),
-        }),
-    ...(left.spaces.length === 0
-      ? {}
-      : {
-          spaces: left.spaces.map((path) => {
-            const [project, space] = split(path);
-            return { project, space };
-          }),
-        }),
-    ...(clusters.length === 0 ? {} : { clusters: clusters.map((cluster) => ({ cluster })) }),
-    ...(roles.length === 0 ? {} : { roles: roles.map((role) => ({ role })) }),
-  };
-}
 
 export function manifestOf(draft: KeyDraft): JsonObject {
   const { name, displayName, description, owner, ttl, restarts } = draft;
@@ -102,10 +45,6 @@ export function manifestOf(draft: KeyDraft): JsonObject {
     },
   };
 }
-
-/** Any text as one word of a shell. */
-const quoted = (text: string): string =>
-  /^[\w@%+=:,./-]{1,1000}$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Undefined for a scope of nothing: no flag says that, and a command without one would make a key for everything. */
 export function commandOf(draft: KeyDraft): string | undefined {

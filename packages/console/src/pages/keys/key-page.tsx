@@ -11,22 +11,13 @@ import {
   type Credential,
   type Explanation,
   managementVersion,
+  nameOf,
 } from "../../api/resources.ts";
-import { useLiveObject } from "../../api/use-live.ts";
 import { Confirm } from "../../components/confirm.tsx";
 import { Code } from "../../components/copy-text.tsx";
 import { CredentialTree } from "../../components/credential-tree.tsx";
-import {
-  Button,
-  EmptyState,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Notice,
-  PageHead,
-  Section,
-  Time,
-} from "../../components/ui.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Button, ErrorNotice, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
@@ -40,23 +31,23 @@ const keysOf = ({ client }: Pick<Api, "client">) => createResourceClient<AccessK
 
 export function KeyPage() {
   const { name = "" } = useParams({ strict: false });
-  const { object: accessKey, isLoading, error } = useLiveObject<AccessKey>(ACCESS_KEYS, name);
+  return (
+    <ObjectPage<AccessKey> kind="key" address={ACCESS_KEYS} name={name}>
+      {(accessKey) => <KeyView accessKey={accessKey} />}
+    </ObjectPage>
+  );
+}
+
+function KeyView({ accessKey }: { readonly accessKey: AccessKey }) {
+  const name = nameOf(accessKey);
   const credentials = useCredentials(name, accessKey);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (accessKey === undefined)
-    return (
-      <EmptyState title={t("key.gone.title")} actions={<Link to="/keys">{t("key.gone.back")}</Link>}>
-        {t("key.gone.text", { name })}
-      </EmptyState>
-    );
   const { spec = {}, status = {}, metadata } = accessKey;
   const made = (credentials.data ?? []).filter((credential) => credential.name !== name);
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
     <>
       <PageHead
-        above={<Link to="/keys">{t("keys.title")}</Link>}
+        above={<ListLink kind="key" />}
         title={spec.displayName || name}
         lead={spec.description}
         actions={<KeyActions accessKey={accessKey} made={made} />}

@@ -12,8 +12,10 @@ import { useMay } from "../../api/use-may.ts";
 import { Code } from "../../components/copy-text.tsx";
 import { Checkbox, RadioField, SelectField, TextField } from "../../components/fields.tsx";
 import { Button, ErrorNotice, Notice, PageHead, Section } from "../../components/ui.tsx";
+import { nameFrom } from "../../format/name-from.ts";
 import { t } from "../../texts/text.tsx";
-import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf, nameFrom, scopeOf } from "./key-draft.ts";
+import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
+import { scopeOf } from "./scope-draft.ts";
 import { ScopeList } from "./scope-list.tsx";
 import { ScopePicker } from "./scope-picker.tsx";
 import { SecretValue } from "./secret-value.tsx";
@@ -126,7 +128,7 @@ export function NewKeyPage() {
             ]}
             onChange={(id) => set({ isLimited: id === "limited" })}
           />
-          {draft.isLimited && <ScopePicker draft={draft} onChange={setDraft} />}
+          {draft.isLimited && <ScopePicker draft={draft} onChange={set} />}
           {isEmpty && <Notice tone="info">{t("new.scope.empty")}</Notice>}
           {create.isError && <ErrorNotice error={create.error} />}
           <div className="actions">

@@ -16,7 +16,7 @@ import { Checkbox, SearchField } from "../../components/fields.tsx";
 import { Loading } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
-import type { KeyDraft } from "./key-draft.ts";
+import type { ScopeDraft } from "./scope-draft.ts";
 
 type List = "projects" | "virtualClusters" | "spaces" | "clusters" | "roles";
 
@@ -28,7 +28,10 @@ type Titled = KubeObject & { readonly spec?: { readonly displayName?: string } }
 
 const titleOf = (object: Titled): string => object.spec?.displayName || nameOf(object);
 
-export function ScopePicker(props: { readonly draft: KeyDraft; readonly onChange: (draft: KeyDraft) => void }) {
+export function ScopePicker(props: {
+  readonly draft: ScopeDraft;
+  readonly onChange: (changes: Partial<ScopeDraft>) => void;
+}) {
   const { draft, onChange } = props;
   const projects = useLive<Project>(PROJECTS);
   const virtualClusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
@@ -50,7 +53,7 @@ export function ScopePicker(props: { readonly draft: KeyDraft; readonly onChange
   }, [virtualClusters.items, spaces.items]);
 
   const toggle = (list: List, value: string, isOn: boolean): void =>
-    onChange({ ...draft, [list]: isOn ? [...draft[list], value] : draft[list].filter((each) => each !== value) });
+    onChange({ [list]: isOn ? [...draft[list], value] : draft[list].filter((each) => each !== value) });
   const isWanted = (...texts: readonly string[]): boolean =>
     text === "" || texts.some((each) => each.toLowerCase().includes(text.toLowerCase()));
 

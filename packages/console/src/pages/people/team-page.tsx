@@ -2,36 +2,45 @@
 
 import { createResourceClient } from "@postern/client/resource-client";
 import { Link, useParams } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
-import { useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
+import { AddMember } from "../../components/add-member.tsx";
 import { Confirm } from "../../components/confirm.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { TextField } from "../../components/fields.tsx";
-import { Button, EmptyState, ErrorNotice, Facts, Loading, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
 import { t } from "../../texts/text.tsx";
 import { Memberships } from "./memberships.tsx";
 
 export function TeamPage() {
   const { name = "" } = useParams({ strict: false });
-  const { object: team, isLoading, error } = useLiveObject<Team>(TEAMS, name);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (team === undefined)
-    return (
-      <EmptyState title={t("team.gone.title")} actions={<Link to="/teams">{t("team.gone.back")}</Link>}>
-        {t("team.gone.text", { name })}
-      </EmptyState>
-    );
+  return (
+    <ObjectPage<Team> kind="team" address={TEAMS} name={name}>
+      {(team) => <TeamView team={team} />}
+    </ObjectPage>
+  );
+}
+
+function TeamView({ team }: { readonly team: Team }) {
+  const name = nameOf(team);
   const { spec = {}, metadata } = team;
   return (
     <>
       <PageHead
-        above={<Link to="/teams">{t("teams.title")}</Link>}
+        above={<ListLink kind="team" />}
         title={spec.displayName || name}
         lead={spec.description}
+        actions={
+          <ObjectActions
+            kind="team"
+            address={TEAMS}
+            object={team}
+            editedAt={`/teams/${name}/edit`}
+            consequences={[t("team.delete.rights"), t("team.delete.keys")]}
+          />
+        }
       />
       <div className="card">
         <Facts
@@ -88,7 +97,15 @@ function TeamMembers({ team }: { readonly team: Team }) {
           ))}
         </ul>
       )}
-      {isAdding && <AddUser users={users} onClose={() => setAdding(false)} onAdd={(user) => save([...users, user])} />}
+      {isAdding && (
+        <AddMember
+          title={t("team.members.add")}
+          kinds={["User"]}
+          isMember={(_, user) => users.includes(user)}
+          onAdd={(_, user) => save([...users, user])}
+          onClose={() => setAdding(false)}
+        />
+      )}
       <Confirm
         isOpen={leaving !== undefined}
         onClose={() => setLeaving(undefined)}
@@ -99,49 +116,5 @@ function TeamMembers({ team }: { readonly team: Team }) {
         onConfirm={() => save(users.filter((user) => user !== leaving))}
       />
     </Section>
-  );
-}
-
-function AddUser(props: {
-  readonly users: readonly string[];
-  readonly onAdd: (user: string) => Promise<unknown>;
-  readonly onClose: () => void;
-}) {
-  const { users, onAdd, onClose } = props;
-  const [name, setName] = useState("");
-  const [error, setError] = useState<unknown>();
-  const [isPending, setPending] = useState(false);
-  const user = name.trim();
-  const isMember = users.includes(user);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (user === "" || isMember) return;
-    setPending(true);
-    onAdd(user).then(onClose, (refusal: unknown) => {
-      setError(refusal);
-      setPending(false);
-    });
-  };
-  return (
-    <Dialog isOpen title={t("team.members.add")} onClose={onClose}>
-      <form className="form" onSubmit={submit}>
-        <TextField
-          label={t("member.name")}
-          value={name}
-          onChange={setName}
-          isRequired
-          autoFocus
-          autoComplete="off"
-          error={isMember ? t("member.already") : undefined}
-        />
-        {error !== undefined && <ErrorNotice error={error} />}
-        <footer className="dialog-actions">
-          <Button onPress={onClose}>{t("action.cancel")}</Button>
-          <Button kind="primary" type="submit" isPending={isPending} isDisabled={user === "" || isMember}>
-            {t("action.add")}
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
   );
 }

@@ -3,8 +3,10 @@
 import { Link } from "@tanstack/react-router";
 import { nameOf, ownerName, TEAMS, type Team } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { type Column, DataTable } from "../../components/data-table.tsx";
-import { EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import type { Column } from "../../components/data-table.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { NewObjectLink } from "../../components/object-actions.tsx";
+import { EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { t } from "../../texts/text.tsx";
 
 const titleOf = (team: Team): string => team.spec?.displayName || nameOf(team);
@@ -47,28 +49,30 @@ const COLUMNS: readonly Column<Team>[] = [
     header: t("teams.column.created"),
     width: "130px",
     from: "wide",
-    sortBy: ({ metadata }) => Date.parse(metadata.creationTimestamp ?? ""),
+    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
     cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
   },
 ];
 
 export function TeamsPage() {
-  const { items, isLoading, error } = useLive<Team>(TEAMS);
+  const list = useLive<Team>(TEAMS);
+  const { items } = list;
   return (
     <>
-      <PageHead title={t("teams.title")} lead={t("teams.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
-      {isLoading && <Loading />}
-      {!isLoading && error === null && (
-        <DataTable
-          label={t("teams.title")}
-          columns={COLUMNS}
-          rows={items}
-          rowKey={(team) => team.metadata.uid ?? nameOf(team)}
-          sort={{ column: "name", isDescending: false }}
-          empty={<EmptyState title={t("teams.empty.title")}>{t("teams.empty.text")}</EmptyState>}
-        />
-      )}
+      <PageHead
+        title={t("teams.title")}
+        lead={t("teams.lead")}
+        actions={<NewObjectLink to="/new/team" resource="teams" label={t("team.new")} />}
+      />
+      <LiveTable
+        list={list}
+        label={t("teams.title")}
+        columns={COLUMNS}
+        rows={items}
+        rowKey={(team) => team.metadata.uid ?? nameOf(team)}
+        sort={{ column: "name", isDescending: false }}
+        empty={<EmptyState title={t("teams.empty.title")}>{t("teams.empty.text")}</EmptyState>}
+      />
     </>
   );
 }

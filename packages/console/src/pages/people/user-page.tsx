@@ -5,10 +5,12 @@ import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { useApi } from "../../api/api-context.tsx";
 import { ACCESS_KEYS, type AccessKey, nameOf, USERS, type User } from "../../api/resources.ts";
-import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
-import { Button, EmptyState, ErrorNotice, Facts, Loading, PageHead, Section, Time } from "../../components/ui.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, PageHead, Section, Time } from "../../components/ui.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { ownerOf } from "../keys/key-state.ts";
 import { KeyStateBadge } from "../keys/keys-page.tsx";
@@ -17,25 +19,36 @@ import { UserBadge } from "./users-page.tsx";
 
 export function UserPage() {
   const { name = "" } = useParams({ strict: false });
-  const { object: user, isLoading, error } = useLiveObject<User>(USERS, name);
+  return (
+    <ObjectPage<User> kind="user" address={USERS} name={name}>
+      {(user) => <UserView user={user} />}
+    </ObjectPage>
+  );
+}
+
+function UserView({ user }: { readonly user: User }) {
+  const name = nameOf(user);
   const keys = useLive<AccessKey>(ACCESS_KEYS);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (user === undefined)
-    return (
-      <EmptyState title={t("user.gone.title")} actions={<Link to="/users">{t("user.gone.back")}</Link>}>
-        {t("user.gone.text", { name })}
-      </EmptyState>
-    );
   const { spec = {}, status = {}, metadata } = user;
   const own = keys.items.filter((key) => ownerOf(key).kind === "user" && ownerOf(key).name === name);
   return (
     <>
       <PageHead
-        above={<Link to="/users">{t("users.title")}</Link>}
+        above={<ListLink kind="user" />}
         title={spec.displayName || name}
         lead={spec.description}
-        actions={<Lock user={user} keys={own.length} />}
+        actions={
+          <>
+            <Lock user={user} keys={own.length} />
+            <ObjectActions
+              kind="user"
+              address={USERS}
+              object={user}
+              editedAt={`/users/${name}/edit`}
+              consequences={[counted("user.delete.keys", own.length), t("user.delete.rights")]}
+            />
+          </>
+        }
       />
       <div className="card">
         <Facts

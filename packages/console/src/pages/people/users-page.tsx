@@ -4,9 +4,11 @@ import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { nameOf, USERS, type User } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { type Column, DataTable } from "../../components/data-table.tsx";
+import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
-import { Badge, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { NewObjectLink } from "../../components/object-actions.tsx";
+import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
 const titleOf = (user: User): string => user.spec?.displayName || nameOf(user);
@@ -58,13 +60,14 @@ const COLUMNS: readonly Column<User>[] = [
     header: t("users.column.created"),
     width: "130px",
     from: "wide",
-    sortBy: ({ metadata }) => Date.parse(metadata.creationTimestamp ?? ""),
+    sortBy: ({ metadata }) => metadata.creationTimestamp ?? "",
     cell: ({ metadata }) => <Time at={metadata.creationTimestamp ?? undefined} otherwise="" />,
   },
 ];
 
 export function UsersPage() {
-  const { items, isLoading, error } = useLive<User>(USERS);
+  const list = useLive<User>(USERS);
+  const { items } = list;
   const [text, setText] = useState("");
   const shown = useMemo(() => {
     const wanted = text.trim().toLowerCase();
@@ -74,27 +77,28 @@ export function UsersPage() {
   }, [items, text]);
   return (
     <>
-      <PageHead title={t("users.title")} lead={t("users.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
-      {isLoading && <Loading />}
-      {items.length > 0 && (
-        <search className="toolbar">
-          <SearchField label={t("users.search")} value={text} onChange={setText} />
-          <span className="count" aria-live="polite">
-            {counted("users.count", shown.length)}
-          </span>
-        </search>
-      )}
-      {!isLoading && error === null && (
-        <DataTable
-          label={t("users.title")}
-          columns={COLUMNS}
-          rows={shown}
-          rowKey={(user) => user.metadata.uid ?? nameOf(user)}
-          sort={{ column: "name", isDescending: false }}
-          empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
-        />
-      )}
+      <PageHead
+        title={t("users.title")}
+        lead={t("users.lead")}
+        actions={<NewObjectLink to="/new/user" resource="users" label={t("user.new")} />}
+      />
+      <LiveTable
+        list={list}
+        label={t("users.title")}
+        columns={COLUMNS}
+        rows={shown}
+        rowKey={(user) => user.metadata.uid ?? nameOf(user)}
+        sort={{ column: "name", isDescending: false }}
+        empty={<EmptyState title={t("users.empty.title")}>{t("users.empty.text")}</EmptyState>}
+        filters={
+          <>
+            <SearchField label={t("users.search")} value={text} onChange={setText} />
+            <span className="count" aria-live="polite">
+              {counted("users.count", shown.length)}
+            </span>
+          </>
+        }
+      />
     </>
   );
 }

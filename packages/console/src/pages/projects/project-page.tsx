@@ -17,45 +17,46 @@ import {
   VIRTUAL_CLUSTERS,
   type VirtualCluster,
 } from "../../api/resources.ts";
-import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
-import {
-  Button,
-  EmptyState,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Notice,
-  PageHead,
-  Section,
-  Time,
-} from "../../components/ui.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, Loading, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
 import { namespaceOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { ClusterBadge } from "../clusters/cluster-badge.tsx";
 import { roleName } from "../rights/role-name.ts";
-import { AddMember } from "./add-member.tsx";
+import { AddProjectMember } from "./add-project-member.tsx";
 import { PhaseBadge } from "./projects-page.tsx";
 
 export function ProjectPage() {
   const { name = "" } = useParams({ strict: false });
-  const { object: project, isLoading, error } = useLiveObject<Project>(PROJECTS, name);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (project === undefined)
-    return (
-      <EmptyState title={t("project.gone.title")} actions={<Link to="/projects">{t("project.gone.back")}</Link>}>
-        {t("project.gone.text", { name })}
-      </EmptyState>
-    );
+  return (
+    <ObjectPage<Project> kind="project" address={PROJECTS} name={name}>
+      {(project) => <ProjectView project={project} />}
+    </ObjectPage>
+  );
+}
+
+function ProjectView({ project }: { readonly project: Project }) {
+  const name = nameOf(project);
   const { spec = {}, status = {}, metadata } = project;
   return (
     <>
       <PageHead
-        above={<Link to="/projects">{t("projects.title")}</Link>}
+        above={<ListLink kind="project" />}
         title={spec.displayName || name}
         lead={spec.description}
+        actions={
+          <ObjectActions
+            kind="project"
+            address={PROJECTS}
+            object={project}
+            editedAt={`/projects/${name}/edit`}
+            consequences={[t("project.delete.content"), t("project.delete.credentials")]}
+          />
+        }
       />
       {status.message !== undefined && status.message !== "" && <Notice tone="warn">{status.message}</Notice>}
       <div className="card">
@@ -145,7 +146,7 @@ function Members({ project }: { readonly project: Project }) {
         </ul>
       )}
       {asked === "add" && (
-        <AddMember members={members} onClose={close} onAdd={(member) => save([...members, member])} />
+        <AddProjectMember members={members} onClose={close} onAdd={(member) => save([...members, member])} />
       )}
       <Confirm
         isOpen={asked !== undefined && asked !== "add"}

@@ -11,9 +11,11 @@ import {
   type VirtualCluster,
 } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { type Column, DataTable } from "../../components/data-table.tsx";
+import type { Column } from "../../components/data-table.tsx";
 import { SearchField } from "../../components/fields.tsx";
-import { Badge, EmptyState, ErrorNotice, Loading, PageHead, Time } from "../../components/ui.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { NewObjectLink } from "../../components/object-actions.tsx";
+import { Badge, EmptyState, PageHead, Time } from "../../components/ui.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 
@@ -67,7 +69,7 @@ const COLUMNS: readonly Column<Row>[] = [
     header: t("projects.column.created"),
     width: "130px",
     from: "wide",
-    sortBy: ({ project }) => Date.parse(project.metadata.creationTimestamp ?? ""),
+    sortBy: ({ project }) => project.metadata.creationTimestamp ?? "",
     cell: ({ project }) => <Time at={project.metadata.creationTimestamp ?? undefined} otherwise="" />,
   },
 ];
@@ -78,7 +80,8 @@ export function PhaseBadge({ phase = "Pending" }: { readonly phase: string | und
 }
 
 export function ProjectsPage() {
-  const { items, isLoading, error } = useLive<Project>(PROJECTS);
+  const list = useLive<Project>(PROJECTS);
+  const { items } = list;
   const clusters = useLive<VirtualCluster>(VIRTUAL_CLUSTERS);
   const [text, setText] = useState("");
   const rows = useMemo(() => {
@@ -94,27 +97,28 @@ export function ProjectsPage() {
   }, [items, clusters.items, text]);
   return (
     <>
-      <PageHead title={t("projects.title")} lead={t("projects.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
-      {isLoading && <Loading />}
-      {items.length > 0 && (
-        <search className="toolbar">
-          <SearchField label={t("projects.search")} value={text} onChange={setText} />
-          <span className="count" aria-live="polite">
-            {counted("projects.count", rows.length)}
-          </span>
-        </search>
-      )}
-      {!isLoading && error === null && (
-        <DataTable
-          label={t("projects.title")}
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ project }) => project.metadata.uid ?? nameOf(project)}
-          sort={{ column: "name", isDescending: false }}
-          empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
-        />
-      )}
+      <PageHead
+        title={t("projects.title")}
+        lead={t("projects.lead")}
+        actions={<NewObjectLink to="/new/project" resource="projects" label={t("project.new")} />}
+      />
+      <LiveTable
+        list={list}
+        label={t("projects.title")}
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={({ project }) => project.metadata.uid ?? nameOf(project)}
+        sort={{ column: "name", isDescending: false }}
+        empty={<EmptyState title={t("projects.empty.title")}>{t("projects.empty.text")}</EmptyState>}
+        filters={
+          <>
+            <SearchField label={t("projects.search")} value={text} onChange={setText} />
+            <span className="count" aria-live="polite">
+              {counted("projects.count", rows.length)}
+            </span>
+          </>
+        }
+      />
     </>
   );
 }

@@ -12,11 +12,13 @@ import {
   PROJECTS,
   type Project,
 } from "../../api/resources.ts";
-import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { type Column, DataTable } from "../../components/data-table.tsx";
+import type { Column } from "../../components/data-table.tsx";
 import { Checkbox, SearchField } from "../../components/fields.tsx";
-import { EmptyState, ErrorNotice, Loading, PageHead, Section } from "../../components/ui.tsx";
+import { LiveTable } from "../../components/live-table.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { EmptyState, PageHead, Section } from "../../components/ui.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import { roleName } from "./role-name.ts";
 
@@ -46,7 +48,8 @@ const COLUMNS: readonly Column<ClusterRole>[] = [
 ];
 
 export function RolesPage() {
-  const { items, isLoading, error } = useLive<ClusterRole>(CLUSTER_ROLES);
+  const list = useLive<ClusterRole>(CLUSTER_ROLES);
+  const { items } = list;
   const [text, setText] = useState("");
   const [hasSystem, setSystem] = useState(false);
   const shown = useMemo(() => {
@@ -59,47 +62,44 @@ export function RolesPage() {
   return (
     <>
       <PageHead title={t("roles.title")} lead={t("roles.lead")} />
-      {error !== null && <ErrorNotice error={error} />}
-      {isLoading && <Loading />}
-      {items.length > 0 && (
-        <search className="toolbar">
-          <SearchField label={t("roles.search")} value={text} onChange={setText} />
-          <Checkbox isSelected={hasSystem} onChange={setSystem}>
-            {t("roles.system")}
-          </Checkbox>
-          <span className="count" aria-live="polite">
-            {counted("roles.count", shown.length)}
-          </span>
-        </search>
-      )}
-      {!isLoading && error === null && (
-        <DataTable
-          label={t("roles.title")}
-          columns={COLUMNS}
-          rows={shown}
-          rowKey={nameOf}
-          sort={{ column: "name", isDescending: false }}
-          empty={<EmptyState title={t("roles.empty.title")}>{t("roles.empty.text")}</EmptyState>}
-        />
-      )}
+      <LiveTable
+        list={list}
+        label={t("roles.title")}
+        columns={COLUMNS}
+        rows={shown}
+        rowKey={nameOf}
+        sort={{ column: "name", isDescending: false }}
+        empty={<EmptyState title={t("roles.empty.title")}>{t("roles.empty.text")}</EmptyState>}
+        filters={
+          <>
+            <SearchField label={t("roles.search")} value={text} onChange={setText} />
+            <Checkbox isSelected={hasSystem} onChange={setSystem}>
+              {t("roles.system")}
+            </Checkbox>
+            <span className="count" aria-live="polite">
+              {counted("roles.count", shown.length)}
+            </span>
+          </>
+        }
+      />
     </>
   );
 }
 
 export function RolePage() {
   const { name = "" } = useParams({ strict: false });
-  const { object: role, isLoading, error } = useLiveObject<ClusterRole>(CLUSTER_ROLES, name);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (role === undefined)
-    return (
-      <EmptyState title={t("role.gone.title")} actions={<Link to="/roles">{t("role.gone.back")}</Link>}>
-        {t("role.gone.text", { name })}
-      </EmptyState>
-    );
+  return (
+    <ObjectPage<ClusterRole> kind="role" address={CLUSTER_ROLES} name={name}>
+      {(role) => <RoleView role={role} />}
+    </ObjectPage>
+  );
+}
+
+function RoleView({ role }: { readonly role: ClusterRole }) {
+  const name = nameOf(role);
   return (
     <>
-      <PageHead above={<Link to="/roles">{t("roles.title")}</Link>} title={roleName(name)} lead={<code>{name}</code>} />
+      <PageHead above={<ListLink kind="role" />} title={roleName(name)} lead={<code>{name}</code>} />
       <Section title={t("role.rules.title")}>
         <Rules rules={role.rules ?? []} />
       </Section>

@@ -1,6 +1,7 @@
 // Trust rules: whose tokens are exchanged for keys, on the whole platform and in projects.
 
 import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
 import { useMemo } from "react";
 import { CLUSTER_TRUST_RULES, type Condition, nameOf, TRUST_RULES, type TrustRule } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
@@ -98,8 +99,17 @@ export function TrustPage() {
   const isLoading = inProjects.isLoading || (right.isAllowed && everywhere.isLoading);
   return (
     <>
-      <PageHead title={t("trust.title")} lead={t("trust.lead")} />
-      {inProjects.error !== null && <ErrorNotice error={inProjects.error} />}
+      <PageHead
+        title={t("trust.title")}
+        lead={t("trust.lead")}
+        actions={
+          <Link to="/new/trust-rule" className="button primary">
+            <Plus aria-hidden="true" />
+            {t("trust.new")}
+          </Link>
+        }
+      />
+      {inProjects.error !== null && <ErrorNotice error={inProjects.error} onRetry={inProjects.retry} />}
       {isLoading && <Loading />}
       {!isLoading && (
         <DataTable

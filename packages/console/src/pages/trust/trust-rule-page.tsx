@@ -13,20 +13,12 @@ import {
   TRUST_RULES,
   type TrustRule,
 } from "../../api/resources.ts";
-import { useLive, useLiveObject } from "../../api/use-live.ts";
+import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Confirm } from "../../components/confirm.tsx";
-import {
-  Button,
-  EmptyState,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Notice,
-  PageHead,
-  Section,
-  Time,
-} from "../../components/ui.tsx";
+import { ObjectActions } from "../../components/object-actions.tsx";
+import { ListLink, ObjectPage } from "../../components/object-page.tsx";
+import { Button, Facts, Notice, PageHead, Section, Time } from "../../components/ui.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
@@ -36,28 +28,45 @@ import { issuerOf, ReadyBadge, trustScope } from "./trust-page.tsx";
 
 const LONGEST_SECONDS = 3_600;
 
+/** In addresses of the console: a rule that is in no project. */
+export const EVERYWHERE = "-";
+
+export const addressIn = (project: string): typeof TRUST_RULES =>
+  project === EVERYWHERE ? CLUSTER_TRUST_RULES : inNamespace(TRUST_RULES, namespaceOf(project));
+
 export function TrustRulePage() {
   const { project = "", name = "" } = useParams({ strict: false });
-  const isOfProject = project !== "-";
-  const address = isOfProject ? inNamespace(TRUST_RULES, namespaceOf(project)) : CLUSTER_TRUST_RULES;
-  const { object: rule, isLoading, error } = useLiveObject<TrustRule>(address, name);
-  if (isLoading) return <Loading />;
-  if (error !== null) return <ErrorNotice error={error} />;
-  if (rule === undefined)
-    return (
-      <EmptyState title={t("trust.gone.title")} actions={<Link to="/trust">{t("trust.gone.back")}</Link>}>
-        {t("trust.gone.text", { name })}
-      </EmptyState>
-    );
+  return (
+    <ObjectPage<TrustRule> kind="trust" address={addressIn(project)} name={name}>
+      {(rule) => <TrustRuleView rule={rule} project={project} />}
+    </ObjectPage>
+  );
+}
+
+function TrustRuleView({ rule, project }: { readonly rule: TrustRule; readonly project: string }) {
+  const name = nameOf(rule);
+  const isOfProject = project !== EVERYWHERE;
+  const address = addressIn(project);
   const { spec = {}, status = {} } = rule;
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
     <>
       <PageHead
-        above={<Link to="/trust">{t("trust.title")}</Link>}
+        above={<ListLink kind="trust" />}
         title={spec.displayName || name}
         lead={spec.description}
-        actions={<Switch rule={rule} address={address} />}
+        actions={
+          <>
+            <Switch rule={rule} address={address} />
+            <ObjectActions
+              kind="trust"
+              address={address}
+              object={rule}
+              editedAt={`/trust/${project}/${name}/edit`}
+              consequences={[t("trust.disable.exchange"), t("trust.disable.keys")]}
+            />
+          </>
+        }
       />
       {ready?.status === "False" && spec.disabled !== true && <Notice tone="bad">{ready.message}</Notice>}
       <div className="card">

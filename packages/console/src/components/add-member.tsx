@@ -1,0 +1,64 @@
+// Adds a user, or a user or team, to what has members.
+
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { t } from "../texts/text.tsx";
+import { Dialog } from "./dialog.tsx";
+import { SelectField, TextField } from "./fields.tsx";
+import { Button, ErrorNotice } from "./ui.tsx";
+
+export type MemberKind = "User" | "Team";
+
+export function AddMember(props: {
+  readonly title: string;
+  /** One: it is not asked for. */
+  readonly kinds: readonly MemberKind[];
+  readonly isMember: (kind: MemberKind, name: string) => boolean;
+  readonly onAdd: (kind: MemberKind, name: string) => Promise<unknown>;
+  readonly onClose: () => void;
+  /** Further fields. */
+  readonly children?: ReactNode;
+}) {
+  const { title, kinds, isMember, onAdd, onClose, children } = props;
+  const [kind, setKind] = useState<MemberKind>("User");
+  const [text, setText] = useState("");
+  const name = text.trim();
+  const work = useMutation({ mutationFn: () => onAdd(kind, name), onSuccess: onClose });
+  const isKnown = isMember(kind, name);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (name !== "" && !isKnown) work.mutate();
+  };
+  return (
+    <Dialog isOpen title={title} onClose={onClose}>
+      <form className="form" onSubmit={submit}>
+        {kinds.length > 1 && (
+          <SelectField
+            label={t("member.kind")}
+            value={kind}
+            choices={kinds.map((id) => ({ id, label: t(`member.kind.${id}`) }))}
+            onChange={setKind}
+          />
+        )}
+        <TextField
+          label={t("member.name")}
+          value={text}
+          onChange={setText}
+          isRequired
+          autoFocus
+          autoComplete="off"
+          description={t(kinds.length > 1 ? "member.name.hint" : "member.user.hint")}
+          error={isKnown ? t("member.already") : undefined}
+        />
+        {children}
+        {work.isError && <ErrorNotice error={work.error} />}
+        <footer className="dialog-actions">
+          <Button onPress={onClose}>{t("action.cancel")}</Button>
+          <Button kind="primary" type="submit" isPending={work.isPending} isDisabled={name === "" || isKnown}>
+            {t("action.add")}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

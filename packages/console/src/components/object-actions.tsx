@@ -1,0 +1,73 @@
+// What can be done with any object: it is changed in a form, and deleted after it was said what goes with it.
+
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { useApi } from "../api/api-context.tsx";
+import { nameOf } from "../api/resources.ts";
+import { useMay } from "../api/use-may.ts";
+import { t } from "../texts/text.tsx";
+import { Confirm } from "./confirm.tsx";
+import { LISTS, type PageKind } from "./object-page.tsx";
+import { Button } from "./ui.tsx";
+
+export function ObjectActions(props: {
+  readonly kind: PageKind;
+  readonly address: ResourceAddress;
+  readonly object: KubeObject;
+  /** The address of its form. */
+  readonly editedAt: string;
+  /** What its deletion brings about, one sentence each. */
+  readonly consequences: readonly string[];
+}) {
+  const { kind, address, object, editedAt, consequences } = props;
+  const { client } = useApi();
+  const navigate = useNavigate();
+  const name = nameOf(object);
+  const { resource, namespace } = address;
+  const wish = { resource, name, ...(namespace === undefined ? {} : { namespace }) };
+  const mayUpdate = useMay({ verb: "update", ...wish });
+  const mayDelete = useMay({ verb: "delete", ...wish });
+  const [isAsked, setAsked] = useState(false);
+  const remove = async (): Promise<void> => {
+    const { uid } = object.metadata;
+    await createResourceClient(client, address).delete(name, uid === undefined ? {} : { preconditions: { uid } });
+    await navigate({ to: LISTS[kind] });
+  };
+  return (
+    <>
+      {mayUpdate.isAllowed && (
+        <Link to={editedAt} className="button plain">
+          {t("action.edit")}
+        </Link>
+      )}
+      <Button kind="danger" isDisabled={!mayDelete.isAllowed} onPress={() => setAsked(true)}>
+        {t("action.delete")}
+      </Button>
+      <Confirm
+        isOpen={isAsked}
+        onClose={() => setAsked(false)}
+        title={t("key.delete.title", { name })}
+        action={t("action.delete")}
+        isDangerous
+        consequences={[...consequences, t("object.delete.final")]}
+        onConfirm={remove}
+      />
+    </>
+  );
+}
+
+/** Leads to the form for a new object, where the person may create one. */
+export function NewObjectLink(props: { readonly to: string; readonly resource: string; readonly label: string }) {
+  const { to, resource, label } = props;
+  const right = useMay({ verb: "create", resource });
+  if (!right.isAllowed) return null;
+  return (
+    <Link to={to} className="button primary">
+      <Plus aria-hidden="true" />
+      {label}
+    </Link>
+  );
+}

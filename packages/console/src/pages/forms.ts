@@ -1,0 +1,8 @@
+// The views with forms, which are loaded together: they share the writing of manifests.
+
+export { NewKeyPage } from "./keys/new-key-page.tsx";
+export { EditTeamPage, NewTeamPage } from "./people/team-form.tsx";
+export { EditUserPage, NewUserPage } from "./people/user-form.tsx";
+export { EditProjectPage, NewProjectPage } from "./projects/project-form.tsx";
+export { EditProviderPage, NewProviderPage } from "./provider-form.tsx";
+export { EditTrustRulePage, NewTrustRulePage } from "./trust/trust-rule-form.tsx";

@@ -1,0 +1,95 @@
+// Creates and changes a user: a person who signs in, or a bot that has access keys.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { useParams } from "@tanstack/react-router";
+import { USERS, type User } from "../../api/resources.ts";
+import { withoutEmpty } from "../../api/spec-changes.ts";
+import { RadioField, TextField } from "../../components/fields.tsx";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
+import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { asLines, linesIn } from "../../format/lines.ts";
+import { t } from "../../texts/text.tsx";
+
+type Draft = Names & {
+  readonly kind: "Person" | "Bot";
+  readonly email: string;
+  readonly username: string;
+  /** One on each line. */
+  readonly groups: string;
+};
+
+const EMPTY: Draft = { ...NO_NAMES, kind: "Person", email: "", username: "", groups: "" };
+
+const draftOf = (user: User): Draft => ({
+  ...namesOf(user),
+  kind: user.spec?.kind === "Bot" ? "Bot" : "Person",
+  email: user.spec?.email ?? "",
+  username: user.spec?.username ?? "",
+  groups: asLines(user.spec?.groups),
+});
+
+const specOf = ({ kind, displayName, description, email, username, groups }: Draft): JsonObject =>
+  withoutEmpty({
+    kind: kind === "Bot" ? kind : "",
+    displayName,
+    description,
+    email: email.trim(),
+    username: username.trim(),
+    groups: linesIn(groups),
+  });
+
+const FORM: FormDefinition<Draft, User> = {
+  page: "user",
+  kindOf: () => "User",
+  empty: EMPTY,
+  draftOf,
+  specOf,
+  addressOf: () => USERS,
+  viewOf: ({ name }) => `/users/${name}`,
+  paths: ["spec.kind", "spec.email", "spec.username", "spec.groups"],
+  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+    <>
+      <RadioField
+        label={t("user.kind")}
+        value={draft.kind}
+        choices={[
+          { id: "Person", label: t("user.kind.Person"), description: t("user.kind.Person.hint") },
+          { id: "Bot", label: t("user.kind.Bot"), description: t("user.kind.Bot.hint") },
+        ]}
+        onChange={(kind) => onChange({ kind })}
+      />
+      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      <TextField
+        label={t("user.fact.email")}
+        value={draft.email}
+        onChange={(email) => onChange({ email })}
+        error={faultAt("spec.email")}
+        autoComplete="off"
+      />
+      <TextField
+        label={t("user.username")}
+        value={draft.username}
+        onChange={(username) => onChange({ username })}
+        description={t("user.username.hint")}
+        error={faultAt("spec.username")}
+        autoComplete="off"
+      />
+      <TextField
+        label={t("user.fact.groups")}
+        value={draft.groups}
+        onChange={(groups) => onChange({ groups })}
+        description={t("user.groups.hint")}
+        error={faultAt("spec.groups")}
+        isMultiline
+        isMonospace
+      />
+    </>
+  ),
+};
+
+export const NewUserPage = () => <NewObject form={FORM} title={t("user.new")} lead={t("user.new.lead")} />;
+
+export function EditUserPage() {
+  const { name = "" } = useParams({ strict: false });
+  return <EditObject form={FORM} address={USERS} name={name} />;
+}

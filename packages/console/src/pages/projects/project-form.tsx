@@ -1,0 +1,125 @@
+// Creates and changes a project: what it is called, whose it is, where its instances may be placed, and how many there may be.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { useParams } from "@tanstack/react-router";
+import { CLUSTERS, type Named, nameOf, PROJECTS, type Project } from "../../api/resources.ts";
+import { withoutEmpty } from "../../api/spec-changes.ts";
+import { useLive } from "../../api/use-live.ts";
+import { useMay } from "../../api/use-may.ts";
+import { Checkbox, Fault, TextField } from "../../components/fields.tsx";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
+import { EditObject, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import {
+  EMPTY_OWNER,
+  type OwnerDraft,
+  OwnerFields,
+  ownerDraftOf,
+  ownerOfDraft,
+} from "../../components/owner-fields.tsx";
+import { named, t } from "../../texts/text.tsx";
+
+/** Those that the server enforces. */
+const QUOTAS = ["virtualclusterinstances", "spaceinstances", "virtualcluster.objects", "virtualcluster.bytes"] as const;
+
+type Draft = Names & {
+  readonly owner: OwnerDraft;
+  readonly clusters: readonly string[];
+  /** Of every resource that has one, those of others included. */
+  readonly quotas: { readonly [resource: string]: string };
+};
+
+const EMPTY: Draft = { ...NO_NAMES, owner: EMPTY_OWNER, clusters: [], quotas: {} };
+
+const draftOf = (project: Project): Draft => ({
+  ...namesOf(project),
+  owner: ownerDraftOf(project.spec?.owner),
+  clusters: (project.spec?.allowedClusters ?? []).map(({ name }) => name),
+  quotas: project.spec?.quotas?.project ?? {},
+});
+
+const specOf = ({ displayName, description, owner, clusters, quotas }: Draft): JsonObject =>
+  withoutEmpty({
+    displayName,
+    description,
+    owner: ownerOfDraft(owner),
+    allowedClusters: clusters.map((name) => ({ name })),
+    quotas: { project: { ...quotas } },
+  });
+
+const FORM: FormDefinition<Draft, Project> = {
+  page: "project",
+  kindOf: () => "Project",
+  empty: EMPTY,
+  draftOf,
+  specOf,
+  addressOf: () => PROJECTS,
+  viewOf: ({ name }) => `/projects/${name}`,
+  paths: ["spec.owner", "spec.allowedClusters", "spec.quotas"],
+  fieldsOf: ({ draft, isNew, faultAt, onChange }) => (
+    <>
+      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      <OwnerFields owner={draft.owner} faultAt={faultAt} onChange={(owner) => onChange({ owner })} />
+      <AllowedClusters
+        chosen={draft.clusters}
+        error={faultAt("spec.allowedClusters")}
+        onChange={(clusters) => onChange({ clusters })}
+      />
+      <fieldset className="rows">
+        <legend>{t("project.quotas")}</legend>
+        <p className="hint">{t("project.quotas.hint")}</p>
+        <div className="columns">
+          {QUOTAS.map((resource) => (
+            <TextField
+              key={resource}
+              label={named("project.quota", resource)}
+              value={draft.quotas[resource] ?? ""}
+              onChange={(amount) => onChange({ quotas: { ...draft.quotas, [resource]: amount } })}
+              autoComplete="off"
+            />
+          ))}
+        </div>
+        <Fault text={faultAt("spec.quotas")} />
+      </fieldset>
+    </>
+  ),
+};
+
+export const NewProjectPage = () => <NewObject form={FORM} title={t("project.new")} lead={t("project.new.lead")} />;
+
+export function EditProjectPage() {
+  const { name = "" } = useParams({ strict: false });
+  return <EditObject form={FORM} address={PROJECTS} name={name} />;
+}
+
+function AllowedClusters(props: {
+  readonly chosen: readonly string[];
+  readonly error: string | undefined;
+  readonly onChange: (names: readonly string[]) => void;
+}) {
+  const { chosen, error, onChange } = props;
+  const right = useMay({ verb: "list", resource: "clusters" });
+  const { items } = useLive<Named>(CLUSTERS, { isWanted: right.isAllowed });
+  // Those that are gone or not seen stay until they are taken out.
+  const names = [...new Set([...items.map(nameOf), ...chosen.filter((name) => name !== "*")])].sort();
+  const isAll = chosen.includes("*");
+  return (
+    <fieldset className="rows">
+      <legend>{t("project.fact.clusters")}</legend>
+      <p className="hint">{t("project.clusters.hint")}</p>
+      <Checkbox isSelected={isAll} onChange={(isOn) => onChange(isOn ? ["*"] : [])}>
+        {t("project.clusters.all")}
+      </Checkbox>
+      {names.map((name) => (
+        <Checkbox
+          key={name}
+          isSelected={isAll || chosen.includes(name)}
+          isDisabled={isAll}
+          onChange={(isOn) => onChange(isOn ? [...chosen, name] : chosen.filter((each) => each !== name))}
+        >
+          {name}
+        </Checkbox>
+      ))}
+      <Fault text={error} />
+    </fieldset>
+  );
+}

@@ -1,0 +1,270 @@
+// Creates and changes a trust rule: whose tokens it accepts, what they must say, and what the keys that it issues may do.
+
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { useParams } from "@tanstack/react-router";
+import { type KeyScope, nameOf, PROJECTS, type Project, type TrustRule } from "../../api/resources.ts";
+import { withoutEmpty } from "../../api/spec-changes.ts";
+import { useLive } from "../../api/use-live.ts";
+import { Checkbox, Fault, RadioField, RowsField, SelectField, TextField } from "../../components/fields.tsx";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
+import { EditObject, type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
+import { duration } from "../../format/ages.ts";
+import { asLines, linesIn } from "../../format/lines.ts";
+import { projectOf } from "../../settings.ts";
+import { named, t } from "../../texts/text.tsx";
+import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../keys/scope-draft.ts";
+import { ScopePicker } from "../keys/scope-picker.tsx";
+import { addressIn, EVERYWHERE } from "./trust-rule-page.tsx";
+
+const ISSUERS = ["github", "gitlab", "buildkite", "kubernetes", "other"] as const;
+const TTLS = ["300", "600", "1800", "3600"] as const;
+
+type ClaimRow = { readonly claim: string; readonly value: string };
+type ConditionRow = { readonly expression: string; readonly message: string };
+
+type Draft = Names & {
+  /** A project, or `-` for the whole platform. */
+  readonly place: string;
+  readonly issuer: (typeof ISSUERS)[number];
+  readonly url: string;
+  readonly jwks: string;
+  readonly audiences: string;
+  /** A claim with several values has several rows. */
+  readonly claims: readonly ClaimRow[];
+  readonly conditions: readonly ConditionRow[];
+  readonly singleUse: boolean;
+  readonly user: string;
+  readonly scope: ScopeDraft;
+  /** As the object had it: roles can be limited further than the picker shows. */
+  readonly roles: KeyScope["roles"];
+  readonly ttl: string;
+};
+
+const EMPTY: Draft = {
+  ...NO_NAMES,
+  place: EVERYWHERE,
+  issuer: "github",
+  url: "",
+  jwks: "",
+  audiences: location.origin,
+  claims: [],
+  conditions: [],
+  singleUse: false,
+  user: "",
+  scope: EMPTY_SCOPE,
+  roles: [],
+  ttl: "",
+};
+
+const draftOf = (rule: TrustRule): Draft => {
+  const { namespace = "" } = rule.metadata;
+  const { issuer, audiences, claims = [], conditions = [], singleUse, user = "", scope, ttl } = rule.spec ?? {};
+  return {
+    ...namesOf(rule),
+    place: namespace === "" ? EVERYWHERE : projectOf(namespace),
+    issuer: ISSUERS.find((id) => id === issuer?.preset) ?? "other",
+    url: issuer?.url ?? "",
+    jwks: issuer?.jwks ?? "",
+    audiences: asLines(audiences),
+    claims: claims.flatMap(({ claim, values }) => values.map((value) => ({ claim, value }))),
+    conditions: conditions.map(({ expression, message = "" }) => ({ expression, message })),
+    singleUse: singleUse === true,
+    user,
+    scope: draftOfScope(scope),
+    roles: scope?.roles,
+    ttl: ttl === undefined ? "" : String(ttl),
+  };
+};
+
+const specOf = (draft: Draft): JsonObject => {
+  const { displayName, description, issuer, url, jwks, audiences, conditions, singleUse, user, ttl } = draft;
+  const scope = scopeOf(draft.scope);
+  const roles = scope?.roles?.map(({ role }) => draft.roles?.find((known) => known.role === role) ?? { role });
+  return {
+    ...withoutEmpty({
+      displayName,
+      description,
+      issuer: { preset: issuer === "other" ? "" : issuer, url: url.trim(), jwks: jwks.trim() },
+      audiences: linesIn(audiences),
+      claims: claimsOf(draft.claims),
+      conditions: conditions
+        .filter(({ expression }) => expression.trim() !== "")
+        .map(({ expression, message }) => withoutEmpty({ expression, message })),
+      singleUse,
+      user: user.trim(),
+      ttl: ttl === "" ? undefined : Number(ttl),
+    }),
+    // An empty scope is no scope that is left out: it allows nothing.
+    ...(scope === undefined ? {} : { scope: { ...scope, ...(roles === undefined ? {} : { roles }) } as JsonObject }),
+  };
+};
+
+function claimsOf(rows: readonly ClaimRow[]) {
+  const values = new Map<string, string[]>();
+  for (const { claim, value } of rows)
+    if (claim.trim() !== "") values.set(claim.trim(), [...(values.get(claim.trim()) ?? []), value.trim()]);
+  return [...values].map(([claim, allowed]) => ({ claim, values: allowed }));
+}
+
+const FORM: FormDefinition<Draft, TrustRule> = {
+  page: "trust",
+  kindOf: ({ place }) => (place === EVERYWHERE ? "ClusterTrustRule" : "TrustRule"),
+  empty: EMPTY,
+  draftOf,
+  specOf,
+  addressOf: ({ place }) => addressIn(place),
+  viewOf: ({ place, name }) => `/trust/${place}/${name}`,
+  paths: [
+    "metadata.namespace",
+    "spec.issuer.jwks",
+    "spec.issuer",
+    "spec.audiences",
+    "spec.claims",
+    "spec.conditions",
+    "spec.singleUse",
+    "spec.user",
+    "spec.scope",
+    "spec.ttl",
+  ],
+  fieldsOf: (props) => <Fields {...props} />,
+};
+
+export const NewTrustRulePage = () => <NewObject form={FORM} title={t("trust.new")} lead={t("trust.lead")} />;
+
+export function EditTrustRulePage() {
+  const { project = "", name = "" } = useParams({ strict: false });
+  return <EditObject form={FORM} address={addressIn(project)} name={name} />;
+}
+
+function Fields({ draft, isNew, faultAt, onChange }: FieldsProps<Draft>) {
+  const projects = useLive<Project>(PROJECTS);
+  const places = [EVERYWHERE, ...projects.items.map(nameOf).sort()];
+  const ttls = [...new Set([...TTLS, ...(draft.ttl === "" ? [] : [draft.ttl])])];
+  return (
+    <>
+      <NameFields names={draft} isNew={isNew} faultAt={faultAt} onChange={onChange} />
+      {isNew && (
+        <SelectField
+          label={t("trust.place")}
+          value={draft.place}
+          choices={places.map((id) => ({
+            id,
+            label: id === EVERYWHERE ? t("trust.everywhere") : t("scope.project", { name: id }),
+          }))}
+          onChange={(place) =>
+            // A rule of a project opens that project unless something else is chosen.
+            onChange({ place, scope: { ...draft.scope, isLimited: place === EVERYWHERE } })
+          }
+          description={t("trust.place.hint")}
+          error={faultAt("metadata.namespace")}
+        />
+      )}
+      <h2>{t("trust.accepts.title")}</h2>
+      <SelectField
+        label={t("trust.accepts.issuer")}
+        value={draft.issuer}
+        choices={ISSUERS.map((id) => ({ id, label: named("issuer", id) }))}
+        onChange={(issuer) => onChange({ issuer })}
+        description={named("trust.issuer.hint", draft.issuer)}
+      />
+      <TextField
+        label={t("trust.issuer.url")}
+        value={draft.url}
+        onChange={(url) => onChange({ url })}
+        description={t(draft.issuer === "other" ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
+        error={faultAt("spec.issuer")}
+        isMonospace
+        autoComplete="off"
+      />
+      {(draft.issuer === "other" || draft.issuer === "kubernetes" || draft.jwks !== "") && (
+        <TextField
+          label={t("trust.issuer.jwks")}
+          value={draft.jwks}
+          onChange={(jwks) => onChange({ jwks })}
+          description={t("trust.issuer.jwks.hint")}
+          error={faultAt("spec.issuer.jwks")}
+          isMonospace
+          isMultiline
+        />
+      )}
+      <TextField
+        label={t("trust.audiences")}
+        value={draft.audiences}
+        onChange={(audiences) => onChange({ audiences })}
+        description={t("trust.audiences.hint")}
+        error={faultAt("spec.audiences")}
+        isMonospace
+        isMultiline
+      />
+      <RowsField<ClaimRow>
+        label={t("trust.claims")}
+        description={t("trust.claims.hint")}
+        columns={[
+          { id: "claim", label: t("trust.claim.name"), isMonospace: true },
+          { id: "value", label: t("trust.claim.value"), isMonospace: true },
+        ]}
+        rows={draft.claims}
+        empty={{ claim: "", value: "" }}
+        addLabel={t("trust.claim.add")}
+        removeLabel={({ claim }) => t("project.members.remove.of", { name: claim })}
+        onChange={(claims) => onChange({ claims })}
+        error={faultAt("spec.claims")}
+      />
+      <RowsField<ConditionRow>
+        label={t("trust.conditions")}
+        description={t("trust.conditions.hint")}
+        columns={[
+          { id: "expression", label: t("trust.condition.expression"), isMonospace: true },
+          { id: "message", label: t("trust.condition.message") },
+        ]}
+        rows={draft.conditions}
+        empty={{ expression: "", message: "" }}
+        addLabel={t("trust.condition.add")}
+        removeLabel={({ expression }) => t("project.members.remove.of", { name: expression })}
+        onChange={(conditions) => onChange({ conditions })}
+        error={faultAt("spec.conditions")}
+      />
+      <Checkbox
+        isSelected={draft.singleUse}
+        onChange={(singleUse) => onChange({ singleUse })}
+        description={t("trust.once.hint")}
+      >
+        {t("trust.once")}
+      </Checkbox>
+      <Fault text={faultAt("spec.singleUse")} />
+      <h2>{t("trust.gives.title")}</h2>
+      <TextField
+        label={t("trust.gives.user")}
+        value={draft.user}
+        onChange={(user) => onChange({ user })}
+        description={t("trust.user.hint")}
+        error={faultAt("spec.user")}
+        autoComplete="off"
+        isRequired
+      />
+      <SelectField
+        label={t("trust.gives.ttl")}
+        value={draft.ttl || "3600"}
+        choices={ttls.map((id) => ({ id, label: duration(Number(id)) }))}
+        onChange={(ttl) => onChange({ ttl })}
+        error={faultAt("spec.ttl")}
+      />
+      <RadioField
+        label={t("trust.gives.scope")}
+        value={draft.scope.isLimited ? "limited" : "full"}
+        choices={[
+          { id: "limited", label: t("new.scope.limited") },
+          {
+            id: "full",
+            label: draft.place === EVERYWHERE ? t("trust.scope.user") : t("trust.scope.project", { name: draft.place }),
+          },
+        ]}
+        onChange={(id) => onChange({ scope: { ...draft.scope, isLimited: id === "limited" } })}
+      />
+      {draft.scope.isLimited && (
+        <ScopePicker draft={draft.scope} onChange={(changes) => onChange({ scope: { ...draft.scope, ...changes } })} />
+      )}
+      <Fault text={faultAt("spec.scope")} />
+    </>
+  );
+}
