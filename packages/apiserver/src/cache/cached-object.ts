@@ -182,7 +182,7 @@ export class CachedObject {
   decodeSealed(): JsonObject | undefined {
     const { start, end } = this.#sealed;
     if (start >= end) return undefined;
-    const sealed = parseJson(this.#stored.#memory.toString("utf8", start, end));
+    const sealed = parseJson(this.#stored.#memory.toString("utf8", start, end), TRUSTED);
     return isJsonObject(sealed) ? sealed : undefined;
   }
 

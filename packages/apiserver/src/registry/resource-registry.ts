@@ -15,8 +15,9 @@ import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
 import { codecOf, presentView } from "./store/object-codec.ts";
+import { ParsedObjects } from "./store/parsed-objects.ts";
 import type { StoreContext } from "./store/store-context.ts";
-import { createWriteTurns, type WriteTurns } from "./store/write-turns.ts";
+import { createWriteTurns } from "./store/write-turns.ts";
 
 export type InstalledResource = {
   readonly definition: ResourceDefinition;
@@ -63,7 +64,7 @@ export type ResourceRegistry = {
 export function createResourceRegistry(options: ResourceRegistryOptions): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, AbortController>();
-  const limitTurns = createWriteTurns();
+  const shared = { limitTurns: createWriteTurns(), parsed: new ParsedObjects() };
   let resources: readonly InstalledResource[] = [];
   let definitions: readonly ResourceDefinition[] = [];
   let revision = 0;
@@ -79,7 +80,7 @@ export function createResourceRegistry(options: ResourceRegistryOptions): Resour
       const id = resourceId(definition.group, definition.version, definition.plural);
       const before = retirements.get(id);
       const retirement = keepWatches && before !== undefined ? before : createSharedAbortController();
-      const resource = installResource(definition, options, limitTurns, retirement.signal);
+      const resource = installResource(definition, options, shared, retirement.signal);
       installed.set(id, resource);
       retirements.set(id, retirement);
       refresh();
@@ -113,7 +114,7 @@ const resourceId = (group: string, version: string, plural: string): string => `
 function installResource(
   definition: ResourceDefinition,
   options: ResourceRegistryOptions,
-  limitTurns: WriteTurns,
+  shared: Pick<StoreContext, "limitTurns" | "parsed">,
   retired: AbortSignal,
 ): InstalledResource {
   const { composition, storage, cache, admission, continueTokens, runtime, onHookError } = options;
@@ -134,8 +135,8 @@ function installResource(
     codec,
     admission,
     continueTokens,
+    ...shared,
     writeTurns: createWriteTurns(),
-    limitTurns,
     runtime,
     onHookError,
   };

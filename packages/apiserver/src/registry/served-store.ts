@@ -45,7 +45,7 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
   const checkKnown = async (context: RequestContext, namespace: string, name: string, uid = ""): Promise<void> => {
     if (visibility?.mayChange === undefined) return;
     const known = store.view.get(store.keys.of(namespace, name));
-    if (known === undefined || (await mayChange(context, known.decode()))) return;
+    if (known === undefined || (await mayChange(context, store.parsed.of(known)))) return;
     // As the generic store answers to a uid that an absent object must have.
     throw uid === "" ? absent(name) : uidPreconditionError(definition, { namespace, name }, uid, "");
   };

@@ -16,7 +16,7 @@ import type { StoreContext } from "./store-context.ts";
 
 /** The object of an entry that was just written as `object`, once memory shows it, so that whoever wrote it reads it from then on. */
 export async function committedObject(
-  { cache, view, codec }: StoreContext,
+  { cache, view, codec, parsed }: StoreContext,
   entry: StoredEntry,
   object: KubeObject,
   signal: AbortSignal,
@@ -24,8 +24,12 @@ export async function committedObject(
   await cache.waitFor(entry.revision, { signal });
   // The one that watchers were notified of, with what they have made of it already, unless it is replaced by now.
   const cached = view.get(entry.key);
-  const stored = cached?.revision === entry.revision ? cached : codec.decode(entry);
-  return codec.isLossless ? stored.decodedAs(withRevision(object, entry.revision)) : stored;
+  const isNewest = cached?.revision === entry.revision;
+  const stored = isNewest ? cached : codec.decode(entry);
+  if (!codec.isLossless) return stored;
+  const written = withRevision(object, entry.revision);
+  if (isNewest) parsed.keep(stored, written);
+  return stored.decodedAs(written);
 }
 
 /** What tells owners may be what makes an object too large: it is given up before the write is. */

@@ -53,7 +53,7 @@ async function deleteCurrent(
   const { signal } = context;
   context.weigh(current.byteLength);
   await context.pause();
-  const object = current.decode();
+  const object = store.parsed.of(current);
   await context.pause();
   checkPreconditions(store, object, options);
   const { dryRun } = options;

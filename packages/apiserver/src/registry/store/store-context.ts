@@ -11,6 +11,7 @@ import type { ResourceKeys } from "../resource-keys.ts";
 import type { Strategy } from "../strategy.ts";
 import type { ContinueTokens } from "./continue-token.ts";
 import type { ObjectCodec } from "./object-codec.ts";
+import type { ParsedObjects } from "./parsed-objects.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
 export type StoreContext = {
@@ -22,6 +23,7 @@ export type StoreContext = {
   readonly cache: WatchCache;
   readonly view: CacheView;
   readonly codec: ObjectCodec;
+  readonly parsed: ParsedObjects;
   readonly admission: Required<AdmissionPlugin>;
   readonly continueTokens: ContinueTokens;
   /** By the keys of objects. */

@@ -131,7 +131,7 @@ async function replace(
   const { name } = target;
   context.weigh(current.byteLength);
   await context.pause();
-  const old = current.decode();
+  const old = store.parsed.of(current);
   const uid = old.metadata.uid ?? "";
   if (request.uid !== undefined && request.uid !== "" && request.uid !== uid) {
     throw uidPreconditionError(store.definition, target, request.uid, uid);
