@@ -7,6 +7,7 @@ import type { FieldError } from "../validation/field-error.ts";
 import { formatGoValue } from "../validation/go-syntax.ts";
 import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
+import { isPlainlyValid, type PlainSchema, plainSchemaOf } from "./plainly-valid.ts";
 import {
   mergeErrors,
   reportCombination,
@@ -24,11 +25,15 @@ import type { StructuralSchema } from "./structural-schema.ts";
 import { jsonTypeOf, validateNumber } from "./validate-number.ts";
 
 export type SchemaValidator = {
+  /** Whether nothing is wrong with a value nor to be done about it, as far as one quick look tells: see `isPlainlyValid`. */
+  readonly isPlain: (value: JsonValue) => boolean;
   /** Faults of a value. `path` is where it stands: "" for a whole object. At most 1000 are given. */
   readonly validate: (value: JsonValue, path?: string) => readonly FieldError[];
   /** Faults of a change. What was there before, unchanged, is tolerated, so that a schema may become stricter. */
   readonly validateUpdate: (newValue: JsonValue, oldValue: JsonValue, path?: string) => readonly FieldError[];
 };
+
+const NO_FAULTS: readonly FieldError[] = [];
 
 /** Compiles the schema: make one validator per schema and keep it. Patterns that are invalid fail every value. */
 export function createSchemaValidator(schema: StructuralSchema): SchemaValidator {
@@ -38,9 +43,16 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
     check(compiled, value, oldValue, walk);
     return walk.errors;
   };
+  let plain: PlainSchema | undefined;
+  const isPlain = (value: JsonValue): boolean => {
+    plain ??= plainSchemaOf(compiled);
+    return isPlainlyValid(plain, value);
+  };
   return {
-    validate: (value, path = "") => run(value, undefined, path),
+    isPlain,
+    validate: (value, path = "") => (isPlain(value) ? NO_FAULTS : run(value, undefined, path)),
     validateUpdate: (newValue, oldValue, path = "") => {
+      if (isPlain(newValue)) return NO_FAULTS;
       const errors = run(newValue, undefined, path);
       return errors.length === 0 ? errors : run(newValue, oldValue, path);
     },
@@ -50,7 +62,7 @@ export function createSchemaValidator(schema: StructuralSchema): SchemaValidator
 /** Schemas never change, so that a compiled one can be kept for as long as its schema is. */
 const validators = new WeakMap<StructuralSchema, SchemaValidator>();
 
-function validatorOf(schema: StructuralSchema): SchemaValidator {
+export function schemaValidatorOf(schema: StructuralSchema): SchemaValidator {
   const known = validators.get(schema);
   if (known !== undefined) return known;
   const validator = createSchemaValidator(schema);
@@ -59,14 +71,14 @@ function validatorOf(schema: StructuralSchema): SchemaValidator {
 }
 
 export const validateAgainstSchema = (value: JsonValue, schema: StructuralSchema, path = ""): readonly FieldError[] =>
-  validatorOf(schema).validate(value, path);
+  schemaValidatorOf(schema).validate(value, path);
 
 export const validateUpdateAgainstSchema = (
   newValue: JsonValue,
   oldValue: JsonValue,
   schema: StructuralSchema,
   path = "",
-): readonly FieldError[] => validatorOf(schema).validateUpdate(newValue, oldValue, path);
+): readonly FieldError[] => schemaValidatorOf(schema).validateUpdate(newValue, oldValue, path);
 
 /** `old` is what stood here before; undefined on create, and where that cannot be known. */
 function check(compiled: CompiledSchema, value: JsonValue, old: JsonValue | undefined, walk: Walk): void {

@@ -4,7 +4,7 @@ import { createFieldManager, type FieldManager } from "@postern/apimachinery/man
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { createSchemaValidator, type SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 export type CompiledSchema = {
@@ -23,7 +23,7 @@ export function compiledSchemaOf(definition: ResourceDefinition): CompiledSchema
   const known = variants.get(variant);
   if (known !== undefined) return known;
   const compiled: CompiledSchema = {
-    validator: createSchemaValidator(schema),
+    validator: schemaValidatorOf(schema),
     fieldManager: createFieldManager({
       schema,
       groupVersion: { group, version },

@@ -11,6 +11,7 @@ import { pruneNulls, setDefaults } from "@postern/apimachinery/schema/default";
 import { coerceEmbeddedResources } from "@postern/apimachinery/schema/embedded-resources";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { invalidError } from "@postern/apimachinery/validation/field-error";
@@ -86,6 +87,11 @@ export function* conform(value: KubeObject, kind: BodyKind, isStoredMetadata = f
     ? { metadata: value.metadata, unknownPaths: [] }
     : coerceMetadata(value.metadata, kind.kind, kind.version, hasGoType);
   yield;
+  const asItIs = { ...value, metadata };
+  if (!hasGoType && schemaValidatorOf(kind.schema).isPlain(asItIs)) {
+    return { object: asItIs, unknown: unknownMeta.toSorted().map(unknownField) };
+  }
+  yield;
   const { value: pruned, unknownPaths } = pruneUnknownFields(value, kind.schema, { isResourceRoot: true });
   yield;
   const { value: coerced, unknownPaths: unknownBelow, fault } = coerceEmbeddedResources(pruned, kind.schema);
@@ -95,8 +101,10 @@ export function* conform(value: KubeObject, kind: BodyKind, isStoredMetadata = f
   if ("fault" in completed) return completed;
   // Metadata comes first; within each part upstream sorts, since its maps have no order.
   const paths = [...unknownMeta.toSorted(), ...unknownPaths.toSorted(), ...unknownBelow.toSorted()];
-  return { ...completed, unknown: paths.map((path) => `unknown field ${quoteGo(path)}`) };
+  return { ...completed, unknown: paths.map(unknownField) };
 }
+
+const unknownField = (path: string): string => `unknown field ${quoteGo(path)}`;
 
 /** The object with its defaults, those of its kind among them; a kind with a Go type is checked before it gets them. */
 export function* complete(

@@ -29,10 +29,14 @@ export async function validateNewObject(
     checksOf(
       () => validateObjectMeta(object.metadata, metaRules(store)),
       () => validateBuiltinFinalizers(store, object),
-      () => store.validator.validate(object),
-      () => validateScale(store, object, ""),
-      () => validateEmbeddedResources(object, store.definition.schema, ""),
-      () => validateLists(store, object),
+      ...(store.validator.isPlain(object)
+        ? [() => validateScale(store, object, "")]
+        : [
+            () => store.validator.validate(object),
+            () => validateScale(store, object, ""),
+            () => validateEmbeddedResources(object, store.definition.schema, ""),
+            () => validateLists(store, object),
+          ]),
     ),
   );
   await context.pause();
@@ -60,10 +64,14 @@ export async function validateChangedObject(
       // Upstream's registry and its strategies both check this, and both are heard: each fault is two causes.
       () => changes,
       () => changes,
-      () => store.validator.validateUpdate(object, old),
-      () => validateScale(store, object, subresource),
-      () => validateEmbeddedResources(object, store.definition.schema, ""),
-      () => validateChangedLists(store, object, old),
+      ...(store.validator.isPlain(object)
+        ? [() => validateScale(store, object, subresource)]
+        : [
+            () => store.validator.validateUpdate(object, old),
+            () => validateScale(store, object, subresource),
+            () => validateEmbeddedResources(object, store.definition.schema, ""),
+            () => validateChangedLists(store, object, old),
+          ]),
     ),
   );
   await context.pause();

@@ -330,6 +330,7 @@ export async function createTenancy(options: TenancyOptions = {}) {
     settled,
     eventually,
     resource,
+    definitions: () => surface.registry.definitions,
     async [Symbol.asyncDispose]() {
       for (const each of controllers) each[Symbol.dispose]();
       projectFacts[Symbol.dispose]();

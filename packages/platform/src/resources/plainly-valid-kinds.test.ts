@@ -1,0 +1,27 @@
+import { valuesOf } from "@postern/apimachinery/schema/testing/values-of-schema";
+import { whatIsToBeDone } from "@postern/apimachinery/schema/testing/what-is-to-be-done";
+import { createSchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import { createTestCluster } from "@postern/apiserver/builtin/testing/test-cluster";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { createTenancy } from "./testing/tenancy.ts";
+
+it("an object of any kind that looks plainly valid is left as it is, and valid", async () => {
+  await using tenancy = await createTenancy();
+  await using cluster = await createTestCluster();
+  const definitions = [...tenancy.definitions(), ...cluster.port.resources().map(({ definition }) => definition)];
+  expect(definitions.length).toBeGreaterThan(30);
+  let plain = 0;
+  for (const { kind, schema } of definitions) {
+    const { isPlain } = createSchemaValidator(schema);
+    fc.assert(
+      fc.property(valuesOf(schema), (value) => {
+        if (!isPlain(value)) return;
+        plain++;
+        expect(whatIsToBeDone(value, schema), kind).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  }
+  expect(plain).toBeGreaterThan(definitions.length);
+});
